@@ -1,6 +1,6 @@
 import { extensionServerIn } from './api/names.ts';
 import { servingKinds } from './traffic/access.ts';
-import { extensionIndexes } from './extension/traffic-from-store.ts';
+import { trafficIndexes } from './store/traffic/resources.ts';
 import {
   clusterSettings,
   dialledAddress,
@@ -20,6 +20,9 @@ import { connectKubernetes } from './kubernetes/connect.ts';
 import { openDirectory } from './files/directory.ts';
 import type { Directory } from './files/directory.ts';
 import type { ReadResources } from './store/resources.ts';
+import { Tracking } from './store/tracking.ts';
+import { trafficValues } from './store/traffic/values.ts';
+import { clusterEncoding } from './extension/envoy-cluster/encoding-version.ts';
 import { systemClock } from './runtime/clock.ts';
 import { registerSource } from './runtime/observer.ts';
 
@@ -62,7 +65,10 @@ export async function runExtensionServer(given: Given, version: string): Promise
     const edsTarget = extensionServerAddress ?? extensionServerIn(podNamespace);
     const trustNamespace = name === 'cluster' ? podNamespace : undefined;
     const guard = guardOf(settings);
-    const more = { edsTarget, trustNamespace, guard, read, telemetry, clock: systemClock };
+    const tracking = new Tracking(read);
+    const addresses = { trustNamespace, guard, clusterEncoding: clusterEncoding(edsTarget) };
+    const traffic = trafficValues(tracking, { ...settings, ...addresses });
+    const more = { edsTarget, tracking, traffic, telemetry, clock: systemClock };
     const { started, steps } = startServing({ ...settings, ...more });
     start();
     const last = [
@@ -101,7 +107,7 @@ async function openSource(
     telemetry,
     kinds: servingKinds,
     namespace,
-    indexes: extensionIndexes,
+    indexes: trafficIndexes,
     fence: WRITES_NOTHING,
     clock: systemClock,
     random: Math.random,
@@ -113,7 +119,7 @@ async function openSource(
 function openFolder(folder: string, { log }: ProcessTelemetry): Directory {
   return openDirectory({
     folder,
-    indexes: extensionIndexes,
+    indexes: trafficIndexes,
     report: ({ message: why, ...problem }) => log.warn('problem in a resource file', { ...problem, why }),
     reportFailure: error => log.error('unexpected error in the folder', { error }),
   });

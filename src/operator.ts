@@ -1,5 +1,4 @@
 import { hostname, uptime } from 'node:os';
-import type { Ref } from './api/key.ts';
 import { COMPONENTS, extensionServerIn } from './api/names.ts';
 import { openTailnets } from './control/tailnets.ts';
 import {
@@ -9,9 +8,11 @@ import {
   startControllers,
 } from './controllers/registry.ts';
 import type { ExternalTargets } from './controllers/mesh-endpoints/inputs/external-targets.ts';
-import { extensionIndexes, trafficResourcesFrom } from './extension/traffic-from-store.ts';
-import { createResolutionCache } from './extension/resolution-cache.ts';
-import type { ResolutionCache } from './extension/resolution-cache.ts';
+import { clusterEncoding } from './extension/envoy-cluster/encoding-version.ts';
+import { Tracking } from './store/tracking.ts';
+import { trafficIndexes } from './store/traffic/resources.ts';
+import { trafficValues } from './store/traffic/values.ts';
+import type { TrafficValues } from './store/traffic/values.ts';
 import { startHealthChecks } from './health/health-checks.ts';
 import type { HealthChecks } from './health/health-checks.ts';
 import {
@@ -53,7 +54,6 @@ import type { Leadership } from './runtime/leader-election/leadership.ts';
 import { leadControllers } from './runtime/controller.ts';
 import { registerSource } from './runtime/observer.ts';
 import type { AddressGuard } from './traffic/address-guard.ts';
-import { cachedTrust } from './traffic/trusted-ca.ts';
 import { cachedCaBundles } from './traffic/upstream-tls.ts';
 
 const SETTINGS = {
@@ -111,7 +111,7 @@ async function startOperator(
     now: date,
     random: Math.random,
     kinds: controllerKinds,
-    indexes: [...extensionIndexes, ...controllerIndexes],
+    indexes: [...trafficIndexes, ...controllerIndexes],
     namespace: podNamespace,
     fence: { signal: () => leadership.signal() },
   });
@@ -119,7 +119,13 @@ async function startOperator(
   registerSource('cluster', read, telemetry);
   const edsTarget = settings.extensionServerAddress ?? extensionServerIn(podNamespace);
   const guard = guardOf(settings);
-  const cache = createResolutionCache(read, { dataPath, edsTarget, trustNamespace: podNamespace, guard });
+  const tracking = new Tracking(read);
+  const values = trafficValues(tracking, {
+    ...{ dataPath, guard, trustNamespace: podNamespace },
+    clusterEncoding: clusterEncoding(edsTarget),
+    // It has no right to read Services, EndpointSlices and Backends.
+    readsBackends: false,
+  });
   const events = eventsFrom(settings, cluster, telemetry);
   const startTailnets = () =>
     openTailnets({
@@ -131,7 +137,15 @@ async function startOperator(
     });
   const startTargets = () => openExternalTargets({ clock, guard });
   const started = { startTailnets, startTargets };
-  const leadership = electLeader(settings, { cluster, telemetry, cache, guard, events, ...started });
+  const leadership = electLeader(settings, {
+    cluster,
+    telemetry,
+    tracking,
+    values,
+    guard,
+    events,
+    ...started,
+  });
   telemetry.markChecksAdded();
   cluster.start();
   return {
@@ -141,7 +155,6 @@ async function startOperator(
       { name: 'become unready', run: () => telemetry.readiness.stop() },
       { name: 'release leadership', run: () => leadership.stop() },
       { name: 'close events', run: () => events.close() },
-      { name: 'close the cache', run: () => cache.close() },
       { name: 'close the cluster', run: () => cluster.close() },
       { name: 'close telemetry', run: () => telemetry.close() },
     ],
@@ -168,7 +181,8 @@ function eventsFrom(
 type ElectionDeps = {
   readonly cluster: ConnectedKubernetes;
   readonly telemetry: ProcessTelemetry;
-  readonly cache: Pick<ResolutionCache, 'revisionOf'>;
+  readonly tracking: Tracking;
+  readonly values: TrafficValues;
   readonly events: RecordEvents;
   /** A standby observes no tailnet. */
   readonly startTailnets: () => ReturnType<typeof openTailnets>;
@@ -182,7 +196,7 @@ const DRAIN = { graceMs: 5000, abortMs: 500 };
 /** Runs the controllers while this process is the leader; the caches are kept warm in any case. */
 function electLeader(
   settings: OperatorSettings,
-  { cluster, telemetry, cache, events, startTailnets, startTargets, guard }: ElectionDeps,
+  { cluster, telemetry, tracking, values, events, startTailnets, startTargets, guard }: ElectionDeps,
 ): Leadership {
   const { podNamespace, podName = hostname(), relayPorts: relayPortRange } = settings;
   const { read, write, leaseTransport } = cluster;
@@ -195,7 +209,6 @@ function electLeader(
     random: Math.random,
     fence: { signal: () => leadership.signal() },
   });
-  const revisionOf = (gateway: Ref<'Gateway'>) => cache.revisionOf(gateway);
   const leadership = startLeaderElection({
     name,
     identity: podName,
@@ -221,11 +234,11 @@ function electLeader(
       );
       const deps = {
         ...settings,
-        read,
+        tracking,
+        values,
         write,
         clock,
         telemetry,
-        revisionOf,
         events,
         own,
         workloads: own,
@@ -271,21 +284,18 @@ function healthChecksFrom(
   return startHealthChecks({ members, concurrency, clock, now: date, random: Math.random, record, log });
 }
 
-/** Traffic, and what MeshEndpoints refer to. The operator has no right to read Services, EndpointSlices and Backends. */
+/** What MeshEndpoints refer to. */
 function referencesOf(
   { podNamespace, syncPeriodMs }: OperatorSettings,
   { read, referencedTransport }: ConnectedKubernetes,
   guard: AddressGuard,
   targets: ExternalTargets,
 ) {
-  const caches = { caBundle: cachedCaBundles(), publishedTrust: cachedTrust() };
-  const options = { ...caches, trustNamespace: podNamespace, readsBackends: false, guard };
-  const traffic = trafficResourcesFrom(read, options);
   const referenced = kubernetesReferenced(referencedTransport);
-  const deps = { read, traffic, referenced, clock };
+  const deps = { read, referenced, clock };
   const references = referenceInputs({ ...deps, ownNamespace: podNamespace, syncPeriodMs });
   const addresses = [meshAddressInputs(guard), externalTargetInputs(targets)];
-  return { traffic, referenced, inputs: [...references, ...addresses] };
+  return { caBundle: cachedCaBundles(), referenced, inputs: [...references, ...addresses] };
 }
 
 /** Undefined where the Namespace that identifies a cluster cannot be read. */

@@ -7,7 +7,10 @@ import { openExternalTargets } from './controllers/mesh-endpoints/inputs/open-ex
 import { externalTargetInputs } from './controllers/mesh-endpoints/inputs/external-target-inputs.ts';
 import { meshAddressInputs } from './controllers/mesh-endpoints/inputs/inputs.ts';
 import { openTailnets } from './control/tailnets.ts';
-import { extensionIndexes, trafficResourcesFrom } from './extension/traffic-from-store.ts';
+import { clusterEncoding } from './extension/envoy-cluster/encoding-version.ts';
+import { Tracking } from './store/tracking.ts';
+import { trafficIndexes } from './store/traffic/resources.ts';
+import { trafficValues } from './store/traffic/values.ts';
 import { GatewayFiles } from './files/gateway/gateway-files.ts';
 import { startHealthChecks } from './health/health-checks.ts';
 import type { HealthChecks } from './health/health-checks.ts';
@@ -107,26 +110,22 @@ export async function startStandalone(
     const { read } = directory;
     registerSource('folder', read, telemetry);
     const guard = guardOf(settings);
-    const serving = startServing({
-      ...settings,
-      edsTarget,
-      guard,
-      read,
-      telemetry,
-      clock: systemClock,
-    });
-    const { revisionOf } = serving;
+    const tracking = new Tracking(read);
+    const served = { ...settings, clusterEncoding: clusterEncoding(edsTarget), guard };
+    const values = trafficValues(tracking, served);
+    const clock = systemClock;
+    const serving = startServing({ ...settings, edsTarget, tracking, traffic: values, telemetry, clock });
     const { concurrency, syncPeriodMs } = settings;
     const { health, close: endChecks } = healthChecksFrom(settings, read, telemetry);
     readEndpointGauges(read, telemetry.metrics);
     const targets = openExternalTargets({ clock: systemClock, guard });
     const tailnets = tailnetsFrom(options, telemetry);
     const deps = {
-      read,
+      tracking,
+      values,
       write: directory.write,
-      clock: systemClock,
+      clock,
       telemetry,
-      revisionOf,
       tailnets,
       own: secretsOf(settings),
       workloads: undefined,
@@ -180,12 +179,11 @@ function referencesOf(
   guard: AddressGuard,
   targets: ExternalTargets,
 ) {
-  const traffic = trafficResourcesFrom(read, { caBundle: cachedCaBundles(), guard });
   const referenced = localReferenced(secretsDir);
-  const deps = { read, traffic, referenced, clock: systemClock };
+  const deps = { read, referenced, clock: systemClock };
   const references = referenceInputs({ ...deps, ownNamespace: undefined, syncPeriodMs });
   return {
-    traffic,
+    caBundle: cachedCaBundles(),
     referenced,
     inputs: [...references, meshAddressInputs(guard), externalTargetInputs(targets)],
   };
@@ -230,7 +228,7 @@ function openFolders(
 ): { readonly directory: Directory; readonly files: GatewayFiles } {
   const directory = openDirectory({
     folder: resourcesDir,
-    indexes: [...extensionIndexes, ...controllerIndexes],
+    indexes: [...trafficIndexes, ...controllerIndexes],
     report: ({ message: why, ...problem }) => log.warn('problem in a resource file', { ...problem, why }),
     reportFailure: error => log.error('unexpected error in the folder', { error }),
     onManifests: () => files.onWritten(),

@@ -1,9 +1,10 @@
 /** Run by the bench `kubernetes`, bundled as the product is: reads a cluster as the operator does, and prints its events. */
 import { trafficKinds } from '../../src/traffic/access.ts';
-import { extensionIndexes } from '../../src/extension/traffic-from-store.ts';
+import { trafficIndexes } from '../../src/store/traffic/resources.ts';
 import { startTelemetry } from '../../src/process/telemetry.ts';
 import { connectKubernetes } from '../../src/kubernetes/connect.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
+import { Tracking } from '../../src/store/tracking.ts';
 import { startController } from '../../src/runtime/controller.ts';
 
 const [, , kubeconfig = ''] = process.argv;
@@ -25,7 +26,7 @@ const { read, start } = await connectKubernetes({
   kubeconfig,
   environment: {},
   kinds: trafficKinds,
-  indexes: extensionIndexes,
+  indexes: trafficIndexes,
   telemetry,
   clock: systemClock,
   random: Math.random,
@@ -36,7 +37,7 @@ startController(
   {
     name: 'bench',
     kind: 'MeshEndpoints',
-    triggers: [],
+    reads: [],
     reconcile: ref => {
       const label = read.get(ref)?.metadata.labels?.['revision'];
       // Monotonic time of the machine, which the process that made the change can compare.
@@ -44,7 +45,7 @@ startController(
       return Promise.resolve({ requeue: 'on-change' });
     },
   },
-  { read, clock: systemClock, telemetry },
+  { tracking: new Tracking(read), clock: systemClock, telemetry },
   { concurrency: 10, syncPeriodMs: 1e9 },
 );
 const startedAt = performance.now();

@@ -1,9 +1,11 @@
 /** Run by the bench `traffic`, bundled as the product is: prints how long after its first reading a server answers. */
-import { extensionIndexes } from '../../src/extension/traffic-from-store.ts';
+import { clusterEncoding } from '../../src/extension/envoy-cluster/encoding-version.ts';
+import { Tracking } from '../../src/store/tracking.ts';
+import { trafficValues } from '../../src/store/traffic/values.ts';
+import { trafficIndexes } from '../../src/store/traffic/resources.ts';
 import { startServing } from '../../src/process/serving.ts';
 import { startTelemetry } from '../../src/process/telemetry.ts';
 import { openDirectory } from '../../src/files/directory.ts';
-import { DEFAULT_GUARD } from '../../src/traffic/address-guard.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 
 const [, , folder = ''] = process.argv;
@@ -23,20 +25,26 @@ const telemetry = await startTelemetry({
 });
 const directory = openDirectory({
   folder,
-  indexes: extensionIndexes,
+  indexes: trafficIndexes,
   report: fail,
   reportFailure: fail,
 });
 const { read } = directory;
 let syncedAt = NaN;
 void read.whenSynced().then(() => (syncedAt = performance.now()));
+const edsTarget = '127.0.0.1:5005';
+const tracking = new Tracking(read);
+const traffic = trafficValues(tracking, {
+  dataPath: 'Proxy',
+  clusterEncoding: clusterEncoding(edsTarget),
+});
 const { started, steps } = startServing({
-  read,
+  tracking,
+  traffic,
   telemetry,
   grpcAddress: anywhere,
-  edsTarget: '127.0.0.1:5005',
+  edsTarget,
   dataPath: 'Proxy',
-  guard: DEFAULT_GUARD,
   maxMessageSize: 100_000_000,
   keepaliveMs: 30_000,
   clock: systemClock,

@@ -1,6 +1,6 @@
 import { ROUTE_KINDS } from '../../src/api/key.ts';
 import { explainRoutes } from '../../src/tools/explain-routes.ts';
-import { trafficResourcesFrom } from '../../src/extension/traffic-from-store.ts';
+import { trafficResourcesFrom } from '../../src/store/traffic/resources.ts';
 import type { ReadResources } from '../../src/store/resources.ts';
 import type { Screen } from '../screen.ts';
 

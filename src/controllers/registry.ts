@@ -3,19 +3,35 @@ import { isEqual } from '../api/json.ts';
 import { GROUP } from '../api/generated/kinds.ts';
 import type { ResourceKind } from '../api/key.ts';
 import { COMPONENTS } from '../api/names.ts';
-import { access as bindingAccess, bindingController } from './mesh-binding/controller.ts';
+import {
+  access as bindingAccess,
+  reads as bindingReads,
+  bindingController,
+} from './mesh-binding/controller.ts';
 import type { BindingDeps } from './mesh-binding/controller.ts';
-import { access as endpointsAccess, endpointsController } from './mesh-endpoints/controller.ts';
+import {
+  access as endpointsAccess,
+  reads as endpointsReads,
+  endpointsController,
+} from './mesh-endpoints/controller.ts';
 import type { EndpointsDeps } from './mesh-endpoints/controller.ts';
-import { endpointsIndexes } from './mesh-endpoints/triggers.ts';
 import { eventAccess, leaseAccess } from '../kubernetes/access.ts';
 import { sharedIndexes } from '../store/indexes.ts';
 import type { AnyIndex } from '../store/resources.ts';
-import { access as tailnetAccess, tailnetController, tailnetIndexes } from './mesh-tailnet/controller.ts';
+import {
+  access as tailnetAccess,
+  reads as tailnetReads,
+  tailnetController,
+  tailnetIndexes,
+} from './mesh-tailnet/controller.ts';
 import type { TailnetDeps } from './mesh-tailnet/controller.ts';
-import { access as trustAccess, trustController } from './mesh-trust/controller.ts';
+import { access as trustAccess, reads as trustReads, trustController } from './mesh-trust/controller.ts';
 import type { TrustDeps } from './mesh-trust/controller.ts';
-import { access as relayPortsAccess, relayPortsController } from './mesh-tailnet/relays/controller.ts';
+import {
+  access as relayPortsAccess,
+  reads as relayPortsReads,
+  relayPortsController,
+} from './mesh-tailnet/relays/controller.ts';
 import type { RelayPortsDeps } from './mesh-tailnet/relays/controller.ts';
 import { httpGet } from './mesh-tailnet/relays/relay-status.ts';
 import { startController } from '../runtime/controller.ts';
@@ -47,27 +63,26 @@ type RegisteredController = {
 const controllers: readonly RegisteredController[] = [
   {
     name: 'mesh-binding',
-    kinds: trafficKinds,
+    kinds: [...trafficKinds, ...bindingReads],
     access: bindingAccess,
     start: (deps, options) => startController(bindingController(deps), deps, options),
   },
   {
     name: 'mesh-endpoints',
-    kinds: trafficKinds,
-    indexes: endpointsIndexes,
+    kinds: endpointsReads,
     access: endpointsAccess,
     start: (deps, options) => startController(endpointsController(deps), deps, options),
   },
   {
     name: 'mesh-trust',
-    kinds: ['ConfigMap', 'MeshEndpoints'],
+    kinds: trustReads,
     access: trustAccess,
     start: (deps, options) =>
       startController(trustController({ ...deps, ...options, log: deps.telemetry.log }), deps, options),
   },
   {
     name: 'mesh-tailnet',
-    kinds: ['MeshTailnet', 'MeshEndpoints', 'Pod'],
+    kinds: tailnetReads,
     indexes: tailnetIndexes,
     access: tailnetAccess,
     start: (deps, options) =>
@@ -75,7 +90,7 @@ const controllers: readonly RegisteredController[] = [
   },
   {
     name: 'relay-ports',
-    kinds: ['MeshTailnet', 'MeshEndpoints', 'Namespace', 'Pod'],
+    kinds: relayPortsReads,
     access: relayPortsAccess,
     start: (deps, options) =>
       startController(relayPortsController({ ...deps, httpGet, log: deps.telemetry.log }), deps, options),

@@ -1,8 +1,7 @@
 import type { DescFile } from '@bufbuild/protobuf';
 import type { Clock } from '../api/clock.ts';
-import type { Ref } from '../api/key.ts';
-import type { ReadResources } from '../store/resources.ts';
-import type { AddressGuard } from '../traffic/address-guard.ts';
+import type { Tracking } from '../store/tracking.ts';
+import type { TrafficValues } from '../store/traffic/values.ts';
 import type { DataPathMode } from '../traffic/data-path.ts';
 import { createEds } from './eds/server.ts';
 import type { EdsTelemetry } from './eds/server.ts';
@@ -17,19 +16,13 @@ type ExtensionOptions = {
   readonly dataPath: DataPathMode;
   /** The address that Envoy dials for EDS, such as mesh-extension-server.mesh-system.svc.cluster.local:5005. */
   readonly edsTarget: string;
-  /** The namespace of the mesh pods; undefined where there are none. */
-  readonly podNamespace?: string | undefined;
-  /** The namespace of the ConfigMap `mesh-trust`; undefined where the ConfigMaps of users are read themselves. */
-  readonly trustNamespace?: string | undefined;
-  /** Which addresses may get traffic. */
-  readonly guard?: AddressGuard | undefined;
   /** Max size of a message. */
   readonly messageBytes: number;
 };
 
 export type ExtensionDeps = {
-  /** Must have the `extensionIndexes`. */
-  readonly read: ReadResources;
+  readonly tracking: Tracking;
+  readonly traffic: TrafficValues;
   readonly options: ExtensionOptions;
   readonly telemetry: EdsTelemetry;
   readonly clock: Clock;
@@ -40,16 +33,15 @@ export interface Extension {
   readonly methods: Methods;
   /** The files that define these methods. */
   readonly files: readonly DescFile[];
-  /** The revision of the settings of a Gateway's clusters; undefined if none has a mesh backend. */
-  revisionOf(gateway: Ref<'Gateway'>): string | undefined;
-  /** Unsubscribes from resources. */
+  /** Ends all streams of EDS. */
   close(): void;
 }
 
 /** Creates the hooks of Envoy Gateway and the EDS server over one cache. */
-export function createExtension({ read, options, telemetry, clock }: ExtensionDeps): Extension {
-  const { edsTarget, messageBytes } = options;
-  const cache = createResolutionCache(read, options);
+export function createExtension({ tracking, traffic, options, telemetry, clock }: ExtensionDeps): Extension {
+  const { edsTarget, messageBytes, dataPath } = options;
+  const read = tracking.untracked;
+  const cache = createResolutionCache(read, traffic, dataPath);
   const eds = createEds({
     snapshots: cache,
     clock,
@@ -70,10 +62,6 @@ export function createExtension({ read, options, telemetry, clock }: ExtensionDe
   return {
     methods: new Map([...hooks, ...eds.methods]),
     files: [file_envoygateway_extension, file_envoy_service_endpoint_v3],
-    revisionOf: gateway => cache.revisionOf(gateway),
-    close: () => {
-      eds.close();
-      cache.close();
-    },
+    close: () => eds.close(),
   };
 }

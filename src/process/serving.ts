@@ -1,27 +1,22 @@
 import { createExtension } from '../extension/extension.ts';
-import type { Extension } from '../extension/extension.ts';
 import { DEFAULT_GRPC_LIMITS } from '../extension/grpc/limits.ts';
 import { startGrpcServer } from '../extension/grpc/server.ts';
 import type { GrpcServer } from '../extension/grpc/server.ts';
-import type { ReadResources } from '../store/resources.ts';
+import type { Tracking } from '../store/tracking.ts';
+import type { TrafficValues } from '../store/traffic/values.ts';
 import type { Clock } from '../api/clock.ts';
 import type { ShutdownStep } from '../runtime/shutdown.ts';
-import type { AddressGuard } from '../traffic/address-guard.ts';
 import type { DataPathMode } from '../traffic/data-path.ts';
 import type { Address } from '../telemetry/address.ts';
 import type { ProcessTelemetry } from './telemetry.ts';
 
 export type ServingOptions = {
-  readonly read: ReadResources;
+  readonly tracking: Tracking;
+  readonly traffic: TrafficValues;
   readonly grpcAddress: Address;
   /** host:port from which Envoy gets endpoints. */
   readonly edsTarget: string;
   readonly dataPath: DataPathMode;
-  /** The namespace of the mesh pods; undefined where there are none. */
-  readonly podNamespace?: string | undefined;
-  /** The namespace of the ConfigMap `mesh-trust`; undefined where the ConfigMaps of users are read themselves. */
-  readonly trustNamespace?: string | undefined;
-  readonly guard: AddressGuard;
   readonly maxMessageSize: number;
   readonly keepaliveMs: number;
   readonly telemetry: ProcessTelemetry;
@@ -32,8 +27,6 @@ export type ServingOptions = {
 export type Serving = {
   /** Fulfilled with the port once it serves; rejected with SettingError where it cannot listen. */
   readonly started: Promise<number>;
-  /** The revision of a Gateway as the hooks compute it, shared so that one process computes it once. */
-  readonly revisionOf: Extension['revisionOf'];
   /** Stop it, or keep it from starting. */
   readonly steps: readonly ShutdownStep[];
 };
@@ -46,19 +39,18 @@ const GRACE_MS = 10_000;
  * translation. Not ready before that.
  */
 export function startServing(options: ServingOptions): Serving {
-  const { read, telemetry, clock, dataPath, edsTarget, podNamespace, trustNamespace } = options;
+  const { tracking, traffic, telemetry, clock, dataPath, edsTarget } = options;
   const { log, metrics, activities, readiness } = telemetry;
-  const namespaces = { podNamespace, trustNamespace };
-  const { guard, maxMessageSize: messageBytes } = options;
-  const createOptions = { dataPath, edsTarget, guard, ...namespaces, messageBytes };
-  const extension = createExtension({ read, options: createOptions, telemetry, clock });
+  const { maxMessageSize: messageBytes } = options;
+  const served = { dataPath, edsTarget, messageBytes };
+  const extension = createExtension({ tracking, traffic, options: served, telemetry, clock });
   const listening = new Set<GrpcServer>();
   const stopped = new AbortController();
   const isStopped = () => stopped.signal.aborted;
   readiness.add('grpc', () => (listening.size > 0 ? undefined : 'not listening'));
   telemetry.markChecksAdded();
   const start = async () => {
-    await read.whenSynced();
+    await tracking.untracked.whenSynced();
     if (isStopped()) return 0;
     const server = await startGrpcServer({
       address: options.grpcAddress,
@@ -90,7 +82,6 @@ export function startServing(options: ServingOptions): Serving {
   };
   return {
     started: start(),
-    revisionOf: gateway => extension.revisionOf(gateway),
     steps: [
       {
         name: 'report NOT_SERVING',

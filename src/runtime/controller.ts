@@ -1,8 +1,10 @@
 import { keyOf, refOf } from '../api/key.ts';
 import type { Clock } from '../api/clock.ts';
 import type { Key, Ref, ResourceKind } from '../api/key.ts';
+import { refTo } from '../api/objects/references.ts';
 import { ResourceError } from '../store/resources.ts';
-import type { ReadResources } from '../store/resources.ts';
+import { kindOf } from '../store/dependencies.ts';
+import type { TrackedRead, Tracking } from '../store/tracking.ts';
 import { endsWithin } from './clock.ts';
 import type { LeaderWork } from './leader-election/leadership.ts';
 import { observerOf, registerGauges } from './observer.ts';
@@ -12,26 +14,30 @@ import type { Outcome } from './queue/queue.ts';
 import { Resync } from './resync.ts';
 import { Runs } from './runs.ts';
 import type { RunContext } from './runs.ts';
-import { watchChanges } from './trigger.ts';
-import type { Trigger } from './trigger.ts';
+import { ObjectReads } from './object-reads.ts';
+import { WantedKeys } from './wanted-keys.ts';
 
 /** Reconciles the objects of one kind. */
 export type Controller<K extends ResourceKind = ResourceKind> = {
   /** Its name in logs and metrics. */
   readonly name: string;
   readonly kind: K;
-  readonly triggers: readonly Trigger<K>[];
+  /** The kinds that it reads; its reconciles can read no others. */
+  readonly reads: readonly ResourceKind[];
+  /** Objects that it reconciles although they may not exist, beside all that do. */
+  readonly keys?: (read: TrackedRead) => readonly Ref<K>[];
   /** Enqueues objects for reasons that are not in the resources; returns the function that ends it. */
   readonly subscribe?: (enqueue: (ref: Ref<K>) => void) => (() => void) | undefined;
   /**
-   * Reconciles one object in its current state, which may be that it no longer exists. It is not given what changed, and
-   * never runs twice at once for one object.
+   * Reconciles one object in its current state, which may be that it does not exist. It runs again when the object changes,
+   * or anything else that it has read through `read`. It is not given what changed, and never runs twice at once for one
+   * object.
    */
-  readonly reconcile: (ref: Ref<K>, context: RunContext) => Promise<Outcome>;
+  readonly reconcile: (ref: Ref<K>, read: TrackedRead, context: RunContext) => Promise<Outcome>;
 };
 
 export type ControllerDeps = {
-  readonly read: ReadResources;
+  readonly tracking: Tracking;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
 };
@@ -57,19 +63,31 @@ export interface RunningController {
 
 /** Runs a controller: for every object once the source is synced, and from then on for each that a change concerns. */
 export function startController<K extends ResourceKind>(
-  { name, reconcile, subscribe, ...watched }: Controller<K>,
-  { read, clock, telemetry }: ControllerDeps,
+  { name, kind, reads, keys, reconcile, subscribe }: Controller<K>,
+  { tracking, clock, telemetry }: ControllerDeps,
   { concurrency, syncPeriodMs }: ControllerOptions,
 ): RunningController {
+  const read = tracking.untracked;
   const observer = observerOf(name, telemetry);
   const runs = new Runs<Key>({ clock, observer, release: key => queue.release(key) });
   const resync = new Resync<Key>({ clock, periodMs: syncPeriodMs, enqueue: enqueueForResync });
   const queue = new Queue<Key>({ clock, work, concurrency, observer });
+  const objects = new ObjectReads({
+    ...{ tracking, clock, name, kinds: new Set([kind, ...reads]) },
+    enqueue: (key, cause) => queue.add(key, cause),
+    isWanted: key => wanted?.has(key) === true,
+  });
+  const wanted =
+    keys && new WantedKeys(keys, { tracking, clock, enqueue: (key, cause) => objects.enqueue(key, cause) });
 
   async function work(key: Key): Promise<Outcome> {
     resync.keep(key);
+    const rest = objects.restOf(key);
+    if (rest) return rest;
     const run = runs.begin(key);
-    const { result, outcome, error } = await attempt(() => reconcile(refOf(key) as Ref<K>, run));
+    const reading = objects.begin(key);
+    const { result, outcome, error } = await attempt(() => reconcile(refOf(key) as Ref<K>, reading, run));
+    objects.end(key, reading, outcome);
     const ms = runs.end(run);
     if (!run.isAbandoned) observer.ran(result, ms);
     if (result === 'error') observer.failed(key, error);
@@ -78,15 +96,18 @@ export function startController<K extends ResourceKind>(
 
   function enqueueForResync(key: Key): boolean {
     const exists = read.get(refOf(key)) !== undefined;
-    if (exists) queue.add(key, 'resync');
+    if (exists) objects.enqueue(key, 'resync');
     return exists;
   }
 
-  const unwatch = watchChanges(watched, read, {
-    enqueue: (key, cause) => queue.add(key, cause),
-    triggerFailed: (key, error) => observer.triggerFailed(key, error),
-  });
-  const unsubscribe = subscribe?.(ref => queue.add(keyOf(ref), 'change'));
+  const unfollow = [
+    read.subscribe(({ key, isInInitialList }) => {
+      if (kindOf(key) === kind) objects.enqueue(key, isInInitialList ? 'first' : 'change');
+    }),
+    subscribe?.(ref => objects.enqueue(keyOf(ref), 'change')),
+    () => wanted?.stop(),
+  ];
+  for (const object of read.list(kind)) objects.enqueue(keyOf(refTo(object)), 'first');
   const unregister = registerGauges(
     name,
     concurrency,
@@ -94,15 +115,16 @@ export function startController<K extends ResourceKind>(
     telemetry,
   );
   void read.whenSynced().then(() => {
+    wanted?.start();
     queue.start();
     resync.start();
   });
 
   const stop = () => {
-    unwatch();
-    unsubscribe?.();
+    for (const end of unfollow) end?.();
     resync.stop();
     queue.stop();
+    objects.stop();
   };
   const drain = async (options: DrainOptions) => {
     stop();

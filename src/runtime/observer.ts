@@ -28,8 +28,6 @@ export interface ControllerObserver extends QueueObserver {
   longRunning(key: Key, ms: number): void;
   /** A run went on after it was aborted, and its slot was released; it counts as an error, however it ends. */
   abandoned(key: Key, ms: number): void;
-  /** A trigger threw: what the change concerns is reconciled at the next resync only. */
-  triggerFailed(key: Key, error: unknown): void;
 }
 
 /** The state of a controller, for gauges and activities. */
@@ -76,7 +74,6 @@ export function observerOf(controller: string, { log, metrics }: Telemetry): Con
     failed: (key, error) => log.error('reconcile failed', { controller, object: key, error }),
     longRunning: (key, ms) =>
       log.warn('reconcile takes too long', { controller, object: key, seconds: Math.round(ms / 1000) }),
-    triggerFailed: (key, error) => log.error('trigger failed', { controller, object: key, error }),
   };
 }
 

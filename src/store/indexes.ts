@@ -1,10 +1,10 @@
-import { meshBackendsOf, tailnetsOf } from '../api/objects/references.ts';
+import { datagramTailnetsOf, meshBackendsOf, tailnetsOf } from '../api/objects/references.ts';
 import { caRefsOf } from '../api/trust.ts';
 import { ROUTE_KINDS } from '../api/key.ts';
 import type { Kinds } from '../api/generated/types.ts';
 import type { Key, RouteKind } from '../api/key.ts';
 import type { Route } from '../api/objects/gateway-api.ts';
-import type { AnyIndex, Index, ReadResources } from './resources.ts';
+import type { AnyIndex, Index, ReadObjects } from './resources.ts';
 
 /*
  * Indexes that several controllers use. Each costs memory for every object, so that controllers share them.
@@ -17,6 +17,13 @@ export const endpointsByTailnet: Index<'MeshEndpoints'> = {
   valuesOf: tailnetsOf,
 };
 
+/** Those of them that have UDP endpoints, which relays carry. */
+export const udpEndpointsByTailnet: Index<'MeshEndpoints'> = {
+  name: 'MeshEndpoints with UDP by tailnet',
+  kind: 'MeshEndpoints',
+  valuesOf: datagramTailnetsOf,
+};
+
 const ANY = 'any';
 
 /** The MeshEndpoints with a tls.caRef, under one value. */
@@ -27,7 +34,7 @@ const endpointsWithCaRef: Index<'MeshEndpoints'> = {
 };
 
 /** The MeshEndpoints with a tls.caRef. */
-export function findWithCaRef(read: ReadResources): readonly Kinds['MeshEndpoints'][] {
+export function findWithCaRef(read: ReadObjects): readonly Kinds['MeshEndpoints'][] {
   return read.find(endpointsWithCaRef, ANY);
 }
 
@@ -40,11 +47,12 @@ const routesByEndpoints = ROUTE_KINDS.map(<K extends RouteKind>(kind: K): Index<
 /** The indexes above. */
 export const sharedIndexes: readonly AnyIndex[] = [
   endpointsByTailnet,
+  udpEndpointsByTailnet,
   endpointsWithCaRef,
   ...(routesByEndpoints as AnyIndex[]),
 ];
 
 /** The routes of all kinds that send or mirror traffic to a MeshEndpoints, which need not exist; unordered. */
-export function routesTo(endpoints: Key, read: ReadResources): readonly Route[] {
+export function routesTo(endpoints: Key, read: ReadObjects): readonly Route[] {
   return routesByEndpoints.flatMap((index): readonly Route[] => read.find(index, endpoints));
 }

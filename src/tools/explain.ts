@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { explainRoutes } from './explain-routes.ts';
 import type { Explained } from './explain-routes.ts';
-import { trafficResourcesFrom, extensionIndexes } from '../extension/traffic-from-store.ts';
+import { trafficResourcesFrom, trafficIndexes } from '../store/traffic/resources.ts';
 import { ROUTE_KINDS } from '../api/key.ts';
 import { NAMESPACE } from '../api/names.ts';
 import { addressSettings, guardOf } from '../process/addresses.ts';
@@ -34,7 +34,7 @@ export async function runExplain(args: readonly string[]): Promise<number> {
   const { folder, path, ...options } = await readArguments(args);
   const directory = openDirectory({
     folder,
-    indexes: extensionIndexes,
+    indexes: trafficIndexes,
     content: 'stored',
     report: ({ file, line, message }) => console.error(`${file}:${line ?? 1}: ${message}`),
     reportFailure: failure => console.error(failure),

@@ -13,7 +13,7 @@ export function dataPathOf(
   gateway: Ref<'Gateway'>,
   defaultPath: DataPathMode,
 ): DataPathMode {
-  return resources.binding(gateway)?.spec.settings?.dataPath?.mode ?? defaultPath;
+  return resources.dataPath(gateway) ?? defaultPath;
 }
 
 /** The data path for an Envoy that serves several Gateways. Where they differ: Proxy, which Envoys on the mesh can use too. */

@@ -6,29 +6,31 @@ import {
   startControllers,
 } from '../../src/controllers/registry.ts';
 import { openTailnets } from '../../src/control/tailnets.ts';
-import { extensionIndexes, trafficResourcesFrom } from '../../src/extension/traffic-from-store.ts';
+import { trafficIndexes } from '../../src/store/traffic/resources.ts';
+import { trafficValues } from '../../src/store/traffic/values.ts';
+import { readCaBundle } from '../../src/traffic/upstream-tls.ts';
 import { ScriptedHealth } from '../support/controllers/mesh-endpoints/scripted-health.ts';
 import { OwnNamespace } from '../support/control/scene.ts';
 import { Runtime } from '../support/runtime/runtime.ts';
 
 describe('the registry of controllers', () => {
-  const { memory, clock, telemetry } = new Runtime([], [...extensionIndexes, ...controllerIndexes]);
+  const { memory, clock, telemetry, tracking } = new Runtime([], [...trafficIndexes, ...controllerIndexes]);
   const now = () => new Date();
   const tailnets = openTailnets({ clock, now, random: Math.random, userAgent: 'mesh-gateway/test' });
   const deps = {
-    read: memory.read,
+    tracking,
+    values: trafficValues(tracking, { dataPath: 'Proxy', clusterEncoding: '' }),
     write: memory.write,
     clock,
     telemetry,
     now,
     tailnets,
-    revisionOf: () => undefined,
     own: new OwnNamespace(),
     events: { record: () => undefined },
     controlURL: undefined,
     workloads: undefined,
     referenced: { configMap: () => Promise.resolve(undefined), secret: () => Promise.resolve(undefined) },
-    traffic: trafficResourcesFrom(memory.read),
+    caBundle: readCaBundle,
     dataPath: 'Proxy' as const,
     relayPorts: undefined,
     health: new ScriptedHealth(),

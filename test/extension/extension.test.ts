@@ -1,6 +1,6 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
-import { extensionIndexes } from '../../src/extension/traffic-from-store.ts';
+import { trafficIndexes } from '../../src/store/traffic/resources.ts';
 import { encode } from '../../src/extension/encode.ts';
 import {
   Cluster_DiscoveryType,
@@ -23,6 +23,7 @@ import {
   httpRoute,
   tailnetObject,
 } from '../support/traffic/objects.ts';
+import { derivedFrom } from '../support/store/traffic.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
 const WEB = 'httproute/default/web/rule/0';
@@ -30,13 +31,17 @@ const web = [httpRoute('web', [backend('web')]), endpointsObject('web'), tailnet
 
 /** An extension server over objects that does not listen. */
 async function extensionOf(objects: readonly object[]) {
-  const memory = createMemory(extensionIndexes, objects);
+  const memory = createMemory(trafficIndexes, objects);
   await memory.start();
   const clock = new VirtualClock();
   const log = createLog({ level: 'error', to: { write: line => expect.fail(line) } });
   const telemetry = { log, metrics: createRegistry({ metrics: extensionMetrics, version: 'test' }) };
   const options = { dataPath: 'Proxy', edsTarget: '127.0.0.1:5005', messageBytes: 1e8 } as const;
-  return { memory, clock, extension: createExtension({ read: memory.read, options, telemetry, clock }) };
+  return {
+    memory,
+    clock,
+    extension: createExtension({ ...derivedFrom(memory.read), options, telemetry, clock }),
+  };
 }
 
 describe('the extension server', () => {

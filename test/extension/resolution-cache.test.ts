@@ -2,9 +2,10 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Ref } from '../../src/api/key.ts';
 import { NAMESPACE, relayName } from '../../src/api/names.ts';
-import { extensionIndexes } from '../../src/extension/traffic-from-store.ts';
-import { createResolutionCache } from '../../src/extension/resolution-cache.ts';
-import type { ResolutionCache, ResolutionOptions } from '../../src/extension/resolution-cache.ts';
+import { trafficIndexes } from '../../src/store/traffic/resources.ts';
+import { cacheOver } from '../support/store/traffic.ts';
+import type { ResolutionCache } from '../../src/extension/resolution-cache.ts';
+import type { DerivedOptions } from '../support/store/traffic.ts';
 import { createMemory } from '../support/store/memory.ts';
 import type { Memory } from '../support/store/memory.ts';
 import { gatewayObject, named, route } from '../support/declared.ts';
@@ -37,11 +38,11 @@ const settings = { dataPath: 'Proxy', edsTarget: 'a:5005', podNamespace: NAMESPA
 const web = [httpRoute('web', [backend('web')]), endpointsObject('web'), tailnetObject()];
 
 /** A cache over objects, and the user who changes them. */
-async function cacheOf(objects: readonly object[], options: Partial<ResolutionOptions> = {}) {
-  const memory = createMemory(extensionIndexes, objects);
+async function cacheOf(objects: readonly object[], options: DerivedOptions = {}) {
+  const memory = createMemory(trafficIndexes, objects);
   await memory.start();
   for (const object of objects) await putStatus(memory, object);
-  return { memory, cache: createResolutionCache(memory.read, { ...settings, ...options }) };
+  return { memory, cache: cacheOver(memory.read, { ...settings, ...options }) };
 }
 
 /** Writes an object as its user does, and its status as the operator does. */
@@ -334,19 +335,9 @@ describe('the resolution cache', () => {
   it('returns another revision for another encoding of clusters', async () => {
     const { memory, cache } = await cacheOf(web);
     const ref = { kind: 'Gateway', namespace: 'default', name: 'public' } as const;
-    const other = createResolutionCache(memory.read, { ...settings, edsTarget: 'b:5005' });
+    const other = cacheOver(memory.read, { ...settings, edsTarget: 'b:5005' });
     expect(other.revisionOf(ref)).toBeDefined();
     expect(other.revisionOf(ref)).not.toBe(cache.revisionOf(ref));
-  });
-
-  it('does not notify after it is closed', async () => {
-    const { memory, cache } = await cacheOf(web);
-    const watcher = new Counter();
-    cache.watch(WEB, GATEWAY, watcher);
-    cache.snapshot(WEB, GATEWAY);
-    cache.close();
-    await memory.author.put(endpointsObject('web', endpointList(2)));
-    expect(watcher.count).toBe(0);
   });
 });
 
@@ -463,9 +454,8 @@ describe('a cache after many changes', () => {
         else await memory.author.remove(refIn(step.object));
         if (!step.isRead) continue;
         const now = contentsOf(cache);
-        const fresh = createResolutionCache(memory.read, settings);
+        const fresh = cacheOver(memory.read, settings);
         expect(now).toEqual(contentsOf(fresh));
-        fresh.close();
         for (const [at, { cluster, gateway, counter }] of watchers.entries()) {
           const what = `${cluster} for ${gateway}`;
           if (now.get(what) !== before.get(what))

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { extensionIndexes } from '../../src/extension/traffic-from-store.ts';
-import { createResolutionCache } from '../../src/extension/resolution-cache.ts';
+import { trafficIndexes } from '../../src/store/traffic/resources.ts';
+import { cacheOver } from '../support/store/traffic.ts';
 import type { ResolutionCache } from '../../src/extension/resolution-cache.ts';
 import { createGuard } from '../../src/traffic/address-guard.ts';
 import { createMemory } from '../support/store/memory.ts';
@@ -21,7 +21,7 @@ const gateway = { kind: 'Gateway', namespace: 'default', name: 'public' } as con
 const settings = { dataPath: 'Proxy', edsTarget: 'a:5005' } as const;
 
 async function memoryOf(objects: readonly object[]) {
-  const memory = createMemory(extensionIndexes, objects);
+  const memory = createMemory(trafficIndexes, objects);
   await memory.start();
   return memory;
 }
@@ -34,9 +34,7 @@ describe('addresses that must get no traffic', () => {
       tailnetObject(),
     ]);
     const guard = createGuard({ allow: [], refuse: ['100.64.0.2'], apiServer: [] });
-    const [guarded, open] = [{ guard }, {}].map(more =>
-      createResolutionCache(read, { ...settings, ...more }),
-    );
+    const [guarded, open] = [{ guard }, {}].map(more => cacheOver(read, { ...settings, ...more }));
     const addressesOf = (cache: ResolutionCache | undefined) =>
       cache
         ?.snapshot(WEB, GATEWAY)
@@ -61,7 +59,7 @@ describe('TLS settings over the budget of a namespace', () => {
       ...[first, httpRoute('b', ...rules), httpRoute('c', ...rules)],
       httpRoute('web', [backend('large')]),
     ]);
-    const cache = createResolutionCache(read, settings);
+    const cache = cacheOver(read, settings);
     const open = cache.snapshot(WEB, GATEWAY);
     const before = cache.revisionOf(gateway);
     let notifications = 0;

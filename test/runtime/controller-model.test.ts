@@ -1,27 +1,18 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Ref } from '../../src/api/key.ts';
-import { tailnetsOf } from '../../src/api/objects/references.ts';
-import type { Index } from '../../src/store/resources.ts';
+import { Derived } from '../../src/store/derived.ts';
+import { endpointsByTailnet } from '../../src/store/indexes.ts';
+import type { TrackedRead } from '../../src/store/tracking.ts';
 import type { Outcome } from '../../src/runtime/queue/queue.ts';
-import { byIndex, whenChanges } from '../../src/runtime/trigger.ts';
 import { named } from '../support/declared.ts';
 import { endpoint, meshEndpoints, meshTailnet } from '../support/objects.ts';
+import { refOfWeb } from '../support/runtime/running-controller.ts';
 import { Runtime } from '../support/runtime/runtime.ts';
+import { refOfTailnet } from '../support/runtime/tracked-controller.ts';
 
 /** The same steps in every run; SEED=2 npm test tries others. */
 const seed = Number(process.env['SEED'] ?? 1);
-
-const tailnetsByDomain: Index<'MeshTailnet'> = {
-  name: 'MeshTailnet by domain',
-  kind: 'MeshTailnet',
-  valuesOf: tailnetsOf,
-};
-const endpointsByTailnet: Index<'MeshEndpoints'> = {
-  name: 'MeshEndpoints by tailnet',
-  kind: 'MeshEndpoints',
-  valuesOf: tailnetsOf,
-};
 
 type Step =
   | { readonly do: 'declare tailnet'; readonly name: number; readonly domain: number }
@@ -31,6 +22,7 @@ type Step =
       readonly domain: number;
       readonly port: number;
     }
+  | { readonly do: 'report endpoints'; readonly name: number; readonly generation: number }
   | { readonly do: 'remove tailnet' | 'remove endpoints'; readonly name: number }
   | { readonly do: 'wait'; readonly ms: number };
 
@@ -42,6 +34,11 @@ const aStep: fc.Arbitrary<Step> = fc.oneof(
     name: fc.nat(5),
     domain: aDomain,
     port: fc.integer({ min: 1, max: 3 }),
+  }),
+  fc.record({
+    do: fc.constant('report endpoints' as const),
+    name: fc.nat(5),
+    generation: fc.integer({ min: 1, max: 3 }),
   }),
   fc.record({ do: fc.constant('remove tailnet' as const), name: fc.nat(2) }),
   fc.record({ do: fc.constant('remove endpoints' as const), name: fc.nat(5) }),
@@ -63,40 +60,56 @@ const aManner: fc.Arbitrary<Manner> = fc.record({
 
 const domainOf = (n: number) => `domain-${n}.ts.net`;
 
-/** A controller of MeshTailnets that sums the ports of their endpoints, with the given durations and outcomes. */
+/** The tailnet of each domain is reconciled also if it does not exist. */
+const refFor = (domain: string) => refOfTailnet(domain.replace('domain-', 't-').replace('.ts.net', ''));
+const TAILNETS = [0, 1, 2].map(n => `t-${n}`);
+
+/** The object whose status those tailnets report that have endpoints. */
+const REPORTED = refOfWeb('web-0');
+
+/**
+ * A controller of MeshTailnets that sums up their endpoints, with the given durations and outcomes: the ports of each, but not
+ * their status, how many there are, as a value derived from one that counts them, and the status of one object.
+ */
 class World {
-  readonly runtime = new Runtime([], [tailnetsByDomain, endpointsByTailnet]);
+  readonly runtime = new Runtime([], [endpointsByTailnet]);
   /** The result of each successful run, the last of each tailnet. */
   readonly sums = new Map<string, string>();
   readonly #running = new Set<string>();
   readonly #manners: Manner[];
+  readonly #counts: Derived<number>;
+  readonly #isMany: Derived<boolean>;
 
   constructor(manners: readonly Manner[]) {
     this.#manners = [...manners];
+    const { tracking } = this.runtime;
+    this.#counts = new Derived(tracking, (of, read) => read.exceptStatus.find(endpointsByTailnet, of).length);
+    this.#isMany = new Derived(tracking, (of, read) => read.value(this.#counts, of) > 1);
     this.runtime.start(
       {
         kind: 'MeshTailnet',
-        triggers: [whenChanges('MeshEndpoints', tailnetsOf, byIndex(tailnetsByDomain))],
-        reconcile: ref => this.#reconcile(ref),
+        reads: ['MeshEndpoints'],
+        keys: read => read.values(endpointsByTailnet).map(refFor),
+        reconcile: (ref, read) => this.#reconcile(ref, read),
       },
       { concurrency: 2, syncPeriodMs: 1e15 },
     );
   }
 
-  /** The objects that exist now. */
+  /** The sum of the objects that exist now, from no tracked read. */
   sumOf(ref: Ref<'MeshTailnet'>): string {
     const { read } = this.runtime.memory;
     const tailnet = read.get(ref);
-    if (!tailnet) return 'gone';
-    const all = read.find(endpointsByTailnet, tailnet.spec.tailnet);
-    return all
-      .map(({ metadata, spec }) => `${metadata.name}:${spec.endpoints?.[0]?.port}`)
-      .toSorted()
-      .join();
+    const domain = tailnet?.spec.tailnet ?? domainOf(Number(ref.name.slice(2)));
+    const found = read.find(endpointsByTailnet, domain);
+    if (!tailnet) return found.length > 0 ? `none, ${found.length > 1 ? 'many' : 'few'}` : NONE;
+    const ports = found.map(({ metadata, spec }) => `${metadata.name}:${spec.endpoints?.[0]?.port}`);
+    const status = found.length > 0 ? read.get(REPORTED)?.status?.observedGeneration : undefined;
+    return `${ports.toSorted().join()} ${found.length > 1 ? 'many' : 'few'} ${status}`;
   }
 
   async take(step: Step): Promise<void> {
-    const { author } = this.runtime.memory;
+    const { read, write, author } = this.runtime.memory;
     switch (step.do) {
       case 'declare tailnet':
         return author.put(named(meshTailnet({ tailnet: domainOf(step.domain) }), `t-${step.name}`));
@@ -104,27 +117,49 @@ class World {
         const spec = { tailnet: domainOf(step.domain), endpoints: [endpoint({ port: step.port })] };
         return author.put(named(meshEndpoints(spec), `default/web-${step.name}`));
       }
+      case 'report endpoints': {
+        const object = read.get(refOfWeb(`web-${step.name}`));
+        return object && write.replaceStatus(object, { observedGeneration: step.generation });
+      }
       case 'remove tailnet':
-        return author.remove({ kind: 'MeshTailnet', namespace: '', name: `t-${step.name}` });
+        return author.remove(refOfTailnet(`t-${step.name}`));
       case 'remove endpoints':
-        return author.remove({ kind: 'MeshEndpoints', namespace: 'default', name: `web-${step.name}` });
+        return author.remove(refOfWeb(`web-${step.name}`));
       case 'wait':
         return this.runtime.clock.advance(step.ms);
     }
   }
 
-  async #reconcile(ref: Ref<'MeshTailnet'>): Promise<Outcome> {
+  async #reconcile(ref: Ref<'MeshTailnet'>, read: TrackedRead): Promise<Outcome> {
     if (this.#running.has(ref.name)) throw new Error('runs twice at once');
     this.#running.add(ref.name);
-    const found = this.sumOf(ref);
     const { ms, ends } = this.#manners.shift() ?? { ms: 0, ends: { requeue: 'on-change' } };
-    await new Promise<void>(resolve => void this.runtime.clock.after(ms, resolve));
+    const wait = () => new Promise<void>(resolve => void this.runtime.clock.after(ms / 2, resolve));
+    const sum = await this.#sum(ref, read, wait);
+    await wait();
     this.#running.delete(ref.name);
     if (ends === 'fails') throw new Error('failed as the model chose');
-    this.sums.set(ref.name, found);
+    this.sums.set(ref.name, sum);
     return ends;
   }
+
+  /** Objects may change between its reads. */
+  async #sum(ref: Ref<'MeshTailnet'>, read: TrackedRead, wait: () => Promise<void>): Promise<string> {
+    const tailnet = read.get(ref);
+    const domain = tailnet?.spec.tailnet ?? domainOf(Number(ref.name.slice(2)));
+    const many = read.value(this.#isMany, domain) ? 'many' : 'few';
+    const isUsed = read.value(this.#counts, domain) > 0;
+    await wait();
+    if (!tailnet) return isUsed ? `none, ${many}` : NONE;
+    const found = read.exceptStatus.find(endpointsByTailnet, domain);
+    const ports = found.map(({ metadata, spec }) => `${metadata.name}:${spec.endpoints?.[0]?.port}`);
+    const status = isUsed ? read.get(REPORTED)?.status?.observedGeneration : undefined;
+    return `${ports.toSorted().join()} ${many} ${status}`;
+  }
 }
+
+/** Neither a tailnet nor endpoints of its domain. */
+const NONE = 'none';
 
 describe('a controller over a store', () => {
   it('has reconciled the last state of every object when it is idle, after any changes, failures and delays', async () => {
@@ -132,15 +167,10 @@ describe('a controller over a store', () => {
     const property = fc.asyncProperty(worlds, async ([manners, steps]) => {
       const world = new World(manners);
       await world.runtime.memory.start();
-      const tailnets = new Set<string>();
-      for (const step of steps) {
-        if (step.do === 'declare tailnet') tailnets.add(`t-${step.name}`);
-        await world.take(step);
-      }
+      for (const step of steps) await world.take(step);
       await world.runtime.clock.advance(2_000_000);
-      for (const name of tailnets) {
-        const expected = world.sumOf({ kind: 'MeshTailnet', namespace: '', name });
-        expect(world.sums.get(name) ?? 'gone').toBe(expected);
+      for (const name of TAILNETS) {
+        expect(world.sums.get(name) ?? NONE).toBe(world.sumOf(refOfTailnet(name)));
       }
       expect(
         world.runtime.lines.filter(({ error }) => !/failed as the model chose/.test(JSON.stringify(error))),

@@ -60,6 +60,30 @@ describe('a controller', () => {
     expect(seen).toEqual(['a 8080', 'a 9090', 'a gone']);
   });
 
+  it('reconciles what it enqueues for reasons of its own, until it has stopped', async () => {
+    const seen: string[] = [];
+    const listeners = new Set<(name: string) => void>();
+    const runtime = new Runtime([]);
+    const controller = runtime.start({
+      kind: 'MeshTailnet',
+      subscribe: enqueue => {
+        const listener = (name: string) => enqueue({ kind: 'MeshTailnet', namespace: '', name });
+        listeners.add(listener);
+        return () => void listeners.delete(listener);
+      },
+      reconcile: ({ name }) => {
+        seen.push(name);
+        return Promise.resolve(DONE);
+      },
+    });
+    await runtime.memory.start();
+    for (const listener of listeners) listener('one');
+    await runtime.clock.settle();
+    expect(seen).toEqual(['one']);
+    controller.stop();
+    expect(listeners.size).toBe(0);
+  });
+
   it.each<[string, () => unknown]>([
     [
       'throws',
@@ -146,10 +170,10 @@ describe('the metrics of a controller', () => {
 
   it('start at zero, also if its name was not known before', async () => {
     const registry = createRegistry({ metrics: { ...controllerMetrics, ...queueMetrics }, version: 'test' });
-    const { telemetry, memory, clock } = new Runtime();
+    const { telemetry, tracking, clock } = new Runtime();
     startController(
-      { name: 'late', kind: 'MeshEndpoints', triggers: [], reconcile: () => FOREVER },
-      { read: memory.read, clock, telemetry: { ...telemetry, metrics: registry } },
+      { name: 'late', kind: 'MeshEndpoints', reads: [], reconcile: () => FOREVER },
+      { tracking, clock, telemetry: { ...telemetry, metrics: registry } },
       { concurrency: 1, syncPeriodMs: 30_000 },
     );
     const families = parseExposition(await registry.text());

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { named } from '../support/declared.ts';
-import { tailnets, usageController, users } from '../support/runtime/example-controller.ts';
+import { usageController, users } from '../support/runtime/example-controller.ts';
 import { endpoint, meshEndpoints, meshTailnet } from '../support/objects.ts';
 import { Runtime } from '../support/runtime/runtime.ts';
 
@@ -21,10 +21,10 @@ async function example() {
     tailnet('two', 'two.ts.net'),
     web('shop', 'one.ts.net', ['a', 'b']),
   ];
-  const runtime = new Runtime(first, [tailnets, users]);
+  const runtime = new Runtime(first, [users]);
   const { memory, clock } = runtime;
   runtime.start(
-    usageController(memory.read, memory.write, () => NOON),
+    usageController(memory.write, () => NOON),
     { syncPeriodMs: 30_000 },
   );
   await memory.start();

@@ -15,7 +15,7 @@ describe('the controllers of a leader', () => {
     const ends: string[] = [];
     const controller = runtime.start({
       kind: 'MeshTailnet',
-      reconcile: (_ref, { signal }) =>
+      reconcile: (_ref, _read, { signal }) =>
         new Promise((resolve, reject) => {
           signal.addEventListener('abort', () => {
             ends.push(`aborted at ${runtime.clock.now()}`);

@@ -172,6 +172,20 @@ describe('a derived value', () => {
     expect(takeNotified()).toEqual([false]);
   });
 
+  it('is derived again after a change of an object that follows one of a value', () => {
+    const { store, tracking, sizes } = derivedValues();
+    const values = new Derived(tracking, (name, read) => {
+      const { labels = {} } = read.get(refOfEndpoints(name))?.metadata ?? {};
+      return `${labels['is']} ${read.value(sizes, 'x.ts.net')}`;
+    });
+    values.watch('db', createWatcher());
+    store.put(endpoints('db', 'y'));
+    values.read('db');
+    store.put(endpoints('web', 'x', { a: 'b' }));
+    store.put(endpoints('db', 'y', { is: 'labelled' }));
+    expect(values.read('db')).toBe('labelled 1');
+  });
+
   it('is the same for its dependents where isSame holds, and is read as it was derived last', () => {
     const { store, tracking } = derivedValues();
     const read = new Derived(
@@ -382,6 +396,23 @@ describe('the kept values', () => {
     store.put(endpoints('web', 'x', { a: 'b' }));
     expect([tailnets.size, tracking.size]).toEqual([0, 0]);
     expect(takeDerived()).toHaveLength(3);
+  });
+
+  it('keep one that is fresh when the last dependent leaves, until it changes', () => {
+    const { store, neighbours, dependent, takeDerived } = withDependent('web');
+    dependent.reads.clear();
+    expect(neighbours.read('web')).toBe('0 in x.ts.net');
+    expect(takeDerived()).toEqual([]);
+    store.put(endpoints('web', 'y'));
+    expect(neighbours.size).toBe(0);
+  });
+
+  it('are not compared any more by a dependent that has left', () => {
+    const { store, tracking, dependent, takeDerived } = withDependent('web');
+    dependent.reads.clear();
+    store.put(endpoints('web', 'y'));
+    expect(dependent.reads.hasOtherValues()).toBe(false);
+    expect([takeDerived(), tracking.size]).toEqual([[], 0]);
   });
 
   it('lose those that are stale when the last dependent leaves', () => {

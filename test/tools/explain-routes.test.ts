@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Route } from '../../src/api/objects/gateway-api.ts';
 import { explainRoutes } from '../../src/tools/explain-routes.ts';
-import { trafficResourcesFrom, extensionIndexes } from '../../src/extension/traffic-from-store.ts';
+import { trafficResourcesFrom, trafficIndexes } from '../../src/store/traffic/resources.ts';
 import { ROUTE_KINDS } from '../../src/api/key.ts';
 import { createMemory } from '../support/store/memory.ts';
 import { meshBackend, named, route } from '../support/declared.ts';
@@ -12,7 +12,7 @@ import { resourcesFrom } from '../support/traffic/resolve.ts';
 
 /** The explanations of the routes among objects. */
 async function explained(...objects: readonly object[]): Promise<readonly string[]> {
-  const { read, start } = createMemory(extensionIndexes, objects);
+  const { read, start } = createMemory(trafficIndexes, objects);
   await start();
   const routes = ROUTE_KINDS.flatMap(kind => read.list(kind));
   return explainRoutes(trafficResourcesFrom(read), routes, 'Proxy').map(({ text }) => text);

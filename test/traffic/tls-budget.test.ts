@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Route } from '../../src/api/objects/gateway-api.ts';
 import { explainRoutes } from '../../src/tools/explain-routes.ts';
-import { unusedOfRoute } from '../../src/controllers/mesh-endpoints/routes.ts';
+import { unusedOfRoute } from '../../src/traffic/endpoints/route-traffic.ts';
 import { envoyClusterSettingsOf } from '../../src/traffic/settings/envoy-cluster-settings.ts';
 import { revisionOf } from '../../src/traffic/settings/revision.ts';
 import { closedSettingsOf, overTlsBudget } from '../../src/traffic/settings/tls-budget.ts';
@@ -128,10 +128,10 @@ describe('a rule over the budget', () => {
     expect(explained.map(({ isHealthy }) => isHealthy)).toEqual([true, true, true, false]);
     expect(explained.at(-1)?.text).toContain(message);
     const route = resourceOf(last) as Route;
-    expect(unusedOfRoute(route, resources, 'Proxy')).toMatchObject([
+    expect(unusedOfRoute(resources, route, 'Proxy')).toMatchObject([
       { reason: 'TooManyTlsSettings', object: 'MeshEndpoints/default/large' },
     ]);
-    expect(unusedOfRoute(route, resourcesFrom([...world, last]), 'Proxy')).toEqual([]);
+    expect(unusedOfRoute(resourcesFrom([...world, last]), route, 'Proxy')).toEqual([]);
   });
 
   it('moves the revision when it gets over the budget by the route of another Gateway, and back', () => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Route } from '../../src/api/objects/gateway-api.ts';
 import { GROUP } from '../../src/api/generated/kinds.ts';
 import { explainRoutes } from '../../src/tools/explain-routes.ts';
-import { unusedOfRoute } from '../../src/controllers/mesh-endpoints/routes.ts';
+import { unusedOfRoute } from '../../src/traffic/endpoints/route-traffic.ts';
 import { statusOf } from '../../src/controllers/mesh-endpoints/status.ts';
 import type { UnusedReason } from '../../src/traffic/unused.ts';
 import { endpoint } from '../support/objects.ts';
@@ -242,8 +242,8 @@ describe('an unused backend', () => {
       for (const object of named) {
         const { conditions, routes: statuses } = statusOf({
           ...{ object, routes, tailnet: undefined, isAllowed: false, planned: [], now: new Date() },
-          ...{ verdictOf: () => undefined, bindings: [] },
-          unusedOf: each => unusedOfRoute(each, resources, 'Proxy'),
+          ...{ verdictOf: () => undefined, gateways: [] },
+          unusedOf: each => unusedOfRoute(resources, each, 'Proxy'),
         });
         expect(statuses).toMatchObject([{ resolved: false, message: expected }]);
         expect(conditions?.find(({ type }) => type === 'RoutesResolved')).toMatchObject({

@@ -1,30 +1,26 @@
 import type { Access } from '../../api/access.ts';
-import type { Route } from '../../api/objects/gateway-api.ts';
-import type { Kinds } from '../../api/generated/types.ts';
 import type { Clock } from '../../api/clock.ts';
 import { GROUP } from '../../api/generated/kinds.ts';
-import { keyOf, refOf, ROUTE_KINDS } from '../../api/key.ts';
-import type { Key, Ref } from '../../api/key.ts';
-import { gatewaysOf, refTo, tailnetsOf } from '../../api/objects/references.ts';
-import type { ResourceOf } from '../../api/objects/resource.ts';
-import { endpointsByTailnet, findWithCaRef, routesTo } from '../../store/indexes.ts';
-import { byNamespace } from '../../store/resources.ts';
-import type { ReadResources, WriteResources } from '../../store/resources.ts';
+import type { Kinds } from '../../api/generated/types.ts';
+import { keyOf, refOf } from '../../api/key.ts';
+import type { Key, Ref, ResourceKind } from '../../api/key.ts';
 import type { Controller } from '../../runtime/controller.ts';
-import { byKey, whenChanges, whenGenerationChanges } from '../../runtime/trigger.ts';
-import type { Trigger } from '../../runtime/trigger.ts';
+import type { WriteResources } from '../../store/resources.ts';
+import type { TrackedRead } from '../../store/tracking.ts';
+import { bindingsByGateway } from '../../store/traffic/resources.ts';
+import type { TrafficValues } from '../../store/traffic/values.ts';
 import { trafficAccess } from '../../traffic/access.ts';
 import { plan } from './plan.ts';
 import type { Action } from './plan.ts';
 
 export type BindingDeps = {
-  /** Of a store with the `sharedIndexes`. */
-  readonly read: ReadResources;
   readonly write: Pick<WriteResources, 'apply' | 'remove'>;
   readonly clock: Pick<Clock, 'now'>;
-  /** The revision of the mesh clusters of a Gateway; undefined where it has none. */
-  readonly revisionOf: (gateway: Ref<'Gateway'>) => string | undefined;
+  readonly values: Pick<TrafficValues, 'revisions'>;
 };
+
+/** The kinds that the controller reads, beside those that revisions are derived from. */
+export const reads: readonly ResourceKind[] = ['MeshBinding'];
 
 /** What the controller may do in a cluster: read what decides traffic, and write MeshBindings. */
 export const access: Access = {
@@ -41,11 +37,13 @@ export function bindingController(deps: BindingDeps): Controller<'Gateway'> {
   return {
     name: 'mesh-binding',
     kind: 'Gateway',
-    triggers,
-    reconcile: async gateway => {
-      const action = planFor(gateway);
+    reads,
+    // A MeshBinding may be left of a Gateway that no longer exists.
+    keys: read => read.values(bindingsByGateway).map(key => refOf(key as Key) as Ref<'Gateway'>),
+    reconcile: async (gateway, read) => {
+      const action = planFor(gateway, read);
       await perform(action, deps.write);
-      // A write changes the MeshBinding, which triggers the next reconcile.
+      // A write changes the MeshBinding, which wakes the next reconcile.
       return action.do === 'wait' ? { requeue: 'after', ms: action.ms } : { requeue: 'on-change' };
     },
   };
@@ -59,7 +57,7 @@ type Observed = {
 };
 
 /** Plans with the time since which a MeshBinding has been as it is. */
-function planner({ read, clock, revisionOf }: BindingDeps): (gateway: Ref<'Gateway'>) => Action {
+function planner({ clock, values }: BindingDeps): (gateway: Ref<'Gateway'>, read: TrackedRead) => Action {
   const observed = new Map<Key, Observed>();
   const unchangedForMs = (key: Key, binding: Observed['binding'], isCurrent: boolean) => {
     const known = observed.get(key);
@@ -67,10 +65,10 @@ function planner({ read, clock, revisionOf }: BindingDeps): (gateway: Ref<'Gatew
     observed.set(key, { binding, isCurrent, sinceMs: clock.now() });
     return 0;
   };
-  return gateway => {
-    const revision = read.get(gateway) && revisionOf(gateway);
-    const binding = read.get({ ...gateway, kind: 'MeshBinding' });
+  return (gateway, read) => {
     const key = keyOf(gateway);
+    const revision = read.get(gateway) && read.value(values.revisions, key);
+    const binding = read.get({ ...gateway, kind: 'MeshBinding' });
     if (revision === undefined) observed.delete(key);
     const isCurrent = binding?.spec.revision === revision;
     return plan({
@@ -91,48 +89,3 @@ async function perform(action: Action, write: BindingDeps['write']): Promise<voi
       return undefined;
   }
 }
-
-/** The Gateways of all routes that send traffic to a MeshEndpoints, which need not exist. */
-function gatewaysUsing(endpoints: string, read: ReadResources): readonly Ref<'Gateway'>[] {
-  return routesTo(endpoints as Key, read)
-    .flatMap(route => gatewaysOf(route))
-    .map(key => refOf(key) as Ref<'Gateway'>);
-}
-
-/** The Gateways that use any MeshEndpoints of a tailnet. */
-function gatewaysOfTailnet(domain: string, read: ReadResources): readonly Ref<'Gateway'>[] {
-  return gatewaysUsingAny(read.find(endpointsByTailnet, domain), read);
-}
-
-/** The Gateways that use any MeshEndpoints of a namespace. */
-function gatewaysOfNamespace(namespace: string, read: ReadResources): readonly Ref<'Gateway'>[] {
-  return gatewaysUsingAny(read.find(byNamespace('MeshEndpoints'), namespace), read);
-}
-
-function gatewaysUsingAny(
-  objects: readonly ResourceOf<'MeshEndpoints'>[],
-  read: ReadResources,
-): readonly Ref<'Gateway'>[] {
-  return objects.flatMap(object => gatewaysUsing(keyOf(refTo(object)), read));
-}
-
-/** Which Gateways a change concerns; a MeshBinding has the name of its Gateway. A revision depends on no status. */
-const triggers: readonly Trigger<'Gateway'>[] = [
-  ...ROUTE_KINDS.map(kind =>
-    whenGenerationChanges(kind, (route: Route) => gatewaysOf(route), byKey<'Gateway'>),
-  ),
-  whenGenerationChanges('MeshEndpoints', object => [keyOf(refTo(object))], gatewaysUsing),
-  whenGenerationChanges('MeshTailnet', tailnetsOf, gatewaysOfTailnet),
-  whenChanges(
-    'ConfigMap',
-    ({ metadata }) => [metadata.name],
-    (_, read) => gatewaysUsingAny(findWithCaRef(read), read),
-  ),
-  whenChanges('ReferenceGrant', ({ metadata }) => [metadata.namespace ?? ''], gatewaysOfNamespace),
-  whenChanges('Namespace', ({ metadata }) => [metadata.name], gatewaysOfNamespace),
-  whenChanges(
-    'MeshBinding',
-    ({ metadata }) => [keyOf(refTo({ kind: 'Gateway', metadata }))],
-    byKey<'Gateway'>,
-  ),
-];

@@ -1,44 +1,47 @@
 import type { Access } from '../../api/access.ts';
 import { GROUP } from '../../api/generated/kinds.ts';
-import type { Route } from '../../api/objects/gateway-api.ts';
 import type { Kinds } from '../../api/generated/types.ts';
 import { keyOf, refOf } from '../../api/key.ts';
-import type { Ref } from '../../api/key.ts';
+import type { Key, Ref, ResourceKind } from '../../api/key.ts';
+import type { Route } from '../../api/objects/gateway-api.ts';
+import { gatewaysOf, refTo } from '../../api/objects/references.ts';
 import { REPORT } from '../../api/names.ts';
-import { datagramTailnetsOf, gatewaysOf, refTo } from '../../api/objects/references.ts';
 import type { HealthMonitor } from '../../health/health.ts';
-import { endpointsByTailnet, routesTo } from '../../store/indexes.ts';
-import type { ReadResources, RecordEvents, WriteResources } from '../../store/resources.ts';
 import type { Controller } from '../../runtime/controller.ts';
-import { trafficAccess } from '../../traffic/access.ts';
+import { Derived } from '../../store/derived.ts';
+import { routesTo, udpEndpointsByTailnet } from '../../store/indexes.ts';
+import type { ReadObjects, RecordEvents, WriteResources } from '../../store/resources.ts';
+import type { DerivedValues, TrackedRead, Tracking } from '../../store/tracking.ts';
+import { bindingOf } from '../../store/traffic/resources.ts';
+import type { TrafficValues } from '../../store/traffic/values.ts';
+import { trafficAccess, trafficKinds } from '../../traffic/access.ts';
 import { isAllowed } from '../../traffic/backend-refs.ts';
 import type { DataPathMode } from '../../traffic/data-path.ts';
 import { oldestTailnet } from '../../traffic/resolve-backend-ref.ts';
-import type { TrafficResources } from '../../traffic/traffic-resources.ts';
 import { checkedEndpoints, planEndpoints } from './entries.ts';
 import { eventsOf } from './events.ts';
 import { readInputs } from './inputs/inputs.ts';
 import type { InputSource } from './inputs/inputs.ts';
-import type { GatewayBinding } from './programmed.ts';
+import { hasReported } from './programmed.ts';
+import type { NamedGateway } from './programmed.ts';
 import type { RelayPorts } from './relay-ports.ts';
-import { Resolutions } from './routes.ts';
+import { unusedReader } from './routes.ts';
 import { pausedStatusOf, statusOf } from './status.ts';
 import type { Situation } from './status.ts';
-import { triggersOf } from './triggers.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
 
 /** What the controller works with. */
 export type EndpointsDeps = {
-  /** Of a store with the indexes below and the `sharedIndexes`. */
-  readonly read: ReadResources;
+  /** Of a store with the `trafficIndexes` and the `sharedIndexes`. */
+  readonly tracking: Tracking;
+  readonly values: Pick<TrafficValues, 'resources' | 'unused' | 'overTlsBudget'> & {
+    readonly revisions: DerivedValues<string | undefined>;
+  };
   readonly write: Pick<WriteResources, 'replaceStatus'>;
   readonly events: RecordEvents;
-  readonly traffic: TrafficResources;
   /** The data path of Gateways that have no other. */
   readonly dataPath: DataPathMode;
-  /** The revision that the MeshBinding of a Gateway must have; undefined where the Gateway has no mesh clusters. */
-  readonly revisionOf: (gateway: Ref<'Gateway'>) => string | undefined;
   /** Undefined where no relays run. */
   readonly relayPorts: RelayPorts | undefined;
   readonly health: HealthMonitor;
@@ -58,22 +61,21 @@ export const access: Access = {
   own: [],
 };
 
+/** The kinds that the controller reads, beside those that traffic is derived from. */
+export const reads: readonly ResourceKind[] = trafficKinds;
+
 /** Writes the status of each MeshEndpoints. */
 export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoints'> {
-  const { read, write, events, relayPorts, health, inputs, now } = deps;
-  const resolutions = new Resolutions(deps);
-  const gather = gatherer(deps, resolutions);
+  const { tracking, write, events, relayPorts, health, inputs, now } = deps;
+  const gather = gatherer(deps);
   return {
     name: 'mesh-endpoints',
     kind: 'MeshEndpoints',
-    triggers: triggersOf({
-      forgetAll: () => resolutions.forgetAll(),
-      forgetBudgets: () => resolutions.forgetBudgets(),
-    }),
+    reads,
     subscribe: enqueue => {
       const unsubscribers = [
         relayPorts?.subscribe(name => {
-          for (const ref of usersOf(name, read)) enqueue(ref);
+          for (const ref of usersOf(name, tracking.untracked)) enqueue(ref);
         }),
         health.subscribe(key => enqueue(refOf(key) as Ref<'MeshEndpoints'>)),
         ...inputs.map(source => source.subscribe?.(key => enqueue(refOf(key) as Ref<'MeshEndpoints'>))),
@@ -82,31 +84,37 @@ export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoi
         for (const unsubscribe of unsubscribers) unsubscribe?.();
       };
     },
-    reconcile: async (ref, { signal }) => {
+    reconcile: async (ref, read, { signal }) => {
       const object = read.get(ref);
       if (!object || object.spec.paused) {
         health.remove(keyOf(ref));
         for (const source of inputs) source.forget?.(keyOf(ref));
       }
       if (!object) return { requeue: 'on-change' };
-      const status = object.spec.paused
-        ? pausedStatusOf(object, now())
-        : statusOf(await gather(object, signal));
-      if (status === object.status) return { requeue: 'on-change' };
-      await write.replaceStatus(object, status);
-      for (const event of eventsOf(object, status)) events.record(event);
-      return { requeue: 'on-change' };
+      if (object.spec.paused) return await writeStatus(object, pausedStatusOf(object, now()));
+      const input = await gather(object, read, signal);
+      health.set(keyOf(ref), checkedEndpoints(input.planned));
+      return await writeStatus(object, statusOf(input));
     },
   };
+
+  async function writeStatus(object: MeshEndpoints, status: NonNullable<MeshEndpoints['status']>) {
+    if (status !== object.status) {
+      await write.replaceStatus(object, status);
+      for (const event of eventsOf(object, status)) events.record(event);
+    }
+    return { requeue: 'on-change' } as const;
+  }
 }
 
-/** Reads everything that decides the status of an object, and sets its checks. */
+/** Reads everything that decides the status of an object, and its checks. */
 function gatherer(
   deps: EndpointsDeps,
-  resolutions: Resolutions,
-): (object: MeshEndpoints, signal: AbortSignal) => Promise<Situation> {
-  const { read, traffic, relayPorts, health, inputs, now } = deps;
-  return async (object, signal) => {
+): (object: MeshEndpoints, read: TrackedRead, signal: AbortSignal) => Promise<Situation> {
+  const { values, relayPorts, health, inputs, now, dataPath } = deps;
+  const gatewaysNamed = gatewaysReader(deps);
+  return async (object, read, signal) => {
+    const traffic = values.resources(read);
     const key = keyOf(refTo(object));
     const tailnet = oldestTailnet(traffic.tailnets(object.spec.tailnet));
     const mayUse =
@@ -116,11 +124,10 @@ function gatherer(
       object,
       tailnet: mayUse ? tailnet : undefined,
       relayPorts: tailnet && relayPorts?.of(tailnet.metadata.name),
-      inputs: await readInputs(inputs, object, signal),
+      inputs: await readInputs(inputs, object, { traffic, signal }),
       readCa: pem => traffic.caBundle(pem),
     });
-    health.set(key, checkedEndpoints(planned));
-    const routes = routesTo(key, read);
+    const routes = routesTo(key, read.exceptStatus);
     return {
       object,
       tailnet,
@@ -128,28 +135,31 @@ function gatherer(
       planned,
       verdictOf: endpoint => health.verdict(key, endpoint),
       routes,
-      bindings: bindingsOf(routes, deps),
-      unusedOf: (route, status) => resolutions.unusedOf(route, object, status),
+      gateways: gatewaysNamed(routes, read),
+      unusedOf: unusedReader(read, values, dataPath),
       now: now(),
     };
   };
 }
 
-/** The Gateways that routes name, each once, in an order that does not change. */
-function bindingsOf(
-  routes: readonly Route[],
-  { traffic, revisionOf }: Pick<EndpointsDeps, 'traffic' | 'revisionOf'>,
-): readonly GatewayBinding[] {
-  return [...new Set(routes.flatMap(gatewaysOf))].sort().map(key => {
-    const gateway = refOf(key) as Ref<'Gateway'>;
-    return { gateway, revision: revisionOf(gateway), binding: traffic.binding(gateway) };
+/** Reads the Gateways that routes name, each once, in an order that does not change. */
+function gatewaysReader({ tracking, values }: EndpointsDeps) {
+  const existing = new Derived(tracking, (key, read) => read.value(values.revisions, key) !== undefined);
+  const translated = new Derived(tracking, (key, read) => {
+    const gateway = refOf(key as Key) as Ref<'Gateway'>;
+    const revision = read.value(values.revisions, key);
+    return hasReported({ gateway, revision, binding: bindingOf(gateway, read) });
   });
+  return (routes: readonly Route[], read: TrackedRead): readonly NamedGateway[] =>
+    [...new Set(routes.flatMap(gatewaysOf))].sort().map(key => ({
+      gateway: refOf(key) as Ref<'Gateway'>,
+      exists: read.value(existing, key),
+      isTranslated: () => read.value(translated, key),
+    }));
 }
 
 /** The MeshEndpoints of the domain of a MeshTailnet that have UDP endpoints: others have no relay ports. */
-function usersOf(name: string, read: ReadResources): readonly Ref<'MeshEndpoints'>[] {
+function usersOf(name: string, read: ReadObjects): readonly Ref<'MeshEndpoints'>[] {
   const tailnet = read.get({ kind: 'MeshTailnet', namespace: '', name });
-  if (!tailnet) return [];
-  const users = read.find(endpointsByTailnet, tailnet.spec.tailnet);
-  return users.filter(user => datagramTailnetsOf(user).length > 0).map(refTo);
+  return tailnet ? read.find(udpEndpointsByTailnet, tailnet.spec.tailnet).map(refTo) : [];
 }

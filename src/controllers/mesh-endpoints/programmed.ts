@@ -2,7 +2,15 @@ import type { Finding } from '../../api/conditions.ts';
 import type { Kinds } from '../../api/generated/types.ts';
 import type { Ref } from '../../api/key.ts';
 
-/** A Gateway of a route to a MeshEndpoints, and the MeshBinding that makes Envoy Gateway translate it. */
+/** A Gateway of a route to a MeshEndpoints. */
+export type NamedGateway = {
+  readonly gateway: Ref<'Gateway'>;
+  readonly exists: boolean;
+  /** Whether Envoy Gateway has translated its present revision. It is not asked where that does not matter. */
+  readonly isTranslated: () => boolean;
+};
+
+/** A Gateway, and the MeshBinding that makes Envoy Gateway translate it. */
 export type GatewayBinding = {
   readonly gateway: Ref<'Gateway'>;
   /** The revision that the MeshBinding must have; undefined where the Gateway does not exist. */
@@ -20,12 +28,12 @@ export type GatewayBinding = {
  */
 
 /** Whether Envoy Gateway has translated the present state of an object and its routes. */
-export function programmedOf(bindings: readonly GatewayBinding[], wasProgrammed: boolean): Finding {
+export function programmedOf(gateways: readonly NamedGateway[], wasProgrammed: boolean): Finding {
   const type = 'Programmed';
-  const existing = bindings.filter(({ revision }) => revision !== undefined);
-  const [missing] =
-    existing.length === 0 ? [NO_GATEWAY] : existing.flatMap(each => missingReport(each) ?? []);
-  if (missing === undefined || (wasProgrammed && existing.length > 0)) {
+  const existing = gateways.filter(({ exists }) => exists);
+  const waiting = wasProgrammed ? undefined : existing.find(({ isTranslated }) => !isTranslated());
+  const missing = existing.length === 0 ? NO_GATEWAY : waiting && missingReport(waiting);
+  if (missing === undefined) {
     const message = 'Envoy Gateway has translated the routes to this object';
     return { type, status: 'True', reason: 'Programmed', message };
   }
@@ -35,13 +43,12 @@ export function programmedOf(bindings: readonly GatewayBinding[], wasProgrammed:
 const NO_GATEWAY = 'no Gateway exists that a route to this object names in parentRefs';
 
 /** Constant for a Gateway, so that no change of its MeshBinding alone is a write of the status of its objects. */
-function missingReport(bound: GatewayBinding): string | undefined {
-  if (hasReported(bound)) return undefined;
-  const { namespace, name } = bound.gateway;
+function missingReport({ gateway: { namespace, name } }: NamedGateway): string {
   return `Envoy Gateway has not reported in MeshBinding ${namespace}/${name} that it has translated the present revision: check that it runs and has policyResources with kind MeshBinding; without a cluster it never does`;
 }
 
-function hasReported({ gateway, revision, binding }: GatewayBinding): boolean {
+/** Whether Envoy Gateway has reported in a MeshBinding that it has translated the revision. */
+export function hasReported({ gateway, revision, binding }: GatewayBinding): boolean {
   if (!binding || binding.spec.revision !== revision) return false;
   const { metadata, spec, status } = binding;
   // A later attempt has the same revision.

@@ -3,24 +3,14 @@ import type { Route } from '../../api/objects/gateway-api.ts';
 import type { Kinds, MeshEndpoint, RouteStatus } from '../../api/generated/types.ts';
 import { keyOf } from '../../api/key.ts';
 import { isMeshBackend, refTo } from '../../api/objects/references.ts';
+import type { TrackedRead } from '../../store/tracking.ts';
+import type { TrafficValues } from '../../store/traffic/values.ts';
 import type { DataPathMode } from '../../traffic/data-path.ts';
-import { trafficOfRoute } from '../../traffic/endpoints/route-traffic.ts';
-import { tlsBudgetsOf } from '../../traffic/settings/tls-budget.ts';
+import { unusedOfRoute } from '../../traffic/endpoints/route-traffic.ts';
 import type { TlsBudgets } from '../../traffic/settings/tls-budget.ts';
 import type { TrafficResources } from '../../traffic/traffic-resources.ts';
 import { formatUnused } from '../../traffic/unused.ts';
 import type { UnusedBackend } from '../../traffic/unused.ts';
-
-/** Everything that a route does not use, of all MeshEndpoints that it names; a reason may be repeated. */
-export function unusedOfRoute(
-  route: Route,
-  resources: TrafficResources,
-  defaultPath: DataPathMode,
-  budgets?: TlsBudgets,
-): readonly UnusedBackend[] {
-  const rules = trafficOfRoute(resources, route, defaultPath, budgets).flatMap(each => each.rules);
-  return rules.flatMap(({ unused }) => unused);
-}
 
 /** A route that names a MeshEndpoints, and what of the object it does not use. */
 type ResolvedRoute = { readonly route: Route; readonly unused: readonly UnusedBackend[] };
@@ -97,56 +87,28 @@ export function routesResolvedOf(routes: readonly ResolvedRoute[]): Finding {
   return { type, status: 'False', reason: reported.reason, message };
 }
 
-type ResolutionDeps = {
-  readonly traffic: TrafficResources;
-  /** The data path of Gateways that have no other. */
-  readonly dataPath: DataPathMode;
-};
+/** What a route does not use, if the status of an object were this one, which is perhaps not written yet. */
+export type UnusedOf = (
+  route: Route,
+  object: Kinds['MeshEndpoints'],
+  status: NonNullable<Kinds['MeshEndpoints']['status']>,
+) => readonly UnusedBackend[];
 
-/** What routes do not use, computed once for all MeshEndpoints of a route: a route may name 256 with 1000 endpoints each. */
-export class Resolutions {
-  readonly #deps: ResolutionDeps;
-  /** A changed route is another object, and clusters over a budget are another set. */
-  #known = new WeakMap<Route, { readonly over: object; readonly unused: readonly UnusedBackend[] }>();
-  #budgets: TlsBudgets;
-
-  constructor(deps: ResolutionDeps) {
-    this.#deps = deps;
-    this.#budgets = tlsBudgetsOf(deps.traffic);
-  }
-
-  /** Whether an endpoint of UDP or with externalTarget is used depends on its status, which is perhaps not written yet. */
-  unusedOf(
-    route: Route,
-    object: Kinds['MeshEndpoints'],
-    status: NonNullable<Kinds['MeshEndpoints']['status']>,
-  ): readonly UnusedBackend[] {
-    const { traffic, dataPath } = this.#deps;
-    const budgets = this.#budgets;
-    if (object.spec.endpoints?.some(dependsOnStatus)) {
-      const key = keyOf(refTo(object));
-      const meshEndpoints: TrafficResources['meshEndpoints'] = ref =>
-        keyOf(ref) === key ? { ...object, status } : traffic.meshEndpoints(ref);
-      return unusedOfRoute(route, { ...traffic, meshEndpoints }, dataPath, budgets);
-    }
-    const over = budgets(route.metadata.namespace ?? '');
-    const known = this.#known.get(route);
-    if (known?.over === over) return known.unused;
-    const unused = unusedOfRoute(route, traffic, dataPath, budgets);
-    this.#known.set(route, { over, unused });
-    return unused;
-  }
-
-  /** Must be called when a route has changed, on which the budget of its namespace depends. */
-  forgetBudgets(): void {
-    this.#budgets = tlsBudgetsOf(this.#deps.traffic);
-  }
-
-  /** Must be called when anything but a route has changed that routes depend on. */
-  forgetAll(): void {
-    this.#known = new WeakMap();
-    this.forgetBudgets();
-  }
+/** Reads what routes do not use, which is derived once for all MeshEndpoints of a route: it may name 256 with 1000 endpoints each. */
+export function unusedReader(
+  read: TrackedRead,
+  { resources, unused, overTlsBudget }: Pick<TrafficValues, 'resources' | 'unused' | 'overTlsBudget'>,
+  dataPath: DataPathMode,
+): UnusedOf {
+  return (route, object, status) => {
+    if (!object.spec.endpoints?.some(dependsOnStatus)) return read.value(unused, keyOf(refTo(route)));
+    const traffic = resources(read);
+    const key = keyOf(refTo(object));
+    const meshEndpoints: TrafficResources['meshEndpoints'] = ref =>
+      keyOf(ref) === key ? { ...object, status } : traffic.meshEndpoints(ref);
+    const budgets: TlsBudgets = namespace => read.value(overTlsBudget, namespace);
+    return unusedOfRoute({ ...traffic, meshEndpoints }, route, dataPath, budgets);
+  };
 }
 
 function dependsOnStatus({ protocol, externalTarget }: MeshEndpoint): boolean {

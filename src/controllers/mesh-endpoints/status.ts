@@ -6,13 +6,13 @@ import type { EndpointStatus, EndpointSummary, Kinds } from '../../api/generated
 import { keyOf } from '../../api/key.ts';
 import { refTo } from '../../api/objects/references.ts';
 import type { Verdict } from '../../health/health.ts';
-import type { UnusedBackend } from '../../traffic/unused.ts';
 import { entryOf, isRefreshDue, withoutNewTimes } from './entries.ts';
 import type { PlannedEndpoint } from './entries.ts';
 import { programmedOf } from './programmed.ts';
-import type { GatewayBinding } from './programmed.ts';
+import type { NamedGateway } from './programmed.ts';
 import { PAUSED, readyOf } from './ready.ts';
 import { resolveRoutes, routesResolvedOf, routeStatusesOf } from './routes.ts';
+import type { UnusedOf } from './routes.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
 type Status = NonNullable<MeshEndpoints['status']>;
@@ -30,9 +30,8 @@ export type Situation = {
   /** The routes of all kinds that name it. */
   readonly routes: readonly Route[];
   /** The Gateways of those routes. */
-  readonly bindings: readonly GatewayBinding[];
-  /** Everything that a route does not use, if the status of the object were this one. */
-  readonly unusedOf: (route: Route, status: Status) => readonly UnusedBackend[];
+  readonly gateways: readonly NamedGateway[];
+  readonly unusedOf: UnusedOf;
   readonly now: Date;
 };
 
@@ -44,9 +43,11 @@ export function statusOf(situation: Situation): Status {
   const { endpoints: _endpoints, routes: _routes, ...rest } = object.status ?? {};
   // Without the field, the health of endpoints counts as not known, so that they are used.
   const listed = { ...rest, ...(entries.length === 0 ? {} : { endpoints: entries }) };
-  const resolved = resolveRoutes(object, situation.routes, route => situation.unusedOf(route, listed));
+  const resolved = resolveRoutes(object, situation.routes, route =>
+    situation.unusedOf(route, object, listed),
+  );
   const routes = routeStatusesOf(resolved);
-  const programmed = programmedOf(situation.bindings, wasProgrammed(object, routes));
+  const programmed = programmedOf(situation.gateways, wasProgrammed(object, routes));
   const withEntries = (endpoints: readonly EndpointStatus[]): Status => {
     const summary = summaryOf(endpoints);
     const ready = readyOf({ ...situation, entries: endpoints, summary });

@@ -1,26 +1,28 @@
 import type { Access, AccessRule } from '../../api/access.ts';
 import type { Finding } from '../../api/conditions.ts';
+import { isEqual } from '../../api/json.ts';
 import { API_VERSION, GROUP } from '../../api/generated/kinds.ts';
 import type { Kinds } from '../../api/generated/types.ts';
-import type { Ref } from '../../api/key.ts';
+import type { Ref, ResourceKind } from '../../api/key.ts';
 import { COMPONENTS, createdTailnetName, OAUTH_SECRET } from '../../api/names.ts';
-import { datagramTailnetsOf, refTo, tailnetsOf } from '../../api/objects/references.ts';
+import { refTo } from '../../api/objects/references.ts';
 import { validate } from '../../api/validation/validate.ts';
 import type { Device } from '../../control/control.ts';
 import type { OwnNamespace } from '../../store/own-namespace.ts';
-import { endpointsByTailnet } from '../../store/indexes.ts';
+import { Derived } from '../../store/derived.ts';
+import { endpointsByTailnet, udpEndpointsByTailnet } from '../../store/indexes.ts';
 import { ResourceError } from '../../store/resources.ts';
-import type { AnyIndex, ReadResources, RecordEvents, WriteResources } from '../../store/resources.ts';
+import type { AnyIndex, ReadObjects, RecordEvents, WriteResources } from '../../store/resources.ts';
+import type { TrackedRead, Tracking } from '../../store/tracking.ts';
+import { tailnetsByDomain } from '../../store/traffic/resources.ts';
 import type { Controller } from '../../runtime/controller.ts';
-import { byIndex, whenChanges, whenGenerationChanges } from '../../runtime/trigger.ts';
-import type { Trigger } from '../../runtime/trigger.ts';
 import type { Outcome } from '../../runtime/queue/queue.ts';
 import type { Log } from '../../telemetry/log.ts';
-import { gather, intervalMsOf, tailnetsByDomain } from './gather.ts';
+import { gather, intervalMsOf } from './gather.ts';
 import type { Gathered, GatherDeps } from './gather.ts';
 import { createdTailnet, plan } from './plan.ts';
 import { podsByTailnet } from './pool/gather.ts';
-import { FINALIZER, isHeld, poolTailnetsOf, SKIP_CLEANUP } from './pool/members.ts';
+import { FINALIZER, isHeld, SKIP_CLEANUP } from './pool/members.ts';
 import { poolReconciler } from './pool/pool.ts';
 import type { PoolDeps, ReconciledPool } from './pool/pool.ts';
 import { authenticatedOf, statusOf } from './status.ts';
@@ -29,7 +31,8 @@ type MeshTailnet = Kinds['MeshTailnet'];
 type Status = NonNullable<MeshTailnet['status']>;
 
 /** What the controller works with. */
-export type TailnetDeps = GatherDeps & {
+export type TailnetDeps = Omit<GatherDeps, 'read'> & {
+  readonly tracking: Tracking;
   readonly write: WriteResources;
   /** Where mesh pods run; undefined without a cluster. */
   readonly workloads: OwnNamespace | undefined;
@@ -46,21 +49,15 @@ export type TailnetDeps = GatherDeps & {
   readonly log: Log;
 };
 
-/** The indexes that the store must have been made with, beside the `sharedIndexes`. */
-export const tailnetIndexes: readonly AnyIndex[] = [tailnetsByDomain, podsByTailnet];
+/** The index that the store must have been made with, beside the `trafficIndexes` and the `sharedIndexes`. */
+export const tailnetIndexes: readonly AnyIndex[] = [podsByTailnet];
 
-const triggers: readonly Trigger<'MeshTailnet'>[] = [
-  // One that is deleted may end the conflict of others.
-  whenChanges('MeshTailnet', tailnetsOf, byIndex(tailnetsByDomain)),
-  whenChanges('MeshTailnet', tailnetsOf, byCreatedName),
-  whenGenerationChanges('MeshEndpoints', tailnetsOf, byCreatedName),
-  whenGenerationChanges('MeshEndpoints', datagramTailnetsOf, byIndex(tailnetsByDomain)),
-  whenChanges('Pod', poolTailnetsOf, name => [{ kind: 'MeshTailnet', namespace: '', name }]),
-];
+/** The kinds that the controller reads. */
+export const reads: readonly ResourceKind[] = ['MeshTailnet', 'MeshEndpoints', 'Pod'];
 
 /** The MeshTailnet that is created for a domain, which need not exist. */
-function byCreatedName(domain: string): readonly Ref<'MeshTailnet'>[] {
-  return [{ kind: 'MeshTailnet', namespace: '', name: createdTailnetName(domain) }];
+function createdFor(domain: string): Ref<'MeshTailnet'> {
+  return { kind: 'MeshTailnet', namespace: '', name: createdTailnetName(domain) };
 }
 
 /** Server-side apply is a patch, which creates the object where it does not exist. */
@@ -106,16 +103,32 @@ export const access: Access = {
 
 /** Authenticates with the control API of each MeshTailnet, and reports what it finds there in its status. */
 export function tailnetController(deps: TailnetDeps): Controller<'MeshTailnet'> {
-  const { read, write, tailnets } = deps;
+  const { tracking, write, tailnets } = deps;
   const report = reporter(deps);
-  const create = creator(deps);
+  const isUsed = new Derived(
+    tracking,
+    (domain, read) => read.exceptStatus.find(endpointsByTailnet, domain).length > 0,
+  );
+  const usesUdp = new Derived(
+    tracking,
+    (domain, read) => read.exceptStatus.find(udpEndpointsByTailnet, domain).length > 0,
+  );
+  const names = new Derived(
+    tracking,
+    (_, read) => read.exceptStatus.list('MeshTailnet').map(({ metadata }) => metadata.name),
+    (one, other) => isEqual(one.toSorted(), other.toSorted()),
+  );
+  const create = creator(deps, isUsed);
   const pools = poolsOf(deps);
-  const reconcilePool = (situation: Gathered) => {
+  const reconcilePool = (situation: Gathered, read: TrackedRead) => {
     const { status, reason } = authenticatedOf(situation);
     const { tailnet } = situation;
-    const users = read.find(endpointsByTailnet, tailnet.spec.tailnet);
-    const hasDatagrams = users.some(endpoints => datagramTailnetsOf(endpoints).length > 0);
-    const input = { ...situation, isAuthenticated: status === 'True', hasDatagrams };
+    const hasDatagrams = read.value(usesUdp, tailnet.spec.tailnet);
+    const input = {
+      ...{ ...situation, read, hasDatagrams },
+      isAuthenticated: status === 'True',
+      names: read.value(names, 'all'),
+    };
     // Another tailnet has none of our devices and keys, which must not count as removed.
     if (reason === 'TailnetMismatch') {
       return pools?.reconcile(tailnet, { ...input, api: undefined, view: undefined });
@@ -125,10 +138,11 @@ export function tailnetController(deps: TailnetDeps): Controller<'MeshTailnet'> 
   return {
     name: 'mesh-tailnet',
     kind: 'MeshTailnet',
-    triggers,
-    reconcile: async ref => {
+    reads,
+    keys: read => read.values(endpointsByTailnet).map(createdFor),
+    reconcile: async (ref, read) => {
       const tailnet = read.get(ref);
-      const created = await create(ref.name, tailnet);
+      const created = await create(ref.name, tailnet, read);
       if (!tailnet) {
         tailnets.forget(ref.name);
         report.forget(ref.name);
@@ -140,8 +154,8 @@ export function tailnetController(deps: TailnetDeps): Controller<'MeshTailnet'> 
         return { requeue: 'on-change' };
       }
       const isUrgent = pools?.isUrgent(ref.name) === true;
-      const situation = await gather(tailnet, deps, intervalMsOf(tailnet) / (isUrgent ? 4 : 1));
-      const pool = runsPool(situation) ? await reconcilePool(situation) : undefined;
+      const situation = await gather(tailnet, { ...deps, read }, intervalMsOf(tailnet) / (isUrgent ? 4 : 1));
+      const pool = runsPool(situation) ? await reconcilePool(situation, read) : undefined;
       if (pool?.isRemoved === true && isDeleted(tailnet)) return { requeue: 'on-change' };
       const status = statusOf({ ...situation, pool });
       if (status !== tailnet.status) await write.replaceStatus(tailnet, status);
@@ -223,26 +237,30 @@ const RETRY_MS = 30_000;
 const CANDIDATES = `secret/${OAUTH_SECRET}`;
 
 /** Creates or removes the MeshTailnet of a name, for the MeshEndpoints of its domain; returns whether it is wanted. */
-function creator(deps: TailnetDeps) {
-  const { read, write, tailnets, controlURL } = deps;
+function creator(deps: TailnetDeps, isUsed: Derived<boolean>) {
+  const { write, tailnets, controlURL } = deps;
   const candidates = new Set<string>();
-  const devicesFor = async (domain: string): Promise<readonly Device[]> => {
+  const devicesFor = async (domain: string, read: TrackedRead): Promise<readonly Device[]> => {
     const verdict = validate('MeshTailnet', createdTailnet(domain));
     // Without the Secret or a control API there is nothing to create it from.
     if (!verdict.valid || controlURL === undefined) return [];
     const { metadata, ...object } = verdict.object;
     const candidate = { ...object, metadata: { ...metadata, name: CANDIDATES } };
-    return (await gather(candidate, deps)).view?.devices ?? [];
+    return (await gather(candidate, { ...deps, read })).view?.devices ?? [];
   };
-  return async (name: string, existing: MeshTailnet | undefined): Promise<'wanted' | 'not wanted'> => {
+  return async (
+    name: string,
+    existing: MeshTailnet | undefined,
+    read: TrackedRead,
+  ): Promise<'wanted' | 'not wanted'> => {
     const domains = existing ? [existing.spec.tailnet] : domainsNamed(name, read);
-    const domain = domains.find(one => read.find(endpointsByTailnet, one).length > 0);
-    const others = domain === undefined ? [] : read.find(tailnetsByDomain, domain);
+    const domain = domains.find(one => read.value(isUsed, one));
+    const others = domain === undefined ? [] : read.exceptStatus.find(tailnetsByDomain, domain);
     const isTaken = others.some(({ metadata }) => metadata.name !== name);
     const isCandidate = !existing && domain !== undefined && !isTaken;
     if (isCandidate) candidates.add(name);
     else if (candidates.delete(name) && candidates.size === 0) tailnets.forget(CANDIDATES);
-    const devices = isCandidate ? await devicesFor(domain) : [];
+    const devices = isCandidate ? await devicesFor(domain, read) : [];
     const action = plan({ existing, domain, isTaken, devices });
     if (action.do === 'create') await write.apply(action.object);
     if (action.do === 'remove') await write.remove(action.ref);
@@ -251,9 +269,9 @@ function creator(deps: TailnetDeps) {
 }
 
 /** The domains of MeshEndpoints whose MeshTailnet would have this name. */
-function domainsNamed(name: string, read: ReadResources): readonly string[] {
-  const domains = new Set(read.list('MeshEndpoints').map(({ spec }) => spec.tailnet));
-  return [...domains].filter(domain => createdTailnetName(domain) === name).sort();
+function domainsNamed(name: string, read: ReadObjects): readonly string[] {
+  const domains = read.values(endpointsByTailnet);
+  return domains.filter(domain => createdTailnetName(domain) === name).sort();
 }
 
 /** Records an Event for each transition, and a log line for each that this process has not logged yet. */

@@ -1,30 +1,23 @@
 import { durationMs } from '../../api/duration.ts';
 import type { Kinds } from '../../api/generated/types.ts';
-import { tailnetsOf } from '../../api/objects/references.ts';
 import type { Credentials, Tailnets } from '../../control/control.ts';
 import type { OwnData, ReadOwnNamespace } from '../../store/own-namespace.ts';
 import { ResourceError } from '../../store/resources.ts';
-import type { Index, ReadResources } from '../../store/resources.ts';
+import type { TrackedRead } from '../../store/tracking.ts';
+import { tailnetsByDomain } from '../../store/traffic/resources.ts';
 import { isHeld } from './pool/members.ts';
 import type { AuthenticationProblem, Situation } from './status.ts';
 
 type MeshTailnet = Kinds['MeshTailnet'];
 
 export type GatherDeps = {
-  readonly read: ReadResources;
+  readonly read: Pick<TrackedRead, 'exceptStatus'>;
   readonly own: ReadOwnNamespace;
   readonly tailnets: Tailnets;
   /** The control API of MeshTailnets that name none. */
   readonly controlURL: string | undefined;
   /** The time of day. */
   readonly now: () => Date;
-};
-
-/** MeshTailnets by the domain that only one of them may have. */
-export const tailnetsByDomain: Index<'MeshTailnet'> = {
-  name: 'tailnet: MeshTailnet by tailnet',
-  kind: 'MeshTailnet',
-  valuesOf: tailnetsOf,
 };
 
 /** A situation before its pool is reconciled. */
@@ -97,9 +90,9 @@ function originOf({ spec: { oauth } }: MeshTailnet, { place }: ReadOwnNamespace)
 }
 
 /** The oldest of those with the same domain wins; by name where they are equally old. */
-function olderOf(tailnet: MeshTailnet, read: ReadResources): string | undefined {
+function olderOf(tailnet: MeshTailnet, read: GatherDeps['read']): string | undefined {
   const rank = ({ metadata }: MeshTailnet) => `${metadata.creationTimestamp ?? ''} ${metadata.name}`;
-  const older = read
+  const older = read.exceptStatus
     .find(tailnetsByDomain, tailnet.spec.tailnet)
     .filter(other => rank(other) < rank(tailnet))
     .sort((one, other) => (rank(one) < rank(other) ? -1 : 1));

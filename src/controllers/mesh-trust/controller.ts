@@ -1,9 +1,8 @@
 import type { Access } from '../../api/access.ts';
 import type { Clock } from '../../api/clock.ts';
 import { GROUP } from '../../api/generated/kinds.ts';
-import type { Kinds } from '../../api/generated/types.ts';
 import { isRecord } from '../../api/json.ts';
-import type { Ref } from '../../api/key.ts';
+import type { Ref, ResourceKind } from '../../api/key.ts';
 import { MANAGED_BY, TRUST } from '../../api/names.ts';
 import { REFERENCE_READS } from '../../api/shares.ts';
 import { caRefIn, caRefsOf, caRefText, formatTrust, parseTrust } from '../../api/trust.ts';
@@ -11,14 +10,13 @@ import type { CaRef, Trust, TrustedCa } from '../../api/trust.ts';
 import { findWithCaRef } from '../../store/indexes.ts';
 import type { OwnNamespace } from '../../store/own-namespace.ts';
 import type { ReadReferenced } from '../../store/referenced.ts';
-import type { ReadResources } from '../../store/resources.ts';
+import type { TrackedRead } from '../../store/tracking.ts';
 import type { Controller } from '../../runtime/controller.ts';
 import type { Outcome } from '../../runtime/queue/queue.ts';
-import { whenGenerationChanges } from '../../runtime/trigger.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { trustAccess } from '../../traffic/access.ts';
 import { caInConfigMap } from '../../traffic/trusted-ca.ts';
-import type { TrafficResources } from '../../traffic/traffic-resources.ts';
+import type { ReadCaBundle } from '../../traffic/upstream-tls.ts';
 import { isAsPlanned, planTrust } from './plan.ts';
 import type { Gathered } from './plan.ts';
 import { ReadBudget, ReadSchedule, RETRY_MS } from './read-schedule.ts';
@@ -26,12 +24,10 @@ import type { CaRefs } from './read-schedule.ts';
 
 /** What the controller works with. */
 export type TrustDeps = {
-  /** Of a store with the `sharedIndexes`. */
-  readonly read: ReadResources;
   readonly referenced: ReadReferenced;
   /** Undefined where there is no cluster, and ConfigMaps are read themselves. */
   readonly workloads: OwnNamespace | undefined;
-  readonly traffic: Pick<TrafficResources, 'caBundle'>;
+  readonly caBundle: ReadCaBundle;
   readonly clock: Pick<Clock, 'now'>;
   /** How often a ConfigMap is read. */
   readonly syncPeriodMs: number;
@@ -56,9 +52,12 @@ export const access: Access = {
   own: [trustAccess, { apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'create', 'patch'] }],
 };
 
+/** The kinds that the controller reads. */
+export const reads: readonly ResourceKind[] = ['ConfigMap', 'MeshEndpoints'];
+
 /** Publishes the certificates of all ConfigMaps that tls.caRef names in one ConfigMap, from which extension servers read them. */
 export function trustController(deps: TrustDeps): Controller<'ConfigMap'> {
-  const { read, workloads, clock, log } = deps;
+  const { workloads, clock, log } = deps;
   const unreferencedSince = new Map<string, number>();
   const schedule = new ReadSchedule(deps.syncPeriodMs / 2);
   let pausedUntil = -Infinity;
@@ -77,8 +76,8 @@ export function trustController(deps: TrustDeps): Controller<'ConfigMap'> {
     return lastPlanned;
   };
   /** Reads what is due, and publishes what has changed. */
-  const run = async (own: OwnNamespace, signal: AbortSignal): Promise<Outcome> => {
-    const refs = distinct(findWithCaRef(read).flatMap(caRefsOf));
+  const run = async (own: OwnNamespace, read: TrackedRead, signal: AbortSignal): Promise<Outcome> => {
+    const refs = distinct(findWithCaRef(read.exceptStatus).flatMap(caRefsOf));
     const stored = await own.get('ConfigMap', TRUST.configMap);
     if (!stored && refs.length === 0) return { requeue: 'on-change' };
     const data = isRecord(stored?.['data']) ? stored['data'] : {};
@@ -100,17 +99,12 @@ export function trustController(deps: TrustDeps): Controller<'ConfigMap'> {
   return {
     name: 'mesh-trust',
     kind: 'ConfigMap',
-    triggers: [
-      whenGenerationChanges(
-        'MeshEndpoints',
-        (object: Kinds['MeshEndpoints']) => caRefsOf(object).map(caRefText),
-        () => [trust],
-      ),
-    ],
-    reconcile: async (ref, { signal }) => {
+    reads,
+    keys: () => (workloads ? [trust] : []),
+    reconcile: async (ref, read, { signal }) => {
       if (!workloads || ref.name !== trust.name) return { requeue: 'on-change' };
       const ms = pausedUntil - clock.now();
-      return ms > 0 ? { requeue: 'after', ms } : await run(workloads, signal);
+      return ms > 0 ? { requeue: 'after', ms } : await run(workloads, read, signal);
     },
   };
 }
@@ -170,14 +164,14 @@ async function readAll(due: readonly CaRefs[], deps: ReadDeps): Promise<Read> {
 async function readConfigMap(
   refs: CaRefs,
   found: Map<string, TrustedCa>,
-  { referenced, traffic, budget }: ReadDeps,
+  { referenced, caBundle, budget }: ReadDeps,
 ): Promise<boolean> {
   const [{ namespace, name }] = refs;
   const configMap = await referenced.configMap(namespace, name);
   if (!budget.hasRoom(namespace)) return false;
   budget.countConfigMap(namespace, configMap?.data ?? {});
   for (const ref of refs) {
-    const ca = caInConfigMap(configMap, ref, pem => traffic.caBundle(pem));
+    const ca = caInConfigMap(configMap, ref, caBundle);
     budget.countKey(namespace, configMap?.data[ref.key], ca);
     found.set(caRefText(ref), ca);
   }

@@ -1,6 +1,6 @@
 import type { Clock } from '../../api/clock.ts';
 import type { UnusedBackend } from '../../traffic/unused.ts';
-import type { Watcher } from '../dependency-cache.ts';
+import type { Watcher } from '../../store/derived.ts';
 import type { ClusterSnapshot, SnapshotCache } from '../resolution-cache.ts';
 import { drainingAfter, withDraining } from './draining.ts';
 import type { DrainingEndpoint } from './draining.ts';

@@ -117,7 +117,12 @@ export class KindUpdates {
     this.#deps.store.remove(ref);
   }
 
-  #put(raw: unknown, identity: ObjectIdentity | undefined, isInInitialList: boolean, isForced: boolean): void {
+  #put(
+    raw: unknown,
+    identity: ObjectIdentity | undefined,
+    isInInitialList: boolean,
+    isForced: boolean,
+  ): void {
     const { store } = this.#deps;
     const version = identity?.version ?? '';
     const known = identity && store.get(identity.ref);

@@ -53,6 +53,17 @@ export function trafficOfRoute(
   }));
 }
 
+/** Everything that a route does not use, of all MeshEndpoints that it names; a reason may be repeated. */
+export function unusedOfRoute(
+  resources: TrafficResources,
+  route: Route,
+  defaultPath: DataPathMode,
+  budgets?: TlsBudgets,
+): readonly UnusedBackend[] {
+  const rules = trafficOfRoute(resources, route, defaultPath, budgets).flatMap(each => each.rules);
+  return rules.flatMap(({ unused }) => unused);
+}
+
 function trafficOfRule(
   rule: ResolvedRule,
   path: DataPathMode,

@@ -18,6 +18,7 @@ export type RevisionInputs = {
   readonly routes: readonly Route[];
   /** What all clusters have in common: how settings are encoded, and the EDS address. */
   readonly clusterEncoding: string;
+  readonly budgets?: TlsBudgets;
 };
 
 /**
@@ -26,11 +27,10 @@ export type RevisionInputs = {
  */
 export function revisionOf(
   resources: TrafficResources,
-  { gateway, routes, clusterEncoding }: RevisionInputs,
+  { gateway, routes, clusterEncoding, budgets = tlsBudgetsOf(resources) }: RevisionInputs,
 ): string | undefined {
   const key = keyOf(gateway);
   const hash = createHash('sha256').update(clusterEncoding);
-  const budgets = tlsBudgetsOf(resources);
   let isEmpty = true;
   for (const route of inOrder(routes.filter(each => gatewaysOf(each).includes(key)))) {
     for (const rule of resolveRoute(resources, route)) {

@@ -1,14 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { Kinds } from '../../../src/api/generated/types.ts';
-import {
-  trafficResourcesFrom,
-  extensionIndexes,
-  routesOf,
-} from '../../../src/extension/traffic-from-store.ts';
+import { trafficIndexes } from '../../../src/store/traffic/resources.ts';
+import { trafficValues } from '../../../src/store/traffic/values.ts';
 import { access, bindingController } from '../../../src/controllers/mesh-binding/controller.ts';
 import { APPLY_AFTER_MS } from '../../../src/controllers/mesh-binding/plan.ts';
 import { sharedIndexes } from '../../../src/store/indexes.ts';
-import { revisionOf } from '../../../src/traffic/settings/revision.ts';
 import { gatewayObject, meshBackend, named, route } from '../../support/declared.ts';
 import { endpoint, meshBinding, meshEndpoints, meshTailnet } from '../../support/objects.ts';
 import { Runtime } from '../../support/runtime/runtime.ts';
@@ -23,12 +19,13 @@ const web = (...endpoints: object[]) => named(meshEndpoints({ endpoints }), 'def
 
 const WORLD = [gateway('default/public'), tailnet(), web(endpoint()), route('HTTPRoute', 'default/web')];
 
+const TRAFFIC = { dataPath: 'Proxy', clusterEncoding: '' } as const;
+
 /** The controller on resources in memory. */
 async function controllerOn(first: readonly object[]) {
-  const runtime = new Runtime(first, [...extensionIndexes, ...sharedIndexes]);
+  const runtime = new Runtime(first, [...trafficIndexes, ...sharedIndexes]);
   const { memory, clock } = runtime;
   const { read, write, author } = memory;
-  const declared = trafficResourcesFrom(read);
   let writes = 0;
   const counted = {
     apply: async (...given: Parameters<typeof write.apply>) => {
@@ -38,13 +35,7 @@ async function controllerOn(first: readonly object[]) {
     remove: write.remove.bind(write),
   };
   runtime.start(
-    bindingController({
-      read,
-      write: counted,
-      clock,
-      revisionOf: ref =>
-        revisionOf(declared, { gateway: ref, routes: routesOf(read, ref), clusterEncoding: '' }),
-    }),
+    bindingController({ write: counted, clock, values: trafficValues(runtime.tracking, TRAFFIC) }),
     { syncPeriodMs: 30_000 },
   );
   await memory.start();

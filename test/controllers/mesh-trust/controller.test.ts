@@ -28,7 +28,6 @@ class Scene {
     const scene = new Scene();
     const { memory, clock } = scene.runtime;
     await memory.start();
-    const { read } = memory;
     const { workloads, referenced } = scene;
     const mirrored = new Proxy(workloads, {
       get: (target, name) => {
@@ -37,9 +36,8 @@ class Scene {
         return name === 'apply' ? scene.apply : (value.bind(target) as unknown);
       },
     });
-    const traffic = { caBundle: readCaBundle };
     const { log } = scene.runtime.telemetry;
-    const deps = { read, referenced, workloads: mirrored, traffic, clock, log };
+    const deps = { caBundle: readCaBundle, referenced, workloads: mirrored, clock, log };
     const controller = trustController({ ...deps, syncPeriodMs: SYNC_MS });
     scene.runtime.start(controller, { syncPeriodMs: SYNC_MS });
     await scene.put(...objects);

@@ -1,7 +1,7 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import type { ClientDuplexStream } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
-import { extensionIndexes } from '../../../src/extension/traffic-from-store.ts';
+import { trafficIndexes } from '../../../src/store/traffic/resources.ts';
 import { encode } from '../../../src/extension/encode.ts';
 import {
   DeltaDiscoveryRequestSchema,
@@ -9,6 +9,7 @@ import {
 } from '../../../src/extension/proto/envoy/service/discovery/v3_pb.ts';
 import type { DeltaDiscoveryResponse } from '../../../src/extension/proto/envoy/service/discovery/v3_pb.ts';
 import { createExtension } from '../../../src/extension/extension.ts';
+import { derivedFrom } from '../../support/store/traffic.ts';
 import { createMemory } from '../../support/store/memory.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { createLog } from '../../../src/telemetry/log.ts';
@@ -35,11 +36,11 @@ async function scene(routes: number) {
     httpRoute(`web-${n}`, [backend(`web-${n}`)]),
     endpointsObject(`web-${n}`),
   ]).flat();
-  const memory = createMemory(extensionIndexes, [...objects, tailnetObject()]);
+  const memory = createMemory(trafficIndexes, [...objects, tailnetObject()]);
   await memory.start();
   const metrics = createRegistry({ metrics: extensionMetrics, version: 'test' });
   const extension = createExtension({
-    read: memory.read,
+    ...derivedFrom(memory.read),
     options: { dataPath: 'Proxy', edsTarget: '127.0.0.1:5005', messageBytes: 1e8 },
     telemetry: { log: createLog({ level: 'error' }), metrics },
     clock: systemClock,

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { envoyClusterEditor } from '../../../src/extension/envoy-cluster/envoy-cluster.ts';
-import type { Watcher } from '../../../src/extension/dependency-cache.ts';
+import type { Watcher } from '../../../src/store/derived.ts';
 import { createEds } from '../../../src/extension/eds/server.ts';
 import { bytesField, concat } from '../../../src/extension/wire.ts';
 import { readClusters } from '../../../lab/gateway/envoy.ts';

@@ -9,8 +9,8 @@ import { expect, it, onTestFinished } from 'vitest';
 import { NAMESPACE } from '../../../src/api/names.ts';
 import { createEds } from '../../../src/extension/eds/server.ts';
 import { envoyClusterEditor } from '../../../src/extension/envoy-cluster/envoy-cluster.ts';
-import { extensionIndexes } from '../../../src/extension/traffic-from-store.ts';
-import { createResolutionCache } from '../../../src/extension/resolution-cache.ts';
+import { trafficIndexes } from '../../../src/store/traffic/resources.ts';
+import { cacheOver } from '../../support/store/traffic.ts';
 import { bytesField, concat } from '../../../src/extension/wire.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { createLog } from '../../../src/telemetry/log.ts';
@@ -47,7 +47,7 @@ async function startExtension(relayPort: number) {
   const dns = endpointsObject('dns', [
     endpoint({ name: 'dns', meshIP: '100.64.0.7', port: 53, protocol: 'UDP' }),
   ]);
-  const memory = createMemory(extensionIndexes, [
+  const memory = createMemory(trafficIndexes, [
     dns,
     managedTailnet(),
     routeObject('UDPRoute', 'dns', [backend('dns', { port: 53 })]),
@@ -60,11 +60,7 @@ async function startExtension(relayPort: number) {
   const entry = { name: 'dns', status: 'Healthy', address: '100.64.0.7:53', relayPort } as const;
   await write.replaceStatus(object, { endpoints: [entry] });
   await write.replaceStatus(tailnet, { pool: { ready: 2, desired: 2, proxyAddress: '10.96.0.7:1055' } });
-  const snapshots = createResolutionCache(read, {
-    dataPath: 'Proxy',
-    edsTarget: '127.0.0.1:1',
-    podNamespace: NAMESPACE,
-  });
+  const snapshots = cacheOver(read, { podNamespace: NAMESPACE });
   const log = createLog({ level: 'error', to: { write: line => console.error(line) } });
   const metrics = createRegistry({ metrics: extensionMetrics, version: 'test' });
   const eds = createEds({ snapshots, clock: systemClock, telemetry: { log, metrics } });

@@ -31,7 +31,8 @@ const IMPORT_MAP: Readonly<Record<string, readonly Permission[]>> = {
   'src/telemetry/': ['src/api/'],
   'src/traffic/': ['src/api/'],
 
-  'src/store/': ['src/api/'],
+  // What is derived from objects is in store/traffic, so that all processes share it.
+  'src/store/': ['src/api/', 'src/traffic/'],
   'src/control/': ['src/api/', 'src/telemetry/'],
   'src/health/': ['src/api/', 'src/telemetry/'],
   'src/relay/': ['src/api/', 'src/telemetry/'],
@@ -66,14 +67,7 @@ const IMPORT_MAP: Readonly<Record<string, readonly Permission[]>> = {
   ],
 
   // What a user runs by hand, which answers from the code of the processes.
-  'src/tools/': [
-    'src/api/',
-    'src/traffic/',
-    'src/store/',
-    'src/files/',
-    'src/extension/traffic-from-store.ts',
-    'src/process/addresses.ts',
-  ],
+  'src/tools/': ['src/api/', 'src/traffic/', 'src/store/', 'src/files/', 'src/process/addresses.ts'],
   'src/library/': ['src/api/'],
 
   'src/index.ts': ['src/api/', 'src/library/'],

@@ -5,6 +5,7 @@ import type { Kinds } from '../../../src/api/generated/types.ts';
 import { openTailnets } from '../../../src/control/tailnets.ts';
 import { tailnetController, tailnetIndexes } from '../../../src/controllers/mesh-tailnet/controller.ts';
 import { sharedIndexes } from '../../../src/store/indexes.ts';
+import { trafficIndexes } from '../../../src/store/traffic/resources.ts';
 import type { ObjectEvent } from '../../../src/store/resources.ts';
 import type { OwnData, OwnSecret, ReadOwnNamespace } from '../../../src/store/own-namespace.ts';
 import { createRegistry } from '../../../src/telemetry/registry.ts';
@@ -70,7 +71,7 @@ export async function startScene({
   objects,
   isDefault = false,
 }: SceneOptions = {}) {
-  const runtime = new Runtime(objects ?? [], [...sharedIndexes, ...tailnetIndexes]);
+  const runtime = new Runtime(objects ?? [], [...trafficIndexes, ...sharedIndexes, ...tailnetIndexes]);
   const { clock, memory } = runtime;
   const simulated = await startControlApi({ clock: { now: () => START + clock.now() }, ...api });
   const own = new OwnNamespace();
@@ -83,7 +84,7 @@ export async function startScene({
   const events: ObjectEvent[] = [];
   const runs = { running: 0, completed: 0, writes: 0 };
   const controller = tailnetController({
-    ...{ ...NO_PODS, read: memory.read, own, tailnets, now },
+    ...{ ...NO_PODS, tracking: runtime.tracking, own, tailnets, now },
     controlURL: isDefault ? simulated.url : undefined,
     write: {
       ...memory.write,
@@ -97,10 +98,10 @@ export async function startScene({
   });
   const running = runtime.start({
     ...controller,
-    reconcile: async (ref, context) => {
+    reconcile: async (ref, read, context) => {
       runs.running++;
       try {
-        return await controller.reconcile(ref, context);
+        return await controller.reconcile(ref, read, context);
       } finally {
         runs.running--;
         runs.completed++;

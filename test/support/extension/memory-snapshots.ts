@@ -1,5 +1,5 @@
 import type { Key } from '../../../src/api/key.ts';
-import type { Watcher } from '../../../src/extension/dependency-cache.ts';
+import type { Watcher } from '../../../src/store/derived.ts';
 import type { ClusterSnapshot, SnapshotCache } from '../../../src/extension/resolution-cache.ts';
 import type { EnvoyEndpoint, EnvoyLocality } from '../../../src/traffic/endpoints/load-assignment.ts';
 import type { UnusedBackend } from '../../../src/traffic/unused.ts';

@@ -2,20 +2,14 @@ import { conditionsOf } from '../../../src/api/conditions.ts';
 import type { Finding } from '../../../src/api/conditions.ts';
 import type { Kinds } from '../../../src/api/generated/types.ts';
 import { tailnetsOf } from '../../../src/api/objects/references.ts';
-import type { Index, ReadResources, WriteResources } from '../../../src/store/resources.ts';
+import type { Index, WriteResources } from '../../../src/store/resources.ts';
 import type { Controller } from '../../../src/runtime/controller.ts';
-import { byIndex, whenChanges } from '../../../src/runtime/trigger.ts';
 
 // #region example
 type MeshTailnet = Kinds['MeshTailnet'];
 type MeshEndpoints = Kinds['MeshEndpoints'];
 
-/** The store is created with these indexes. */
-export const tailnets: Index<'MeshTailnet'> = {
-  name: 'MeshTailnet by domain',
-  kind: 'MeshTailnet',
-  valuesOf: tailnetsOf,
-};
+/** The store is created with this index. */
 export const users: Index<'MeshEndpoints'> = {
   name: 'MeshEndpoints by tailnet',
   kind: 'MeshEndpoints',
@@ -23,20 +17,16 @@ export const users: Index<'MeshEndpoints'> = {
 };
 
 /** Counts the endpoints of each MeshTailnet in its status. */
-export function usageController(
-  read: ReadResources,
-  write: WriteResources,
-  now: () => Date,
-): Controller<'MeshTailnet'> {
+export function usageController(write: WriteResources, now: () => Date): Controller<'MeshTailnet'> {
   return {
     name: 'usage',
     kind: 'MeshTailnet',
-    // A MeshEndpoints triggers the MeshTailnets of its tailnet, and of its previous one.
-    triggers: [whenChanges('MeshEndpoints', tailnetsOf, byIndex(tailnets))],
-    reconcile: async ref => {
+    reads: ['MeshEndpoints'],
+    reconcile: async (ref, read) => {
       const tailnet = read.get(ref);
       if (!tailnet) return { requeue: 'on-change' };
-      const using = read.find(users, tailnet.spec.tailnet);
+      // A MeshEndpoints that joins, changes or leaves this tailnet runs this again; one whose status alone changes does not.
+      const using = read.exceptStatus.find(users, tailnet.spec.tailnet);
       await write.replaceStatus(tailnet, usageStatus(tailnet, using, now()));
       return { requeue: 'on-change' };
     },

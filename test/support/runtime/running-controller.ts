@@ -31,7 +31,7 @@ export async function running(reconcile: Reconcile, first: readonly object[] = [
   const runtime = new Runtime(first);
   const controller = runtime.start({
     kind: 'MeshEndpoints',
-    reconcile: (ref, context) => reconcile(ref, context, runtime) as Promise<Outcome>,
+    reconcile: (ref, _read, context) => reconcile(ref, context, runtime) as Promise<Outcome>,
   });
   await runtime.memory.start();
   await runtime.clock.settle();

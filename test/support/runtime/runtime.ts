@@ -5,6 +5,7 @@ import type { AnyIndex } from '../../../src/store/resources.ts';
 import type { Controller, ControllerOptions, RunningController } from '../../../src/runtime/controller.ts';
 import { startController } from '../../../src/runtime/controller.ts';
 import type { Telemetry } from '../../../src/runtime/observer.ts';
+import { Tracking } from '../../../src/store/tracking.ts';
 import { createActivities } from '../../../src/telemetry/activity.ts';
 import { createLog } from '../../../src/telemetry/log.ts';
 import { controllerMetrics, queueMetrics } from '../../../src/telemetry/metrics.ts';
@@ -20,6 +21,7 @@ export class Runtime {
   readonly clock = new VirtualClock();
   readonly lines: LogLine[] = [];
   readonly memory: Memory;
+  readonly tracking: Tracking;
   readonly telemetry: Telemetry;
   readonly #registry = createRegistry({
     metrics: { ...controllerMetrics, ...queueMetrics },
@@ -29,6 +31,7 @@ export class Runtime {
 
   constructor(first: readonly object[] = [], indexes: readonly AnyIndex[] = []) {
     this.memory = createMemory(indexes, first);
+    this.tracking = new Tracking(this.memory.read);
     const write = (line: string) => void this.lines.push(JSON.parse(line) as LogLine);
     const log = createLog({ level: 'info', to: { write } });
     this.telemetry = { log, metrics: this.#registry, activities: createActivities() };
@@ -40,8 +43,8 @@ export class Runtime {
   ): RunningController {
     const { clock, telemetry } = this;
     return startController(
-      { name: 'test', triggers: [], ...controller },
-      { read: this.memory.read, clock, telemetry },
+      { name: 'test', reads: [], ...controller },
+      { tracking: this.tracking, clock, telemetry },
       { concurrency: 10, syncPeriodMs: 1e12, ...settings },
     );
   }

@@ -8,6 +8,7 @@ import { startController } from '../../../src/runtime/controller.ts';
 import type { Outcome } from '../../../src/runtime/queue/queue.ts';
 import type { RunContext } from '../../../src/runtime/runs.ts';
 import { controllerSteps, shutDownOnSignal } from '../../../src/runtime/shutdown.ts';
+import { Tracking } from '../../../src/store/tracking.ts';
 import { createActivities } from '../../../src/telemetry/activity.ts';
 import { createLog } from '../../../src/telemetry/log.ts';
 import { controllerMetrics, queueMetrics } from '../../../src/telemetry/metrics.ts';
@@ -39,15 +40,19 @@ const controller = startController(
   {
     name: 'busy',
     kind: 'MeshTailnet',
-    triggers: [],
-    reconcile: async (_ref, context): Promise<Outcome> => {
+    reads: [],
+    reconcile: async (_ref, _read, context): Promise<Outcome> => {
       log.info('started');
       await BEHAVIOURS[process.argv[2] ?? '']?.(context);
       log.info('ended', { ready: isReady() });
       return { requeue: 'after', ms: 0 };
     },
   },
-  { read: memory.read, clock: systemClock, telemetry: { log, metrics, activities: createActivities() } },
+  {
+    tracking: new Tracking(memory.read),
+    clock: systemClock,
+    telemetry: { log, metrics, activities: createActivities() },
+  },
   { concurrency: 1, syncPeriodMs: 30_000 },
 );
 

@@ -259,14 +259,6 @@ const another = fc.oneof(
   ),
 );
 
-/** An object of a random world. */
-export const anyObject: Arbitrary<object> = fc.oneof(
-  { weight: 4, arbitrary: anObject },
-  { weight: 2, arbitrary: aTailnet },
-  { weight: 2, arbitrary: aRoute },
-  { weight: 2, arbitrary: another },
-);
-
 const udpRoute = fc
   .array(fc.array(meshBackend, { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 2 })
   .map(rules => routeObject('UDPRoute', 'r', ...rules));

@@ -5,10 +5,8 @@ import { caRefOf } from '../../../api/trust.ts';
 import type { CaRef, TrustedCa } from '../../../api/trust.ts';
 import type { EndpointInputs, InputSource } from './inputs.ts';
 import type { ReadResources } from '../../../store/resources.ts';
-import type { TrafficResources } from '../../../traffic/traffic-resources.ts';
 
 export type CaCertificatesDeps = {
-  readonly traffic: Pick<TrafficResources, 'trusted'>;
   readonly read: Pick<ReadResources, 'subscribe'>;
   readonly clock: Pick<Clock, 'after'>;
 };
@@ -17,8 +15,7 @@ export type CaCertificatesDeps = {
 const PUBLISHED_WITHIN_MS = 2000;
 
 /** The certificates of tls.caRef, as traffic trusts them. */
-export function caCertificates({ traffic, read, clock }: CaCertificatesDeps): InputSource {
-  const trusted = (ref: CaRef) => traffic.trusted(ref);
+export function caCertificates({ read, clock }: CaCertificatesDeps): InputSource {
   const waiting = new Map<string, number>();
   const count = (namespace: string, by: number) => {
     const left = (waiting.get(namespace) ?? 0) + by;
@@ -26,7 +23,8 @@ export function caCertificates({ traffic, read, clock }: CaCertificatesDeps): In
     else waiting.delete(namespace);
   };
   return {
-    read: async (object, signal) => {
+    read: async (object, { traffic, signal }) => {
+      const trusted = (ref: CaRef) => traffic.trusted(ref);
       const refs = caRefsByEndpoint(object);
       const isRead = () => refs.every(([, ref]) => trusted(ref).is !== 'unread');
       const { namespace = '' } = object.metadata;

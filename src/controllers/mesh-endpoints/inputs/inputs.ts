@@ -1,6 +1,7 @@
 import type { Kinds } from '../../../api/generated/types.ts';
 import type { Key } from '../../../api/key.ts';
 import type { AddressGuard } from '../../../traffic/address-guard.ts';
+import type { TrafficResources } from '../../../traffic/traffic-resources.ts';
 import { meshNameProblem } from '../../../traffic/upstream-tls.ts';
 
 /** What an endpoint refers to outside of its object, as it was read last. */
@@ -23,10 +24,17 @@ export type EndpointInputs = {
   readonly isCheckPending?: boolean;
 };
 
+/** How inputs are read in a reconcile. */
+export type InputContext = {
+  /** Reads that the reconcile depends on. */
+  readonly traffic: Pick<TrafficResources, 'trusted'>;
+  readonly signal: AbortSignal;
+};
+
 /** Reads one kind of references of endpoints: CA certificates, Secrets, or names in DNS. */
 export interface InputSource {
   /** By the names of endpoints; without endpoints that have no such reference. It never rejects. */
-  read(object: Kinds['MeshEndpoints'], signal: AbortSignal): Promise<ReadonlyMap<string, EndpointInputs>>;
+  read(object: Kinds['MeshEndpoints'], context: InputContext): Promise<ReadonlyMap<string, EndpointInputs>>;
   /** Calls a listener with each MeshEndpoints whose inputs may have changed; returns the function that unsubscribes it. */
   subscribe?(listener: (object: Key) => void): () => void;
   /** The object is deleted or paused. */
@@ -54,10 +62,10 @@ export function meshAddressInputs({ meshProblem }: AddressGuard): InputSource {
 export async function readInputs(
   sources: readonly InputSource[],
   object: Kinds['MeshEndpoints'],
-  signal: AbortSignal,
+  context: InputContext,
 ): Promise<ReadonlyMap<string, EndpointInputs>> {
   const inputs = new Map<string, EndpointInputs>();
-  for (const found of await Promise.all(sources.map(source => source.read(object, signal)))) {
+  for (const found of await Promise.all(sources.map(source => source.read(object, context)))) {
     for (const [name, each] of found) inputs.set(name, { ...each, ...inputs.get(name) });
   }
   return inputs;

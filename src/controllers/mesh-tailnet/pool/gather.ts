@@ -2,7 +2,7 @@ import { isRecord } from '../../../api/json.ts';
 import type { Kinds } from '../../../api/generated/types.ts';
 import type { Device, TailnetView } from '../../../control/control.ts';
 import type { OwnNamespace } from '../../../store/own-namespace.ts';
-import type { Index, ReadResources } from '../../../store/resources.ts';
+import type { Index, ReadObjects } from '../../../store/resources.ts';
 import { MESH_POD, RELAY } from '../../../api/names.ts';
 import { desiredOf, deviceOf, memberSecretOf, poolTailnetsOf } from './members.ts';
 import type { Member, MemberSecret, PoolNames } from './members.ts';
@@ -21,7 +21,7 @@ export const podsByTailnet: Index<'Pod'> = {
 };
 
 export type GatherPoolDeps = {
-  readonly read: ReadResources;
+  readonly read: ReadObjects;
   readonly workloads: OwnNamespace;
   readonly now: () => Date;
 };

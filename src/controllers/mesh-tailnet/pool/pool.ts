@@ -4,7 +4,7 @@ import { ControlError } from '../../../control/control.ts';
 import type { ControlApi, TailnetView } from '../../../control/control.ts';
 import type { OwnNamespace } from '../../../store/own-namespace.ts';
 import { ResourceError } from '../../../store/resources.ts';
-import type { ReadResources, WriteResources } from '../../../store/resources.ts';
+import type { ReadObjects, WriteResources } from '../../../store/resources.ts';
 import type { Log } from '../../../telemetry/log.ts';
 import { gatherPool, podsByTailnet } from './gather.ts';
 import type { GatherPoolOptions } from './gather.ts';
@@ -31,7 +31,6 @@ type Status = NonNullable<MeshTailnet['status']>;
 
 /** What the pools of an operator are run with. */
 export type PoolDeps = {
-  readonly read: ReadResources;
   readonly write: Pick<WriteResources, 'addFinalizer' | 'removeFinalizer'>;
   readonly workloads: OwnNamespace;
   readonly installation: string;
@@ -54,6 +53,9 @@ export type Reach = { readonly controlURL: string; readonly ca: string | undefin
 
 /** What a pool depends on beside its MeshTailnet. */
 export type PoolInput = {
+  readonly read: ReadObjects;
+  /** The names of all MeshTailnets. */
+  readonly names: readonly string[];
   /** Undefined where there are no credentials for this tailnet. */
   readonly api: ControlApi | undefined;
   /** Of this tailnet. */
@@ -130,7 +132,7 @@ export function poolReconciler(deps: PoolDeps) {
       const { suspects, keys, replaced } = memory;
       const online: OnlineDevices = new Map(memory.online);
       const isMeshdDue = now - memory.meshdReadAt >= MESHD_MS;
-      const meshd = isMeshdDue ? await readMeshdOf(name, deps) : memory.meshd;
+      const meshd = isMeshdDue ? await readMeshdOf(name, input.read, deps) : memory.meshd;
       const options = { ...input, suspects, keys, replaced, meshd, online, isDue };
       const { pool, performed, ...outcome } = await reconcilePool(tailnet, options, deps);
       const { situation } = pool;
@@ -157,7 +159,8 @@ export function poolReconciler(deps: PoolDeps) {
 /** What the mesh pods that are ready report about themselves. */
 async function readMeshdOf(
   tailnet: string,
-  { read, readMeshd }: Pick<PoolDeps, 'read' | 'readMeshd'>,
+  read: ReadObjects,
+  { readMeshd }: Pick<PoolDeps, 'readMeshd'>,
 ): Promise<PoolSituation['meshd']> {
   const ready = read.find(podsByTailnet, tailnet).filter(pod => isReady({ pod }));
   const states = ready.map(async ({ metadata, status }): Promise<readonly [string, MeshdState][]> => {
@@ -186,21 +189,20 @@ async function sweepOrphans(
   tailnet: MeshTailnet,
   { desired, members }: PoolSituation,
   { orphans, devices }: Memory,
-  { api, view, isAuthenticated }: PoolInput,
-  { read, installation, orphanAgeMs, report, log }: PoolDeps,
+  { api, view, isAuthenticated, names }: PoolInput,
+  { installation, orphanAgeMs, report, log }: PoolDeps,
 ): Promise<Pick<Memory, 'orphans' | 'devices'>> {
   const listedAt = view?.isStale === false ? view.lastSuccess : undefined;
   // The removal of a pool deletes all of its devices, and knows them better.
   if (!view?.devices || !listedAt || !isAuthenticated || desired === 0) return { orphans, devices };
   const { name } = tailnet.metadata;
-  const others = read.list('MeshTailnet').map(({ metadata }) => metadata.name);
   const swept = sweep(orphans, {
     devices: view.devices,
     listedAt,
     installation,
     minAgeMs: orphanAgeMs,
     tags: tailnet.spec.tags,
-    others: others.filter(other => other !== name),
+    others: names.filter(other => other !== name),
     members: members.flatMap(({ hostname, secret }) =>
       secret ? [{ hostname, deviceId: secret.deviceId }] : [],
     ),
@@ -249,7 +251,10 @@ async function reconcilePool(tailnet: MeshTailnet, options: ReconcileOptions, de
   const hasDatagrams = options.hasDatagrams && relayImage !== undefined;
   const known = { tailnet, names, hasDatagrams, specHashOf, view, isAuthenticated };
   const requestDevice = async (id: string) => await apiOf({ api }).device(id);
-  const pool = await gatherPool({ ...known, suspects, keys, replaced, meshd, requestDevice }, deps);
+  const pool = await gatherPool(
+    { ...known, suspects, keys, replaced, meshd, requestDevice },
+    { ...deps, read: options.read },
+  );
   const isRemoving = pool.situation.desired === 0;
   const steps = reach || isRemoving ? planPool(pool.situation) : [];
   const report = (event: PoolEvent) => deps.report(tailnet, event);

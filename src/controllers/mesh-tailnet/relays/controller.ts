@@ -3,28 +3,24 @@ import type { Access } from '../../../api/access.ts';
 import { API_VERSION } from '../../../api/generated/kinds.ts';
 import type { Kinds } from '../../../api/generated/types.ts';
 import type { Clock } from '../../../api/clock.ts';
-import type { Ref } from '../../../api/key.ts';
+import type { ResourceKind } from '../../../api/key.ts';
 import { RELAY_PORT_SHARES } from '../../../api/shares.ts';
 import { relayName } from '../../../api/names.ts';
-import { datagramTailnetsOf, refTo, tailnetsOf } from '../../../api/objects/references.ts';
 import { formatTargets, TARGETS_KEY, targetsVersion } from '../../../api/relay-targets.ts';
 import type { PortsOfTailnet } from '../../mesh-endpoints/relay-ports.ts';
-import { tailnetsByDomain } from '../gather.ts';
-import { poolTailnetsOf } from '../pool/members.ts';
 import { metadataOf } from '../pool/objects.ts';
 import type { OwnNamespace } from '../../../store/own-namespace.ts';
-import type { ReadResources, RecordEvents } from '../../../store/resources.ts';
+import type { RecordEvents } from '../../../store/resources.ts';
+import type { TrafficValues } from '../../../store/traffic/values.ts';
 import { endsWithin } from '../../../runtime/clock.ts';
 import type { Controller } from '../../../runtime/controller.ts';
 import type { Outcome } from '../../../runtime/queue/queue.ts';
-import { byIndex, whenChanges, whenGenerationChanges } from '../../../runtime/trigger.ts';
-import type { Trigger } from '../../../runtime/trigger.ts';
 import type { Log } from '../../../telemetry/log.ts';
 import { trafficAccess } from '../../../traffic/access.ts';
 import { confirm, UNCONFIRMED } from './confirmation.ts';
 import type { Confirmation, ConfirmationInput } from './confirmation.ts';
 import { gather, runsRelays, targetsIn } from './gather.ts';
-import type { Gathered, GatherDeps } from './gather.ts';
+import type { Gathered } from './gather.ts';
 import { assignPorts } from './plan.ts';
 import type { Assignment, PortRange } from './plan.ts';
 import type { PublishedPorts } from './published-ports.ts';
@@ -34,7 +30,8 @@ import type { HttpGet } from './relay-status.ts';
 type MeshTailnet = Kinds['MeshTailnet'];
 
 /** What the controller works with. */
-export type RelayPortsDeps = GatherDeps & {
+export type RelayPortsDeps = {
+  readonly values: Pick<TrafficValues, 'settingsResources'>;
   /** Where mesh pods run; undefined without a cluster. */
   readonly workloads: OwnNamespace | undefined;
   /** Undefined where no relays run. */
@@ -51,21 +48,8 @@ export type RelayPortsDeps = GatherDeps & {
   readonly log: Log;
 };
 
-const triggers: readonly Trigger<'MeshTailnet'>[] = [
-  // One that is deleted may end the conflict of others.
-  whenChanges('MeshTailnet', tailnetsOf, byIndex(tailnetsByDomain)),
-  whenGenerationChanges('MeshEndpoints', datagramTailnetsOf, byIndex(tailnetsByDomain)),
-  whenChanges('Pod', poolTailnetsOf, name => [{ kind: 'MeshTailnet', namespace: '', name }]),
-  whenChanges('Namespace', ({ metadata }) => [metadata.name], bySelector),
-];
-
-/** The MeshTailnets that select namespaces by their labels. */
-function bySelector(_: string, read: ReadResources): readonly Ref<'MeshTailnet'>[] {
-  return read
-    .list('MeshTailnet')
-    .filter(({ spec }) => spec.allowedNamespaces.from === 'Selector')
-    .map(refTo);
-}
+/** The kinds that the controller reads. */
+export const reads: readonly ResourceKind[] = ['MeshTailnet', 'MeshEndpoints', 'Namespace', 'Pod'];
 
 /** What is kept of a tailnet between two reconciles; without it nothing but time is lost. */
 type Memory = {
@@ -103,21 +87,22 @@ export const access: Access = {
 
 /** Assigns a relay port to each UDP endpoint of a tailnet, publishes the targets to its relays, and the ports once they listen. */
 export function relayPortsController(deps: RelayPortsDeps): Controller<'MeshTailnet'> {
-  const { read, workloads, relayPorts, relayImage, traffic, clock } = deps;
+  const { values, workloads, relayPorts, relayImage, clock } = deps;
   const memories = new Map<string, Memory>();
   return {
     name: 'relay-ports',
     kind: 'MeshTailnet',
-    triggers,
-    reconcile: async (ref, context) => {
+    reads,
+    reconcile: async (ref, read, context) => {
       const { name } = ref;
       const tailnet = read.get(ref);
+      const traffic = values.settingsResources(read);
       if (!workloads || !tailnet || !runsRelays(tailnet, traffic)) {
         memories.delete(name);
         relayPorts?.publish(name, undefined);
         return { requeue: 'on-change' };
       }
-      const gathered = await gather(tailnet, workloads, deps);
+      const gathered = await gather(tailnet, workloads, { read, traffic });
       if (relayImage === undefined) {
         relayPorts?.publish(name, withoutRelays(gathered));
         return { requeue: 'on-change' };

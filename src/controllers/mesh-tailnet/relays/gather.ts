@@ -2,12 +2,12 @@ import type { Kinds } from '../../../api/generated/types.ts';
 import { isRecord } from '../../../api/json.ts';
 import { RELAY, relayName } from '../../../api/names.ts';
 import { parseTargets, TARGETS_KEY } from '../../../api/relay-targets.ts';
-import { datagramTailnetsOf, isRelayed } from '../../../api/objects/references.ts';
+import { isRelayed } from '../../../api/objects/references.ts';
 import { addressText } from '../../../api/socket-address.ts';
 import { podsByTailnet } from '../pool/gather.ts';
-import { endpointsByTailnet } from '../../../store/indexes.ts';
+import { udpEndpointsByTailnet } from '../../../store/indexes.ts';
 import type { OwnNamespace } from '../../../store/own-namespace.ts';
-import type { ReadResources } from '../../../store/resources.ts';
+import type { TrackedRead } from '../../../store/tracking.ts';
 import { isAllowed } from '../../../traffic/backend-refs.ts';
 import { oldestTailnet } from '../../../traffic/resolve-backend-ref.ts';
 import type { TrafficResources } from '../../../traffic/traffic-resources.ts';
@@ -18,8 +18,7 @@ type MeshTailnet = Kinds['MeshTailnet'];
 type MeshEndpoints = Kinds['MeshEndpoints'];
 
 export type GatherDeps = {
-  /** Of a store with the indexes of mesh-tailnet, and those that controllers share. */
-  readonly read: ReadResources;
+  readonly read: TrackedRead;
   readonly traffic: TrafficResources;
 };
 
@@ -51,9 +50,7 @@ export async function gather(
   const configMap = await workloads.get('ConfigMap', relayName(name));
   const data = isRecord(configMap?.['data']) ? configMap['data'] : {};
   const stored = typeof data[TARGETS_KEY] === 'string' ? data[TARGETS_KEY] : undefined;
-  const users = read
-    .find(endpointsByTailnet, tailnet.spec.tailnet)
-    .filter(user => datagramTailnetsOf(user).length > 0);
+  const users = read.exceptStatus.find(udpEndpointsByTailnet, tailnet.spec.tailnet);
   const withRelay = read.find(podsByTailnet, name).filter(hasRelay);
   return {
     wanted: users.filter(user => mayUse(user, tailnet, traffic)).flatMap(user => wantedBy(user, traffic)),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Kinds } from '../../../../src/api/generated/types.ts';
 import { formatTrust } from '../../../../src/api/trust.ts';
-import { extensionIndexes, trafficResourcesFrom } from '../../../../src/extension/traffic-from-store.ts';
+import { trafficIndexes, trafficResourcesFrom } from '../../../../src/store/traffic/resources.ts';
 import { caCertificates } from '../../../../src/controllers/mesh-endpoints/inputs/ca-certificates.ts';
 import { endpoint } from '../../../support/objects.ts';
 import { createMemory } from '../../../support/store/memory.ts';
@@ -23,12 +23,13 @@ const published = configMapObject(
 
 async function sceneOf(...objects: readonly object[]) {
   const clock = new VirtualClock();
-  const memory = createMemory(extensionIndexes, objects);
+  const memory = createMemory(trafficIndexes, objects);
   await memory.start();
   const traffic = trafficResourcesFrom(memory.read, { trustNamespace: 'mesh-system' });
-  const source = caCertificates({ traffic, read: memory.read, clock });
+  const source = caCertificates({ read: memory.read, clock });
   const aborted = new AbortController();
-  const inputsOf = async (object = withCaRef()) => (await source.read(object, aborted.signal)).get('web');
+  const inputsOf = async (object = withCaRef()) =>
+    (await source.read(object, { traffic, signal: aborted.signal })).get('web');
   return { clock, memory, inputsOf, aborted };
 }
 

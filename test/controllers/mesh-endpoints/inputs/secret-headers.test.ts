@@ -10,7 +10,10 @@ import { VirtualClock } from '../../../support/virtual-clock.ts';
 
 const PERIOD_MS = 30_000;
 
-const { signal } = new AbortController();
+const context = {
+  signal: new AbortController().signal,
+  traffic: { trusted: () => expect.fail('no caRef is read') },
+};
 
 function checked(name: string, headersFrom: readonly object[], enabled = true): Kinds['MeshEndpoints'] {
   const object = resourceOf(endpointsObject(name, [endpoint({ healthCheck: { enabled, headersFrom } })]));
@@ -44,9 +47,9 @@ function sceneOf(secrets: Record<string, Readonly<Record<string, string>>>, ownN
   source.subscribe?.(key => changed.push(key));
   /** What an object has once its Secrets have been read. */
   const inputsOf = async (object: Kinds['MeshEndpoints']) => {
-    await source.read(object, signal);
+    await source.read(object, context);
     await clock.settle();
-    return (await source.read(object, signal)).get('web');
+    return (await source.read(object, context)).get('web');
   };
   return { scene, source, inputsOf, changed };
 }
@@ -160,18 +163,18 @@ subjects:
       'default/b': { token: 'two' },
     });
     const object = checked('web', [header('A', 'a'), header('B', 'b')]);
-    expect((await source.read(object, signal)).get('web')).toEqual({ isCheckPending: true });
+    expect((await source.read(object, context)).get('web')).toEqual({ isCheckPending: true });
     await scene.clock.settle();
     expect(changed).toEqual(['MeshEndpoints/default/web']);
-    expect((await source.read(object, signal)).get('web')?.headers).toHaveLength(2);
+    expect((await source.read(object, context)).get('web')?.headers).toHaveLength(2);
   });
 
   it('stay in use while another object adds a key of the same Secret', async () => {
     const { source, inputsOf } = sceneOf({ 'default/auth': { token: 'one', id: 'two' } });
     await inputsOf(web);
     const api = checked('api', [header('X-Id', 'auth', 'id')]);
-    expect((await source.read(api, signal)).get('web')).toEqual({ isCheckPending: true });
-    expect((await source.read(web, signal)).get('web')).toEqual({ headers: [['Authorization', 'one']] });
+    expect((await source.read(api, context)).get('web')).toEqual({ isCheckPending: true });
+    expect((await source.read(web, context)).get('web')).toEqual({ headers: [['Authorization', 'one']] });
     expect(await inputsOf(api)).toEqual({ headers: [['X-Id', 'two']] });
   });
 
@@ -179,10 +182,10 @@ subjects:
     const secrets = Object.fromEntries(names(80).map(name => [`default/${name}`, { token: name }]));
     const { scene, source } = sceneOf(secrets);
     const object = checkedBy(names(80));
-    await source.read(object, signal);
+    await source.read(object, context);
     await scene.clock.advance(1000);
     expect(scene.reads).toBe(SECRETS_OF_OBJECT);
-    const inputs = await source.read(object, signal);
+    const inputs = await source.read(object, context);
     const used = [...inputs.values()].filter(({ headers }) => headers);
     expect(used).toHaveLength(SECRETS_OF_OBJECT);
     expect(inputs.get('e64')?.checkProblem).toBe(
@@ -193,7 +196,7 @@ subjects:
   it('of one namespace are read in turns with those of another', async () => {
     const { scene, source, inputsOf } = sceneOf({ 'quiet/auth': { token: 'one' } });
     scene.failure = new ResourceError('Refused', 'forbidden');
-    for (const name of names(1000)) await source.read(checkedBy([`${name}-a`, `${name}-b`], name), signal);
+    for (const name of names(1000)) await source.read(checkedBy([`${name}-a`, `${name}-b`], name), context);
     await scene.clock.advance(1000);
     // Half of the places, each for 10 ms.
     expect(scene.reads).toBeLessThanOrEqual(202);

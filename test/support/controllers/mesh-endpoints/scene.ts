@@ -10,9 +10,9 @@ import type { ExternalTargets } from '../../../../src/controllers/mesh-endpoints
 import { createGuard } from '../../../../src/traffic/address-guard.ts';
 import type { Answer } from '../../../../src/controllers/mesh-endpoints/inputs/lookup.ts';
 import { createResolver } from '../../../../src/controllers/mesh-endpoints/inputs/resolver.ts';
-import { extensionIndexes, trafficResourcesFrom } from '../../../../src/extension/traffic-from-store.ts';
+import { trafficIndexes } from '../../../../src/store/traffic/resources.ts';
+import { trafficValues } from '../../../../src/store/traffic/values.ts';
 import { endpointsController } from '../../../../src/controllers/mesh-endpoints/controller.ts';
-import { endpointsIndexes } from '../../../../src/controllers/mesh-endpoints/triggers.ts';
 import { externalTargetInputs } from '../../../../src/controllers/mesh-endpoints/inputs/external-target-inputs.ts';
 import { meshAddressInputs } from '../../../../src/controllers/mesh-endpoints/inputs/inputs.ts';
 import type { RelayPorts } from '../../../../src/controllers/mesh-endpoints/relay-ports.ts';
@@ -20,6 +20,7 @@ import { sharedIndexes } from '../../../../src/store/indexes.ts';
 import type { ObjectEvent } from '../../../../src/store/resources.ts';
 import type { RunningController } from '../../../../src/runtime/controller.ts';
 import { Runtime } from '../../runtime/runtime.ts';
+import { ScriptedRevisions } from './scripted-revisions.ts';
 import { ScriptedHealth } from './scripted-health.ts';
 
 type Status = NonNullable<Kinds['MeshEndpoints']['status']>;
@@ -63,6 +64,9 @@ function portsOf(ports: Readonly<Record<string, number>>, isConfirmed: boolean):
 /** That of an operator which allows 10.1.0.0/16, where the API server is in the range of tailnets. */
 const GUARD = createGuard({ allow: ['10.1.0.0/16'], refuse: ['100.88.0.0/16'], apiServer: ['100.64.0.99'] });
 
+/** An operator reads no Services, EndpointSlices and Backends. */
+const TRAFFIC = { dataPath: 'Proxy', clusterEncoding: '', readsBackends: false, guard: GUARD } as const;
+
 /** Inputs of the endpoints of default/web, as a test gives them. */
 class GivenInputs implements InputSource {
   readonly #listeners = new Set<(object: Key) => void>();
@@ -89,8 +93,7 @@ export class EndpointsScene {
   ports = new PublishedPorts();
   health = new ScriptedHealth();
   readonly inputs = new GivenInputs();
-  /** The revisions of Gateways, by name. */
-  readonly revisions = new Map<string, string>();
+  readonly revisions = new ScriptedRevisions();
   /** The answers of DNS; other names do not exist. */
   readonly answers = new Map<string, Answer>();
   readonly events: ObjectEvent[] = [];
@@ -98,7 +101,7 @@ export class EndpointsScene {
   #running: RunningController | undefined;
 
   private constructor(first: readonly object[]) {
-    this.runtime = new Runtime(first, [...extensionIndexes, ...sharedIndexes, ...endpointsIndexes]);
+    this.runtime = new Runtime(first, [...trafficIndexes, ...sharedIndexes]);
   }
 
   static start(...first: readonly object[]): Promise<EndpointsScene> {
@@ -120,18 +123,18 @@ export class EndpointsScene {
 
   #startController(): void {
     const { memory } = this.runtime;
-    const { read, write } = memory;
+    const { write } = memory;
+    const { tracking } = this.runtime;
     const replaceStatus: typeof write.replaceStatus = async (object, status) => {
       this.writes++;
       await write.replaceStatus(object, status);
     };
     const controller = endpointsController({
-      read,
+      tracking,
+      values: { ...trafficValues(tracking, TRAFFIC), revisions: this.revisions },
       write: { replaceStatus },
       events: { record: event => void this.events.push(event) },
-      traffic: trafficResourcesFrom(read, { readsBackends: false, guard: GUARD }),
       dataPath: 'Proxy',
-      revisionOf: gateway => this.revisions.get(gateway.name),
       relayPorts: this.ports,
       health: this.health,
       inputs: [this.inputs, meshAddressInputs(GUARD), externalTargetInputs(this.#targets())],

@@ -4,9 +4,11 @@ import type { Kinds } from '../../../../src/api/generated/types.ts';
 import { openTailnets } from '../../../../src/control/tailnets.ts';
 import { tailnetController, tailnetIndexes } from '../../../../src/controllers/mesh-tailnet/controller.ts';
 import { sharedIndexes } from '../../../../src/store/indexes.ts';
+import { trafficIndexes } from '../../../../src/store/traffic/resources.ts';
 import { admit, ObjectLifecycle, promised } from '../../../../src/store/lifecycle.ts';
 import type { ObjectEvent, WriteResources } from '../../../../src/store/resources.ts';
 import { ResourceStore } from '../../../../src/store/store.ts';
+import { Tracking } from '../../../../src/store/tracking.ts';
 import { startController } from '../../../../src/runtime/controller.ts';
 import type { RunningController } from '../../../../src/runtime/controller.ts';
 import { createActivities } from '../../../../src/telemetry/activity.ts';
@@ -67,7 +69,7 @@ export class Installation {
     const { api, now, id } = options;
     this.id = id;
     this.#options = options;
-    const store = new ResourceStore([...sharedIndexes, ...tailnetIndexes], failure =>
+    const store = new ResourceStore([...trafficIndexes, ...sharedIndexes, ...tailnetIndexes], failure =>
       queueMicrotask(() => {
         throw failure;
       }),
@@ -203,8 +205,9 @@ export class Installation {
     const tailnets = openTailnets({ clock, now, random: () => 0, userAgent: 'mesh-gateway/test', metrics });
     const log = createLog({ level: 'info', to: { write: line => void this.lines.push(line) } });
     const namespace = calls.counted(this.namespace);
+    const tracking = new Tracking(this.#store);
     const controller = tailnetController({
-      read: this.#store,
+      tracking,
       write: calls.counted<WriteResources>({
         ...this.#objects.writes,
         apply: object => promised(() => this.#objects.put(admit(object))),
@@ -231,17 +234,17 @@ export class Installation {
       controller: startController(
         {
           ...controller,
-          reconcile: async (ref, context) => {
+          reconcile: async (...given) => {
             process.inProgress++;
             try {
-              return await controller.reconcile(ref, context);
+              return await controller.reconcile(...given);
             } finally {
               process.inProgress--;
               calls.reconciled();
             }
           },
         },
-        { read: this.#store, clock, telemetry: { log, metrics, activities: createActivities() } },
+        { tracking, clock, telemetry: { log, metrics, activities: createActivities() } },
         { concurrency: 10, syncPeriodMs: 1e12 },
       ),
     };

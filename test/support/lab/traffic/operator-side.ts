@@ -1,9 +1,4 @@
-import {
-  extensionIndexes,
-  trafficResourcesFrom,
-  routesOf,
-} from '../../../../src/extension/traffic-from-store.ts';
-import { clusterEncoding } from '../../../../src/extension/envoy-cluster/encoding-version.ts';
+import { trafficIndexes } from '../../../../src/store/traffic/resources.ts';
 import { GatewayFiles } from '../../../../src/files/gateway/gateway-files.ts';
 import { bindingController } from '../../../../src/controllers/mesh-binding/controller.ts';
 import { sharedIndexes } from '../../../../src/store/indexes.ts';
@@ -12,7 +7,7 @@ import { openDirectory } from '../../../../src/files/directory.ts';
 import type { Directory } from '../../../../src/files/directory.ts';
 import { systemClock } from '../../../../src/runtime/clock.ts';
 import { startController } from '../../../../src/runtime/controller.ts';
-import { revisionOf } from '../../../../src/traffic/settings/revision.ts';
+import { derivedFrom } from '../../store/traffic.ts';
 
 /** The folders that the operator side works on. */
 export type OperatorFolders = {
@@ -33,28 +28,18 @@ export async function startOperatorSide(
   const { log } = telemetry;
   const directory = openDirectory({
     folder: resources,
-    indexes: [...extensionIndexes, ...sharedIndexes],
+    indexes: [...trafficIndexes, ...sharedIndexes],
     report: problem => console.error('problem in a resource file', problem),
     reportFailure: failure => console.error('unexpected error in the folder', failure),
     onManifests: () => files.onWritten(),
   });
   const { read, write, manifests } = directory;
   const files = new GatewayFiles({ folder: generated, read, written: manifests, clock: systemClock, log });
-  const declared = trafficResourcesFrom(read);
-  const binding = bindingController({
-    read,
-    write,
-    clock: systemClock,
-    revisionOf: gateway =>
-      revisionOf(declared, {
-        gateway,
-        routes: routesOf(read, gateway),
-        clusterEncoding: clusterEncoding(edsTarget),
-      }),
-  });
+  const { tracking, traffic: values } = derivedFrom(read, { edsTarget });
+  const binding = bindingController({ write, clock: systemClock, values });
   const controller = startController(
     binding,
-    { read, clock: systemClock, telemetry },
+    { tracking, clock: systemClock, telemetry },
     { concurrency: 1, syncPeriodMs: 30_000 },
   );
   files.start();

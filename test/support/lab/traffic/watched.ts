@@ -1,3 +1,4 @@
+import { derivedFrom } from '../../store/traffic.ts';
 import { createExtension } from '../../../../src/extension/extension.ts';
 import { DEFAULT_GRPC_LIMITS } from '../../../../src/extension/grpc/limits.ts';
 import type { Methods } from '../../../../src/extension/grpc/method.ts';
@@ -27,7 +28,12 @@ export async function startWatched({ operator, telemetry, port }: ExtensionBase)
   const { read } = operator;
   const address = `127.0.0.1:${port}`;
   const options = { dataPath: 'Proxy', edsTarget: address, messageBytes: 1e8 } as const;
-  const extension = createExtension({ read, options, telemetry, clock: systemClock });
+  const extension = createExtension({
+    ...derivedFrom(read, { edsTarget: address }),
+    options,
+    telemetry,
+    clock: systemClock,
+  });
   const watch = new Watch();
   const server = await startGrpcServer({
     address: { host: '127.0.0.1', port },

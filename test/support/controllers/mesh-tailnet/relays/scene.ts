@@ -1,6 +1,7 @@
 import { MESH_POD, RELAY, relayName } from '../../../../../src/api/names.ts';
 import { targetsVersion } from '../../../../../src/api/relay-targets.ts';
-import { extensionIndexes, trafficResourcesFrom } from '../../../../../src/extension/traffic-from-store.ts';
+import { derivedFrom } from '../../../store/traffic.ts';
+import { trafficIndexes } from '../../../../../src/store/traffic/resources.ts';
 import { createGuard } from '../../../../../src/traffic/address-guard.ts';
 import { tailnetIndexes } from '../../../../../src/controllers/mesh-tailnet/controller.ts';
 import { relayPortsController } from '../../../../../src/controllers/mesh-tailnet/relays/controller.ts';
@@ -59,7 +60,7 @@ export class RelayScene {
 
   constructor(options: Partial<RelayPortsDeps> = {}) {
     this.#options = options;
-    const indexes = [...extensionIndexes, ...sharedIndexes, ...tailnetIndexes];
+    const indexes = [...trafficIndexes, ...sharedIndexes, ...tailnetIndexes];
     this.#store = new ResourceStore(indexes, failure =>
       queueMicrotask(() => {
         throw failure;
@@ -218,9 +219,9 @@ export class RelayScene {
     const relayPorts = createPublishedPorts();
     const notified: string[] = [];
     relayPorts.subscribe(tailnet => void notified.push(tailnet));
+    const { tracking, traffic } = derivedFrom(this.#store, { guard: GUARD });
     const controller = relayPortsController({
-      read: this.#store,
-      traffic: trafficResourcesFrom(this.#store, { guard: GUARD }),
+      values: traffic,
       workloads: calls.counted(this.namespace),
       relayPorts,
       relayPortRange: { first: 20_000, last: 29_999 },
@@ -235,9 +236,9 @@ export class RelayScene {
     const running = startController(
       {
         ...controller,
-        reconcile: (ref, context) => controller.reconcile(ref, context).finally(() => calls.reconciled()),
+        reconcile: (...given) => controller.reconcile(...given).finally(() => calls.reconciled()),
       },
-      { read: this.#store, clock: this.clock, telemetry },
+      { tracking, clock: this.clock, telemetry },
       { concurrency: 10, syncPeriodMs: 30_000 },
     );
     return { calls, controller: running, relayPorts, notified };

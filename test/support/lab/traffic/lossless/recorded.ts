@@ -1,5 +1,6 @@
+import { derivedFrom } from '../../../store/traffic.ts';
 import { createExtension } from '../../../../../src/extension/extension.ts';
-import { extensionIndexes } from '../../../../../src/extension/traffic-from-store.ts';
+import { trafficIndexes } from '../../../../../src/store/traffic/resources.ts';
 import { DEFAULT_GRPC_LIMITS } from '../../../../../src/extension/grpc/limits.ts';
 import type { Bytes, Methods } from '../../../../../src/extension/grpc/method.ts';
 import { startGrpcServer } from '../../../../../src/extension/grpc/server.ts';
@@ -27,7 +28,7 @@ export async function startRecorded(folder: string, port: number): Promise<Recor
   const directory = await openSynced(folder);
   const address = `127.0.0.1:${port}`;
   const extension = createExtension({
-    read: directory.read,
+    ...derivedFrom(directory.read, { edsTarget: address }),
     options: { dataPath: 'Proxy', edsTarget: address, messageBytes: 1e8 },
     telemetry,
     clock: systemClock,
@@ -74,7 +75,7 @@ function quietTelemetry(): ReturnType<typeof startTelemetry> {
 async function openSynced(folder: string): Promise<Directory> {
   const directory = openDirectory({
     folder,
-    indexes: extensionIndexes,
+    indexes: trafficIndexes,
     report: problem => console.error('problem in a resource file', problem),
     reportFailure: failure => console.error('unexpected error in the directory', failure),
   });

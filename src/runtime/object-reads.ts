@@ -1,0 +1,122 @@
+import type { Clock } from '../api/clock.ts';
+import { refOf } from '../api/key.ts';
+import type { Key, ResourceKind } from '../api/key.ts';
+import type { Dependent } from '../store/dependencies.ts';
+import type { Change } from '../store/resources.ts';
+import type { Allowed, OpenReads, ReadSet, Tracking } from '../store/tracking.ts';
+import type { Cause, Outcome } from './queue/queue.ts';
+
+type ObjectReadsOptions = {
+  readonly tracking: Tracking;
+  readonly clock: Pick<Clock, 'now'>;
+  /** The name of the controller. */
+  readonly name: string;
+  /** The kinds that it may read. */
+  readonly kinds: ReadonlySet<ResourceKind>;
+  readonly enqueue: (key: Key, cause: Cause) => void;
+  /** Whether an object is reconciled although it does not exist. */
+  readonly isWanted: (key: Key) => boolean;
+};
+
+/** What the last reconcile of each object of a controller has read: a change of it enqueues the object. */
+export class ObjectReads {
+  readonly #options: ObjectReadsOptions;
+  readonly #objects = new Map<Key, TrackedObject>();
+  #isStopped = false;
+
+  constructor(options: ObjectReadsOptions) {
+    this.#options = options;
+  }
+
+  /** Enqueues an object that must be reconciled, whatever it has read. */
+  enqueue(key: Key, cause: Cause): void {
+    this.#objects.get(key)?.force();
+    this.#options.enqueue(key, cause);
+  }
+
+  /**
+   * Where an object was enqueued because a derived value might have changed, and none has: what is left of its last outcome.
+   * Undefined where it must be reconciled.
+   */
+  restOf(key: Key): Outcome | undefined {
+    return this.#objects.get(key)?.restAt(this.#options.clock.now());
+  }
+
+  begin(key: Key): OpenReads {
+    const { tracking, name, kinds, enqueue } = this.#options;
+    const object = this.#objects.get(key) ?? new TrackedObject(tracking, cause => enqueue(key, cause));
+    this.#objects.set(key, object);
+    return object.begin({ name, kinds, own: key });
+  }
+
+  /** An object that does not exist is forgotten once a reconcile has succeeded. */
+  end(key: Key, run: OpenReads, outcome: Outcome): void {
+    const { tracking, clock } = this.#options;
+    const object = this.#objects.get(key);
+    const hasSucceeded = object?.end(run, outcome, clock.now()) === true;
+    const isGone = hasSucceeded && tracking.untracked.get(refOf(key)) === undefined;
+    if (!object || (!this.#isStopped && (!isGone || this.#options.isWanted(key)))) return;
+    object.clear();
+    this.#objects.delete(key);
+  }
+
+  /** Nothing is enqueued any more; reconciles in progress go on. */
+  stop(): void {
+    this.#isStopped = true;
+    for (const object of this.#objects.values()) object.clear();
+  }
+}
+
+/** An object, with what its last reconcile has read. */
+class TrackedObject implements Dependent {
+  readonly #reads: ReadSet;
+  readonly #enqueue: (cause: Cause) => void;
+  /** The outcome of its last reconcile, and when that ended; undefined where it has failed, or still runs. */
+  #last: { readonly outcome: Outcome; readonly at: number } | undefined;
+  /** It must be reconciled, whether derived values have changed or not. */
+  #isForced = true;
+  #mayHaveChanged = false;
+
+  constructor(tracking: Tracking, enqueue: (cause: Cause) => void) {
+    this.#reads = tracking.readsOf(this);
+    this.#enqueue = enqueue;
+  }
+
+  affected(isCertain: boolean, { isInInitialList }: Change): void {
+    if (isCertain) this.#isForced = true;
+    else this.#mayHaveChanged = true;
+    this.#enqueue(isInInitialList ? 'first' : 'change');
+  }
+
+  force(): void {
+    this.#isForced = true;
+  }
+
+  restAt(now: number): Outcome | undefined {
+    if (this.#isForced || !this.#last || !this.#mayHaveChanged) return undefined;
+    const { outcome, at } = this.#last;
+    const leftMs = outcome.requeue === 'after' ? at + outcome.ms - now : Infinity;
+    if (leftMs <= 0 || this.#reads.hasOtherValues()) return undefined;
+    this.#mayHaveChanged = false;
+    return outcome.requeue === 'after' ? { requeue: 'after', ms: leftMs } : outcome;
+  }
+
+  begin(allowed: Allowed): OpenReads {
+    this.#last = undefined;
+    this.#isForced = false;
+    this.#mayHaveChanged = false;
+    return this.#reads.open(allowed);
+  }
+
+  /** Returns whether the reconcile has succeeded. */
+  end(run: OpenReads, outcome: Outcome, now: number): boolean {
+    const hasSucceeded = outcome.requeue === 'on-change' || outcome.requeue === 'after';
+    this.#reads.close(run, hasSucceeded);
+    this.#last = hasSucceeded ? { outcome, at: now } : undefined;
+    return hasSucceeded;
+  }
+
+  clear(): void {
+    this.#reads.clear();
+  }
+}

@@ -1,0 +1,149 @@
+import type { Kinds } from '../../api/generated/types.ts';
+import type { Route } from '../../api/objects/gateway-api.ts';
+import { keyOf, ROUTE_KINDS } from '../../api/key.ts';
+import type { Ref, RouteKind } from '../../api/key.ts';
+import { relayName, TRUST } from '../../api/names.ts';
+import { gatewaysOf, refTo, tailnetsOf } from '../../api/objects/references.ts';
+import type { CaRef, TrustedCa } from '../../api/trust.ts';
+import { byNamespace } from '../resources.ts';
+import type { AnyIndex, Index, ReadObjects } from '../resources.ts';
+import { DEFAULT_GUARD } from '../../traffic/address-guard.ts';
+import type { AddressGuard } from '../../traffic/address-guard.ts';
+import { relaysIn } from '../../traffic/endpoints/relays.ts';
+import { readCaBundle } from '../../traffic/upstream-tls.ts';
+import type { ReadCaBundle } from '../../traffic/upstream-tls.ts';
+import type { TrafficResources } from '../../traffic/traffic-resources.ts';
+import { cachedTrust, caInConfigMap } from '../../traffic/trusted-ca.ts';
+
+/** MeshTailnets by their domain, which only one of them may have. */
+export const tailnetsByDomain: Index<'MeshTailnet'> = {
+  name: 'MeshTailnet by domain',
+  kind: 'MeshTailnet',
+  valuesOf: tailnetsOf,
+};
+
+/** MeshBindings by the keys of the Gateways that they target. */
+export const bindingsByGateway: Index<'MeshBinding'> = {
+  name: 'MeshBinding by Gateway',
+  kind: 'MeshBinding',
+  valuesOf: ({ metadata: { namespace = '' }, spec }) =>
+    spec.targetRefs.map(({ name }) => keyOf({ kind: 'Gateway', namespace, name })),
+};
+
+const slicesByService: Index<'EndpointSlice'> = {
+  name: 'EndpointSlice by Service',
+  kind: 'EndpointSlice',
+  valuesOf: ({ metadata: { namespace = '' }, service: name }) => [
+    keyOf({ kind: 'Service', namespace, name }),
+  ],
+};
+
+function routesByGateway<K extends RouteKind>(kind: K): Index<K> {
+  return { name: `${kind} by Gateway`, kind, valuesOf: route => gatewaysOf(route) };
+}
+
+const gatewaysByClass: Index<'Gateway'> = {
+  name: 'Gateway by class',
+  kind: 'Gateway',
+  valuesOf: ({ gatewayClassName }) => [gatewayClassName],
+};
+
+/** The indexes that the reads of traffic need. */
+export const trafficIndexes: readonly AnyIndex[] = [
+  tailnetsByDomain,
+  bindingsByGateway,
+  gatewaysByClass,
+  slicesByService,
+  ...ROUTE_KINDS.map(kind => routesByGateway(kind) as AnyIndex),
+];
+
+type TrafficResourcesOptions = {
+  readonly readsBackends?: boolean;
+  readonly caBundle?: ReadCaBundle;
+  /** The namespace of the mesh pods; undefined where EndpointSlices are not read. */
+  readonly podNamespace?: string | undefined;
+  /**
+   * The namespace of the ConfigMap `mesh-trust`, which has the certificates of all ConfigMaps that tls.caRef names;
+   * undefined where these are read themselves.
+   */
+  readonly trustNamespace?: string | undefined;
+  readonly publishedTrust?: ReturnType<typeof cachedTrust>;
+  /** Answers in place of a read of objects. */
+  readonly trusted?: TrafficResources['trusted'];
+  readonly dataPath?: TrafficResources['dataPath'];
+  readonly guard?: AddressGuard | undefined;
+};
+
+/** Reads TrafficResources through the indexes. */
+export function trafficResourcesFrom(
+  read: ReadObjects,
+  options: TrafficResourcesOptions = {},
+): TrafficResources {
+  const { caBundle = readCaBundle, readsBackends = true } = options;
+  const { podNamespace: namespace, trustNamespace, publishedTrust = cachedTrust() } = options;
+  const { guard = DEFAULT_GUARD } = options;
+  const slicesOf = (service: Ref<'Service'>) => read.find(slicesByService, keyOf(service));
+  const trusted = (ref: CaRef) => caOf(ref, read, { trustNamespace, publishedTrust, caBundle });
+  return {
+    route: ref => read.get(ref),
+    routesIn: namespace =>
+      ROUTE_KINDS.flatMap((kind): readonly Route[] => read.find(byNamespace(kind), namespace)),
+    meshEndpoints: ref => read.get(ref),
+    tailnets: domain => read.find(tailnetsByDomain, domain),
+    grants: namespace => read.find(byNamespace('ReferenceGrant'), namespace),
+    readsBackends,
+    service: ref => read.get(ref),
+    endpointSlices: slicesOf,
+    relays: tailnet =>
+      namespace === undefined
+        ? undefined
+        : relaysIn(slicesOf({ kind: 'Service', namespace, name: relayName(tailnet) })),
+    backend: ref => read.get(ref),
+    namespace: name => read.get({ kind: 'Namespace', namespace: '', name }),
+    gateway: ref => read.get(ref),
+    dataPath: options.dataPath ?? (gateway => bindingOf(gateway, read)?.spec.settings?.dataPath?.mode),
+    trusted: options.trusted ?? trusted,
+    caBundle,
+    guard,
+  };
+}
+
+/** Where the certificates of caRefs are. */
+export type TrustOptions = {
+  readonly trustNamespace: string | undefined;
+  readonly publishedTrust: ReturnType<typeof cachedTrust>;
+  readonly caBundle: ReadCaBundle;
+};
+
+/** Reads the certificates of a caRef. */
+export function caOf(
+  ref: CaRef,
+  read: ReadObjects,
+  { trustNamespace, publishedTrust, caBundle }: TrustOptions,
+): TrustedCa {
+  const configMap = (namespace: string, name: string) => read.get({ kind: 'ConfigMap', namespace, name });
+  return trustNamespace === undefined
+    ? caInConfigMap(configMap(ref.namespace, ref.name), ref, caBundle)
+    : publishedTrust(configMap(trustNamespace, TRUST.configMap), ref);
+}
+
+/** The routes of all kinds that attach to a Gateway, unordered. */
+export function routesOf(read: ReadObjects, gateway: Ref<'Gateway'>): readonly Route[] {
+  const key = keyOf(gateway);
+  return ROUTE_KINDS.flatMap((kind): readonly Route[] => read.find(routesByGateway(kind), key));
+}
+
+/** The Gateways of a class, unordered. */
+export function gatewaysOfClass(read: ReadObjects, name: string): readonly Ref<'Gateway'>[] {
+  return read.find(gatewaysByClass, name).map(refTo);
+}
+
+/**
+ * The MeshBinding that targets a Gateway. The operator's has the name of its Gateway; of others, the first by name counts, in
+ * all replicas.
+ */
+export function bindingOf(gateway: Ref<'Gateway'>, read: ReadObjects): Kinds['MeshBinding'] | undefined {
+  const found = read.find(bindingsByGateway, keyOf(gateway));
+  const [first] = [...found].sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+  return found.find(({ metadata }) => metadata.name === gateway.name) ?? first;
+}

@@ -1,0 +1,165 @@
+import { isEqual } from '../../api/json.ts';
+import { keyOf, refOf } from '../../api/key.ts';
+import type { Key, Ref, RouteKind } from '../../api/key.ts';
+import { caRefIn, caRefText } from '../../api/trust.ts';
+import type { TrustedCa } from '../../api/trust.ts';
+import { DEFAULT_GUARD } from '../../traffic/address-guard.ts';
+import type { AddressGuard } from '../../traffic/address-guard.ts';
+import { commonDataPath, dataPathOf } from '../../traffic/data-path.ts';
+import type { DataPathMode } from '../../traffic/data-path.ts';
+import { unusedOfRoute } from '../../traffic/endpoints/route-traffic.ts';
+import { parseEnvoyClusterName } from '../../traffic/envoy-cluster-name.ts';
+import { resolveEnvoyCluster } from '../../traffic/resolve-route.ts';
+import type { ResolvedRule } from '../../traffic/resolve-route.ts';
+import { envoyClusterSettingsOf } from '../../traffic/settings/envoy-cluster-settings.ts';
+import type { EnvoyClusterSettings } from '../../traffic/settings/envoy-cluster-settings.ts';
+import { revisionOf } from '../../traffic/settings/revision.ts';
+import { closedSettingsOf, overTlsBudget } from '../../traffic/settings/tls-budget.ts';
+import type { TlsBudgets } from '../../traffic/settings/tls-budget.ts';
+import type { Relay, TrafficResources } from '../../traffic/traffic-resources.ts';
+import { cachedTrust } from '../../traffic/trusted-ca.ts';
+import type { UnusedBackend } from '../../traffic/unused.ts';
+import { cachedCaBundles } from '../../traffic/upstream-tls.ts';
+import type { ReadCaBundle } from '../../traffic/upstream-tls.ts';
+import { Derived } from '../derived.ts';
+import type { ReadObjects } from '../resources.ts';
+import type { TrackedRead, Tracking } from '../tracking.ts';
+import { bindingOf, caOf, gatewaysOfClass, routesOf, trafficResourcesFrom } from './resources.ts';
+
+/** What a cluster of Envoy resolves to. */
+export type ResolvedCluster = {
+  readonly rule: ResolvedRule;
+  readonly settings: EnvoyClusterSettings | undefined;
+  /** Those without TLS, for a rule that the budget of its namespace has no room for. */
+  readonly closed: EnvoyClusterSettings | undefined;
+  /** By MeshTailnet; read for UDP only. */
+  readonly relays: ReadonlyMap<string, readonly Relay[] | undefined>;
+};
+
+export type TrafficOptions = {
+  /** The data path of Gateways without a MeshBinding. */
+  readonly dataPath: DataPathMode;
+  /** How the settings of clusters are encoded, and where Envoy reaches EDS: a part of each revision. */
+  readonly clusterEncoding: string;
+  /** Whether Services, EndpointSlices and Backends are read. */
+  readonly readsBackends?: boolean;
+  /** The namespace of the mesh pods; undefined where there are none, or no EndpointSlices are read. */
+  readonly podNamespace?: string | undefined;
+  /** The namespace of the ConfigMap `mesh-trust`; undefined where the ConfigMaps of users are read themselves. */
+  readonly trustNamespace?: string | undefined;
+  readonly guard?: AddressGuard | undefined;
+};
+
+/** What is derived from the objects that traffic depends on, once for all that use it, so that they agree. */
+export type TrafficValues = {
+  /** The objects, read through a run that records it. */
+  readonly resources: (read: TrackedRead) => TrafficResources;
+  /** The same, for what does not depend on any status. */
+  readonly settingsResources: (read: TrackedRead) => TrafficResources;
+  /** By the name of a cluster; undefined if no mesh backend has it. */
+  readonly clusters: Derived<ResolvedCluster | undefined>;
+  /** The clusters of a namespace whose TLS settings its share has no room for. */
+  readonly overTlsBudget: Derived<ReadonlySet<string>>;
+  /** By the key of a Gateway: the revision of the settings of its clusters; undefined if none has a mesh backend. */
+  readonly revisions: Derived<string | undefined>;
+  /** By `node.cluster` of an Envoy; undefined for the default, so that only others are kept. */
+  readonly dataPaths: Derived<DataPathMode | undefined>;
+  /** By the key of a route: everything that it does not use, of all MeshEndpoints that it names; a reason may be repeated. */
+  readonly unused: Derived<readonly UnusedBackend[]>;
+  readonly guard: AddressGuard;
+};
+
+/** Derives what traffic needs from objects with the `trafficIndexes`. */
+export function trafficValues(tracking: Tracking, options: TrafficOptions): TrafficValues {
+  const { dataPath, clusterEncoding, guard = DEFAULT_GUARD } = options;
+  const caBundle = cachedCaBundles();
+  const trust = trustedCas(tracking, options.trustNamespace, caBundle);
+  const pathsOfGateways = new Derived(tracking, (key, read) => {
+    const binding = bindingOf(refOf(key as Key) as Ref<'Gateway'>, read.exceptStatus);
+    return binding?.spec.settings?.dataPath?.mode;
+  });
+  const resourcesOf = (read: TrackedRead, objects: ReadObjects) =>
+    trafficResourcesFrom(objects, {
+      ...options,
+      ...{ guard, caBundle },
+      trusted: ref => read.value(trust, caRefText(ref)),
+      dataPath: gateway => read.value(pathsOfGateways, keyOf(gateway)),
+    });
+  const resources = (read: TrackedRead) => resourcesOf(read, read);
+  const settingsResources = (read: TrackedRead) => resourcesOf(read, read.exceptStatus);
+  const over = new Derived<ReadonlySet<string>>(
+    tracking,
+    (namespace, read) => overTlsBudget(settingsResources(read), namespace),
+    (one, other) => one === other || isEqual([...one], [...other]),
+  );
+  const budgetsOf =
+    (read: TrackedRead): TlsBudgets =>
+    namespace =>
+      read.value(over, namespace);
+  const clusters = new Derived(tracking, (name, read) => resolveCluster(name, resources(read)));
+  const revisions = new Derived(tracking, (key, read) => {
+    const gateway = refOf(key as Key) as Ref<'Gateway'>;
+    const routes = routesOf(read.exceptStatus, gateway);
+    return revisionOf(settingsResources(read), {
+      gateway,
+      routes,
+      clusterEncoding,
+      budgets: budgetsOf(read),
+    });
+  });
+  const dataPaths = new Derived(tracking, (nodeCluster, read) => {
+    const gateways = gatewaysOfEnvoy(nodeCluster, read);
+    if (gateways.length === 0) return undefined;
+    const mode = commonDataPath(gateways.map(each => dataPathOf(resources(read), each, dataPath)));
+    return mode === dataPath ? undefined : mode;
+  });
+  const unused = new Derived<readonly UnusedBackend[]>(
+    tracking,
+    (key, read) => {
+      const route = read.exceptStatus.get(refOf(key as Key) as Ref<RouteKind>);
+      return route ? unusedOfRoute(resources(read), route, dataPath, budgetsOf(read)) : [];
+    },
+    isEqual,
+  );
+  return { resources, settingsResources, clusters, overTlsBudget: over, revisions, dataPaths, unused, guard };
+}
+
+/** By `caRefText`. What is published for all references is in one object, which changes with any of them. */
+function trustedCas(
+  tracking: Tracking,
+  trustNamespace: string | undefined,
+  caBundle: ReadCaBundle,
+): Derived<TrustedCa> {
+  const publishedTrust = cachedTrust();
+  return new Derived<TrustedCa>(
+    tracking,
+    (text, read) => caOf(caRefIn(text), read.exceptStatus, { trustNamespace, publishedTrust, caBundle }),
+    isEqual,
+  );
+}
+
+function resolveCluster(cluster: string, resources: TrafficResources): ResolvedCluster | undefined {
+  const name = parseEnvoyClusterName(cluster);
+  const rule = name && resolveEnvoyCluster(resources, name);
+  const settings = rule && envoyClusterSettingsOf(rule);
+  const closed = settings && closedSettingsOf(settings);
+  return rule && { rule, settings, closed, relays: relaysOf(rule, resources) };
+}
+
+/** Settings do not depend on relays, so a change of a relay changes no revision. */
+function relaysOf(
+  { protocol, backends }: ResolvedRule,
+  resources: TrafficResources,
+): ResolvedCluster['relays'] {
+  if (protocol !== 'UDP') return new Map();
+  const tailnets = backends.flatMap(({ endpoints: [first] }) => (first ? [first.tailnet.metadata.name] : []));
+  return new Map([...new Set(tailnets)].map(tailnet => [tailnet, resources.relays(tailnet)]));
+}
+
+/** The Gateways that an Envoy serves: `namespace/name` is one, and a GatewayClass is all of its Gateways, merged. */
+function gatewaysOfEnvoy(nodeCluster: string, read: TrackedRead): readonly Ref<'Gateway'>[] {
+  const [first = '', name, end] = nodeCluster.split('/', 3);
+  if (first === '' || name === '' || end !== undefined) return [];
+  if (name !== undefined) return [{ kind: 'Gateway', namespace: first, name }];
+  return gatewaysOfClass(read.exceptStatus, first);
+}
