@@ -58,16 +58,19 @@ export function assignPorts(
   const inRange = [...previous].filter(([port]) => port >= range.first && port <= range.last);
   const ports = keptPorts(inRange, namespacesOf);
   const shares = new Shares(perNamespace);
-  const orphans = [];
+  const orphans: (readonly [target: string, namespaces: readonly string[]])[] = [];
   for (const [target, namespaces] of namespacesOf) {
     if (!ports.has(target)) continue;
     const owner = before.get(target);
     if (owner === undefined) shares.count(target, namespaces);
     else if (namespaces.includes(owner)) shares.count(target, [owner]);
-    else orphans.push({ target, namespaces, owner });
+    else {
+      shares.count(target, [owner]);
+      orphans.push([target, namespaces]);
+    }
   }
-  for (const { target, namespaces, owner } of orphans)
-    shares.count(target, shares.haveRoom(namespaces) ? namespaces : [owner]);
+  for (const [target, namespaces] of orphans)
+    if (shares.haveRoom(namespaces)) shares.pass(target, namespaces);
   for (const [, target] of inRange) {
     const owner = before.get(target);
     if (owner !== undefined && !ports.has(target)) shares.count(target, [owner]);
@@ -121,6 +124,13 @@ class Shares {
     if (owner === undefined) return;
     this.owners.set(target, owner);
     this.#counts.set(owner, this.#countOf(owner) + 1);
+  }
+
+  /** Counts the port of a target to one of these namespaces, no longer to its owner. */
+  pass(target: string, namespaces: readonly string[]): void {
+    const owner = this.owners.get(target) ?? '';
+    this.#counts.set(owner, this.#countOf(owner) - 1);
+    this.count(target, namespaces);
   }
 
   #countOf(namespace: string): number {

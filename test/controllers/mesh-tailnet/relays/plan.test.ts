@@ -195,6 +195,16 @@ describe('the share of a namespace', () => {
     expect(portsOf(assignIn(wants('two', hoard)), hoard)).toBe(4);
   });
 
+  it('does not grow where ports are passed on in a circle', () => {
+    const assignIn = assigned(1);
+    const [four = ''] = targets(1, 40);
+    assignIn([...wants('one', [ONE]), ...wants('two', [TWO]), ...wants('three', [THREE])]);
+    // The port of TWO is passed on to namespace one, to which that of ONE still counts.
+    const passed = [...wants('one', [TWO], OLDER), ...wants('three', [ONE, THREE])];
+    const { ports, missing } = assignIn([...passed, ...wants('two', [four])]);
+    expect([ports.size, [...missing.keys()]]).toEqual([3, [four]]);
+  });
+
   it('is no reason to take a port away that another namespace still wants', () => {
     const assignIn = assigned(2);
     const { ports } = assignIn([...wants('one', targets(2, 10)), ...wants('two', [ONE, TWO])]);
