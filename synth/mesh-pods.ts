@@ -22,12 +22,12 @@ export function meshPodEnvironment(
 const NO_PLAIN_ASCII = /[^ -~]/g;
 
 /** Linux does not start a process with a variable of 128 KiB or more. */
-const MOST_CHARACTERS = 100_000;
+const MAX_CHARACTERS = 100_000;
 
 /** The API server would accept the Deployment, and none of its pods would start. */
 export function excessiveVariables(installation: Installation): readonly string[] {
   const { length } = meshPodEnvironment(installation)['MESH_PODS'] ?? '';
-  if (length <= MOST_CHARACTERS) return [];
-  const most = `the fields of meshPods must fit into ${MOST_CHARACTERS} characters of JSON in total`;
+  if (length <= MAX_CHARACTERS) return [];
+  const most = `the fields of meshPods must fit into ${MAX_CHARACTERS} characters of JSON in total`;
   return [`meshPods.extraEnv: ${most}, and takes ${length}`];
 }

@@ -46,12 +46,12 @@ function outsideClass(text: string, repeats: Repetitions): string | undefined {
   if (text.startsWith('(?') && text !== '(?:') {
     return 'is not in both RE2 and JavaScript: use (...) or (?:...)';
   }
-  return count > MOST_REPETITIONS
+  return count > MAX_REPETITIONS
     ? 'repeats more often than RE2 can (1000): bound the length with maxLength'
     : undefined;
 }
 
-const MOST_REPETITIONS = 1000;
+const MAX_REPETITIONS = 1000;
 
 /** Counts how often repetitions inside repeated groups come to repeat. */
 class Repetitions {

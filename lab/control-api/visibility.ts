@@ -83,9 +83,9 @@ export class VisibleMap<T> {
       listedAtMs: after(this.consistency.listDelayMs, last?.listedAtMs),
       readableAtMs: after(this.consistency.getDelayMs, last?.readableAtMs),
     };
-    this.#versions.set(key, [...versions.slice(-MOST_VERSIONS), version]);
+    this.#versions.set(key, [...versions.slice(-MAX_VERSIONS), version]);
   }
 }
 
 /** The versions of one object that a read may still see. */
-const MOST_VERSIONS = 20;
+const MAX_VERSIONS = 20;

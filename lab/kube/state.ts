@@ -16,7 +16,7 @@ export function conditionsOf(object: KubeObject): readonly KubeCondition[] {
   return isConditions(found) ? found : [];
 }
 
-const LONGEST = 600;
+const MAX_LENGTH = 600;
 
 /**
  * The state of an object on one line: every list of conditions in its status, those that are not True first and with
@@ -30,7 +30,7 @@ export function describeState({ metadata, status }: KubeObject): string {
   const waiting = waitingIn(status);
   const texts = [...deletion, ...lists, ...waiting];
   if (texts.length > 0) return texts.join('; ');
-  return status === undefined ? 'it has no status' : JSON.stringify(status).slice(0, LONGEST);
+  return status === undefined ? 'it has no status' : JSON.stringify(status).slice(0, MAX_LENGTH);
 }
 
 function describeConditions(conditions: readonly KubeCondition[]): string {
@@ -68,7 +68,7 @@ function waitingIn(status: unknown): readonly string[] {
   if (!Array.isArray(containers)) return [];
   return containers.filter(isRecord).flatMap(({ name, state }) => {
     const running = isRecord(state) && 'running' in state;
-    return running ? [] : [`container ${String(name)}: ${JSON.stringify(state).slice(0, LONGEST)}`];
+    return running ? [] : [`container ${String(name)}: ${JSON.stringify(state).slice(0, MAX_LENGTH)}`];
   });
 }
 

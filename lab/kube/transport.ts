@@ -28,14 +28,14 @@ export type KubeTransport = (request: KubeRequest) => Promise<KubeAnswer>;
 
 /** Also the idle timeout of connections: less than the server's 90 s, so that the server never closes one first. */
 const TIMEOUT_MS = 60_000;
-const MOST_CONNECTIONS = 16;
+const MAX_CONNECTIONS = 16;
 
 /** A transport with keep-alive connections, which do not keep the process alive. */
 export function kubeTransport({ server, caFile }: KubeAccess): KubeTransport {
   const agent = new Agent({
     ca: readFileSync(caFile),
     keepAlive: true,
-    maxSockets: MOST_CONNECTIONS,
+    maxSockets: MAX_CONNECTIONS,
     timeout: TIMEOUT_MS,
   });
   return request => retryWhileBusy(() => send(server, agent, request));
@@ -43,15 +43,15 @@ export function kubeTransport({ server, caFile }: KubeAccess): KubeTransport {
 
 type TimedAnswer = KubeAnswer & { readonly retryAfter?: string };
 
-const MOST_ATTEMPTS = 5;
-const LONGEST_PAUSE_MS = 5_000;
+const MAX_ATTEMPTS = 5;
+const MAX_PAUSE_MS = 5_000;
 
 /** Retries while the server responds with 429 and Retry-After: such a request has had no effect. */
 export async function retryWhileBusy(send: () => Promise<TimedAnswer>): Promise<KubeAnswer> {
   for (let attempt = 1; ; attempt += 1) {
     const { retryAfter, ...answer } = await send();
-    if (answer.status !== 429 || retryAfter === undefined || attempt === MOST_ATTEMPTS) return answer;
-    await sleep(Math.min(Number(retryAfter) * 1000, LONGEST_PAUSE_MS));
+    if (answer.status !== 429 || retryAfter === undefined || attempt === MAX_ATTEMPTS) return answer;
+    await sleep(Math.min(Number(retryAfter) * 1000, MAX_PAUSE_MS));
   }
 }
 

@@ -1,11 +1,11 @@
 import type { Condition } from './generated/types.ts';
 
 /** A condition as a controller computes it, without the fields that depend on earlier ones. */
-export type Finding = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
+export type ConditionUpdate = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
 
 /** The conditions of a status: each keeps the time of its last transition while its status is the same. */
 export function conditionsOf(
-  findings: readonly Finding[],
+  findings: readonly ConditionUpdate[],
   before: readonly Condition[] | undefined,
   observed: { readonly generation: number | undefined; readonly now: Date },
 ): readonly Condition[] {

@@ -13,7 +13,7 @@ const UNITS_NS: Readonly<Record<string, bigint>> = {
 const PART = /([0-9]*)(?:\.([0-9]*))?(ns|us|µs|μs|ms|s|m|h)/y;
 
 /** The range of Go's time.Duration, 64 bits of nanoseconds. */
-const [LEAST, MOST] = [-(2n ** 63n), 2n ** 63n - 1n];
+const [MIN, MAX] = [-(2n ** 63n), 2n ** 63n - 1n];
 
 /** The nanoseconds of a Go duration such as 500ms, 1.5s or 1m30s, or undefined if it is not valid. */
 export function durationNs(text: string): bigint | undefined {
@@ -29,7 +29,7 @@ export function durationNs(text: string): bigint | undefined {
     sum += partNs(whole, fraction, UNITS_NS[unit] ?? 0n);
   }
   const signed = isNegative ? -sum : sum;
-  return signed < LEAST || signed > MOST ? undefined : signed;
+  return signed < MIN || signed > MAX ? undefined : signed;
 }
 
 /** Go truncates to whole nanoseconds. */

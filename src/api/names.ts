@@ -70,15 +70,15 @@ export const OAUTH_SECRET = 'mesh-oauth';
 const END = `.${GROUP}`;
 
 /** An object alternates between its own name and this many others. */
-export const MOST_OTHER_NAMES = 1;
+export const MAX_OTHER_NAMES = 1;
 
 /** The longest name that the API server accepts. */
-const LONGEST = 253;
+const MAX_LENGTH = 253;
 
 /** The nth name of an object, under which Envoy Gateway sees a new object; undefined if it is too long. 0 is its own name. */
 export function otherNameOf(declared: string, nth: number): string | undefined {
   const name = nth === 0 ? declared : `${declared}.${nth}${END}`;
-  return name.length <= LONGEST ? name : undefined;
+  return name.length <= MAX_LENGTH ? name : undefined;
 }
 
 /** The own name of an object and the number of its name, by any of its names. */
@@ -89,10 +89,10 @@ export function declaredNameOf(name: string): { readonly declared: string; reado
 }
 
 /** The longest name that a MeshTailnet can have, because mesh pods are named after it. */
-const LONGEST_TAILNET_NAME = 40;
+const MAX_TAILNET_NAME_LENGTH = 40;
 
 /** The name of the MeshTailnet that is created for a domain. */
 export function createdTailnetName(domain: string): string {
   const name = domain.toLowerCase().replaceAll('.', '-');
-  return name.length <= LONGEST_TAILNET_NAME ? name : OAUTH_SECRET;
+  return name.length <= MAX_TAILNET_NAME_LENGTH ? name : OAUTH_SECRET;
 }

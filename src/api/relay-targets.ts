@@ -9,7 +9,7 @@ export const TARGETS_KEY = 'targets';
 export type IgnoredLines = { readonly count: number; readonly first: string };
 
 /** Each port once. */
-const MOST_LINES = 65_535;
+const MAX_LINES = 65_535;
 
 /**
  * Parses the targets of a relay, one `<port> <address>:<port>` per line, by port. A line that is not valid or repeats a port is
@@ -25,7 +25,7 @@ export function parseTargets(
   const ignore = (index: number, why: string) => {
     if (count++ === 0) first = `line ${index + 1} ${why}`;
   };
-  for (const [index, line] of text.split('\n', MOST_LINES).entries()) {
+  for (const [index, line] of text.split('\n', MAX_LINES).entries()) {
     if (line === '') continue;
     const [, digits = '', address = ''] = /^([1-9]\d{0,4}) (\S{1,64})$/.exec(line) ?? [];
     const port = Number(digits);

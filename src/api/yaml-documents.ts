@@ -96,7 +96,7 @@ function withRealNumbers(tag: Tags[number]): Tags[number] {
 }
 
 /** Max aliases of a document, and max values and keys that its aliases expand to. */
-const [MOST_ALIASES, MOST_NAMED] = [10_000, 1_000_000];
+const [MAX_ALIASES, MAX_NAMED] = [10_000, 1_000_000];
 
 type Refusal = { readonly offset: number; readonly message: string };
 
@@ -111,7 +111,7 @@ function refusalOf(document: Document): Refusal | undefined {
     if (isPair(node)) return sizeOf(node.key) + sizeOf(node.value);
     if (isAlias(node)) {
       const size = sizes.get(node.source);
-      if (++aliases > MOST_ALIASES) refuse(node, 'there are too many aliases');
+      if (++aliases > MAX_ALIASES) refuse(node, 'there are too many aliases');
       if (size === undefined) refuse(node, 'this names no anchor; put a text that begins with * into quotes');
       if (size === 'open') refuse(node, 'an anchor must not contain itself');
       return typeof size === 'number' ? size : 0;
@@ -125,7 +125,7 @@ function refusalOf(document: Document): Refusal | undefined {
     if (node.anchor !== undefined) sizes.set(node.anchor, size);
     return size;
   };
-  if (sizeOf(document.contents) - written > MOST_NAMED)
+  if (sizeOf(document.contents) - written > MAX_NAMED)
     refuse(document.contents, 'the aliases of this document stand for too much');
   return found;
 }

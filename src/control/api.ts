@@ -131,16 +131,16 @@ function counters({ tailnet, record }: CallDeps) {
 }
 
 /** After these, a request may have been carried out. */
-const AMBIGUOUS: ReadonlySet<ControlErrorReason> = new Set(['Unavailable', 'Unreachable', 'Garbled']);
+const AMBIGUOUS: ReadonlySet<ControlErrorReason> = new Set(['Unavailable', 'Unreachable', 'Malformed']);
 
-const LONGEST_DESCRIPTION = 50;
+const MAX_DESCRIPTION_LENGTH = 50;
 
 /** Headscale demands each of the three booleans. */
 function keyRequest({ description, tags, expirySeconds, ephemeral, preauthorized }: KeyOptions) {
   const create = { reusable: false, ephemeral, preauthorized, tags };
   return {
     keyType: 'auth',
-    description: description.replace(/[^A-Za-z0-9 -]/g, '-').slice(0, LONGEST_DESCRIPTION),
+    description: description.replace(/[^A-Za-z0-9 -]/g, '-').slice(0, MAX_DESCRIPTION_LENGTH),
     expirySeconds,
     capabilities: { devices: { create } },
   };

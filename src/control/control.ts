@@ -17,7 +17,7 @@ export type ControlErrorReason =
   /** There was no whole response: DNS, TLS, proxy, a reset, a timeout. */
   | 'Unreachable'
   /** A response that is not of the control API: another format, too large, a redirect. */
-  | 'Garbled';
+  | 'Malformed';
 
 /** The only error of the control API. Its message never holds a credential. */
 export class ControlError extends Error {

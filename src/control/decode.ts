@@ -20,16 +20,16 @@ function isObject(value: unknown): value is Fields {
 }
 
 /** The error for a response without what it must have. */
-export function garbled(problem: string): ControlError {
-  return new ControlError('Garbled', `the response is not one of the control API: ${problem}`);
+export function malformed(problem: string): ControlError {
+  return new ControlError('Malformed', `the response is not one of the control API: ${problem}`);
 }
 
 function listIn(body: Fields, name: string): readonly Fields[] {
   const list = body[name];
-  if (!Array.isArray(list)) throw garbled(`${name} is no list`);
+  if (!Array.isArray(list)) throw malformed(`${name} is no list`);
   return list.map((item: unknown, index) => {
     if (isObject(item)) return item;
-    throw garbled(`${name}[${index}] is no object`);
+    throw malformed(`${name}[${index}] is no object`);
   });
 }
 
@@ -37,7 +37,7 @@ function textIn(fields: Fields, name: string): string {
   const value = fields[name];
   if (value === undefined || value === null) return '';
   if (typeof value === 'string') return value;
-  throw garbled(`${name} is no text`);
+  throw malformed(`${name} is no text`);
 }
 
 /** A time, or undefined where there is none, which Go writes as the year 1. */
@@ -48,16 +48,16 @@ function timeIn(fields: Fields, name: string): string | undefined {
 
 function requiredText(fields: Fields, ...names: readonly string[]): string {
   for (const name of names) if (textIn(fields, name) !== '') return textIn(fields, name);
-  throw garbled(`${names[0]} is missing`);
+  throw malformed(`${names[0]} is missing`);
 }
 
 function textsIn(fields: Fields, name: string): readonly string[] {
   const value = fields[name] ?? [];
   if (Array.isArray(value) && value.every(item => typeof item === 'string')) return value;
-  throw garbled(`${name} is no list of texts`);
+  throw malformed(`${name} is no list of texts`);
 }
 
-const LONGEST_LIFETIME_S = 24 * 3600;
+const MAX_LIFETIME_S = 24 * 3600;
 
 /** A grant of the token endpoint. Its lifetime is one hour where it names none, and at most a day. */
 export function decodeToken(body: Fields): GrantedToken {
@@ -65,7 +65,7 @@ export function decodeToken(body: Fields): GrantedToken {
   const seconds = typeof given === 'number' && given > 0 ? given : 3600;
   return {
     value: requiredText(body, 'access_token'),
-    lifetimeMs: Math.min(seconds, LONGEST_LIFETIME_S) * 1000,
+    lifetimeMs: Math.min(seconds, MAX_LIFETIME_S) * 1000,
     scopes: textIn(body, 'scope').match(/\S+/g) ?? [],
   };
 }

@@ -5,7 +5,7 @@ import type { Clock } from '../api/clock.ts';
 import { REDACTED, withoutSecrets } from '../telemetry/secrets.ts';
 import { ControlError } from './control.ts';
 import type { ControlEndpoint, ControlErrorReason } from './control.ts';
-import { garbled, jsonIn } from './decode.ts';
+import { malformed, jsonIn } from './decode.ts';
 import type { Fields } from './decode.ts';
 
 /** The calls of the control API, as metrics name them. */
@@ -46,7 +46,7 @@ export type WireOptions = Pick<ControlEndpoint, 'url' | 'ca' | 'proxyURL'> & {
 const TIMEOUT_MS = 15_000;
 const MAX_BYTES = 32 * 1024 * 1024;
 const MAX_CONNECTIONS = 4;
-const LONGEST_MESSAGE = 500;
+const MAX_MESSAGE_LENGTH = 500;
 
 /** Opens a pool; nothing is sent before the first request. */
 export function openWire(options: WireOptions): Wire {
@@ -105,7 +105,7 @@ function redacted(error: ControlError, { method, path, token, form = {} }: WireR
   const { reason } = error;
   return new ControlError(
     reason,
-    `${method} ${path}: ${withoutSecrets(message).slice(0, LONGEST_MESSAGE)}`,
+    `${method} ${path}: ${withoutSecrets(message).slice(0, MAX_MESSAGE_LENGTH)}`,
     error,
   );
 }
@@ -127,7 +127,7 @@ async function readText({ body }: Response, maxBytes: number, signal: AbortSigna
   let length = 0;
   const write = (chunk: Uint8Array) => {
     length += chunk.length;
-    if (length > maxBytes) throw garbled(`it has more than ${maxBytes} bytes`);
+    if (length > maxBytes) throw malformed(`it has more than ${maxBytes} bytes`);
     chunks.push(chunk);
   };
   await body?.pipeTo(new WritableStream({ write }), { signal });
@@ -139,7 +139,7 @@ function bodyOf(text: string, headers: Headers): Fields {
   const body = jsonIn(text);
   if (body) return body;
   const type = headers.get('content-type') ?? 'of no type';
-  throw garbled(`it is no JSON object but ${type}: does controlURL lead to a control API?`);
+  throw malformed(`it is no JSON object but ${type}: does controlURL lead to a control API?`);
 }
 
 /** Codes for a certificate of no trusted CA. Node's own message may name an option of its command line as the fix. */
@@ -224,7 +224,7 @@ function reasonOf(route: Route, status: number, body: Fields | undefined): Contr
     if (body?.['error'] === 'invalid_target') return 'Invalid';
     if (status === 400) return 'CredentialsInvalid';
   }
-  if (status < 400) return 'Garbled';
+  if (status < 400) return 'Malformed';
   return REASONS[status] ?? (status < 500 ? 'Invalid' : 'Unavailable');
 }
 

@@ -51,7 +51,7 @@ export async function scan(root: string, onFolder: OnFolder, bounds: Bounds = BO
   return walk;
 }
 
-type Place = {
+type FoundFolder = {
   readonly path: string;
   readonly absolute: string;
   readonly depth: number;
@@ -67,7 +67,7 @@ class Walk implements Scan {
   readonly #bounds: Bounds;
   /** By device and inode. */
   readonly #seen = new Set<string>();
-  readonly #links: Place[] = [];
+  readonly #links: FoundFolder[] = [];
   #folders = 0;
 
   constructor(root: string, onFolder: OnFolder, bounds: Bounds) {
@@ -76,7 +76,7 @@ class Walk implements Scan {
     this.#bounds = bounds;
   }
 
-  async folder(place: Place): Promise<void> {
+  async folder(place: FoundFolder): Promise<void> {
     const { path, absolute, depth, links } = place;
     const found = await stat(absolute);
     if (this.#seen.has(inodeOf(found))) return;
@@ -86,7 +86,7 @@ class Walk implements Scan {
     this.#seen.add(inodeOf(found));
     this.#onFolder({ absolute, identity: folderIdentity(found), path });
     const entries = (await readdir(absolute, { withFileTypes: true })).filter(isListed).sort(byName);
-    const placesOf = (is: (entry: Dirent) => boolean): readonly Place[] =>
+    const placesOf = (is: (entry: Dirent) => boolean): readonly FoundFolder[] =>
       entries.filter(is).map(({ name }) => ({
         path: path === '' ? name : `${path}/${name}`,
         absolute: join(absolute, name),
@@ -115,7 +115,7 @@ class Walk implements Scan {
     this.files.set(path, stampOf(found));
   }
 
-  async #follow(link: Place): Promise<void> {
+  async #follow(link: FoundFolder): Promise<void> {
     const found = await stat(link.absolute).catch((error: unknown) => {
       throw isMissing(error) ? new SkippedError('is a link to nothing', 'Unreadable') : error;
     });
@@ -130,7 +130,7 @@ class Walk implements Scan {
   }
 
   /** The target's folder is watched, where its content changes. */
-  async #linkedFile({ path, absolute }: Place, target: string): Promise<void> {
+  async #linkedFile({ path, absolute }: FoundFolder, target: string): Promise<void> {
     const folder = dirname(target);
     const around = await stat(folder);
     if (!this.#seen.has(inodeOf(around)))
@@ -139,7 +139,7 @@ class Walk implements Scan {
   }
 
   /** Skips what was deleted in the meantime; reports what cannot be read. */
-  async #attempt({ path }: Place, add: () => Promise<void>): Promise<void> {
+  async #attempt({ path }: FoundFolder, add: () => Promise<void>): Promise<void> {
     try {
       await add();
     } catch (error) {

@@ -47,7 +47,7 @@ const SLOT_MS = 20;
 const UNDECIDED_PERIOD_MS = 1000;
 
 /** A timer that fires later than this skips its start: after a pause of the process all would be due at once. */
-const MOST_LATE_MS = 1000;
+const MAX_LATE_MS = 1000;
 
 /** Probes that take longer are limited apart from quick ones. */
 const SLOW_MS = 1000;
@@ -138,7 +138,7 @@ export class CheckSchedule {
   #due(scheduled: ScheduledCheck, dueAt: number): void {
     const now = this.#deps.clock.now();
     scheduled.slotAt = undefined;
-    if (now - dueAt > MOST_LATE_MS) {
+    if (now - dueAt > MAX_LATE_MS) {
       scheduled.startedAt = now;
       this.#wait(scheduled);
       return;

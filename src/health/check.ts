@@ -64,7 +64,7 @@ export function checkKey(check: Check): string {
 }
 
 /** A mesh pod that is ready, or a proxy that others run. */
-export type Member = {
+export type ProbeProxy = {
   /** For errors and logs: the name of the pod, or the address of the proxy. */
   readonly name: string;
   /** Its HTTP CONNECT proxy. */
@@ -74,7 +74,7 @@ export type Member = {
 };
 
 /** The members of the pool of a MeshTailnet that can carry a check now. */
-export type Members = (tailnet: string) => readonly Member[];
+export type ProbeProxies = (tailnet: string) => readonly ProbeProxy[];
 
 /** What a probe found out about an endpoint. */
 export type ProbeResult =

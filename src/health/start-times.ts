@@ -1,6 +1,6 @@
 /** Starts may be up to this part of the period after their grid time. */
 const LATE_PART = 0.1;
-const MOST_LATE_MS = 1000;
+const MAX_LATE_MS = 1000;
 
 /** Where the grid of start times of a check lies in its period, from 0 to less than 1, by its `checkKey`. */
 export function phaseOf(key: string): number {
@@ -16,7 +16,7 @@ export type Grid = { readonly phase: number; readonly periodMs: number };
  * that passed earlier are skipped.
  */
 export function nextStart(grid: Grid, startedAt: number, now: number, random: number): number {
-  const lateMs = Math.min(grid.periodMs * LATE_PART, MOST_LATE_MS);
+  const lateMs = Math.min(grid.periodMs * LATE_PART, MAX_LATE_MS);
   const gridTime = gridTimeAfter(grid, Math.max(startedAt, now - lateMs));
   return Math.max(now, gridTime + (random * lateMs) / 2);
 }

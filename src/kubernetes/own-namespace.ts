@@ -169,7 +169,7 @@ function tokenRequest(path: string, audience: string): KubeRequest {
 
 function objectIn(response: unknown): Fields {
   const object = fieldsOf(response);
-  if (!object) throw new KubeError('Garbled', 'the response is not an object');
+  if (!object) throw new KubeError('Malformed', 'the response is not an object');
   return object;
 }
 

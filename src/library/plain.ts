@@ -5,7 +5,7 @@ import { isRecord } from '../api/json.ts';
 export type Fields = Readonly<Record<string, unknown>>;
 
 /** A value to copy, with its path and the values around it. */
-type Place = {
+type PlainValue = {
   readonly value: unknown;
   readonly steps: readonly string[];
   readonly path: string;
@@ -26,7 +26,7 @@ export function frozenCopy(value: unknown, faults: Fault[], visit: Visit = recor
   return copy({ value, steps: [], path: '', around: [] }, faults, visit);
 }
 
-function copy(place: Place, faults: Fault[], visit: Visit): unknown {
+function copy(place: PlainValue, faults: Fault[], visit: Visit): unknown {
   const { value } = place;
   const refuse = (message: string) => {
     if (faults.length < MAX_FAULTS) faults.push({ path: place.path, steps: place.steps, message });
@@ -45,14 +45,14 @@ function copy(place: Place, faults: Fault[], visit: Visit): unknown {
 }
 
 /** The fault of a value itself, regardless of its fields. */
-function complaintOf({ value, around }: Place): string | undefined {
+function complaintOf({ value, around }: PlainValue): string | undefined {
   if (typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value)) return undefined;
   if (around.includes(value)) return 'contains itself: use plain data';
   if (around.length >= MAX_LEVELS) return 'is nested too deeply';
   return Array.isArray(value) || isPlain(value) ? undefined : `is ${described(value)}: use plain data`;
 }
 
-function item(place: Place, index: number): Place {
+function item(place: PlainValue, index: number): PlainValue {
   const list = place.value as readonly unknown[];
   return {
     value: list[index],
@@ -62,7 +62,7 @@ function item(place: Place, index: number): Place {
   };
 }
 
-function field(place: Place, name: string, value: unknown): Place {
+function field(place: PlainValue, name: string, value: unknown): PlainValue {
   const isWord = /^[A-Za-z0-9_-]{1,64}$/.test(name);
   const step = isWord ? `${place.path === '' ? '' : '.'}${name}` : `[${JSON.stringify(name.slice(0, 64))}]`;
   const { steps, path, around } = place;

@@ -37,8 +37,8 @@ const OPEN_TIMEOUT_MS = 5000;
 const UNANSWERED_MS = 5000;
 
 /** The limits of pending datagrams: of one association, and of all. */
-const MOST_PENDING = 16;
-const MOST_PENDING_BYTES = 8 * 1024 * 1024;
+const MAX_PENDING = 16;
+const MAX_PENDING_BYTES = 8 * 1024 * 1024;
 
 /** For bursts of replies; the kernel limits it to net.core.rmem_max. */
 const RECEIVE_BUFFER = 1024 * 1024;
@@ -108,7 +108,7 @@ export class Association {
   #keep(payload: Buffer): void {
     const { counts, pendingSize } = this.#deps;
     const size = payload.length + PENDING_OVERHEAD;
-    const isFull = this.#pending.length >= MOST_PENDING || pendingSize.bytes + size > MOST_PENDING_BYTES;
+    const isFull = this.#pending.length >= MAX_PENDING || pendingSize.bytes + size > MAX_PENDING_BYTES;
     if (this.#state === 'ended') counts.drop('to_mesh', 'closed');
     else if (isFull) counts.drop('to_mesh', 'pending_full');
     else {

@@ -1,7 +1,7 @@
 import type { Clock } from '../api/clock.ts';
 
 const FIRST_MS = 100;
-const LONGEST_MS = 5000;
+const MAX_MS_LENGTH = 5000;
 
 /** The time for which no association is opened after one failed or was closed by the proxy; it doubles until one opens. */
 export class ProxyBackoff {
@@ -29,7 +29,7 @@ export class ProxyBackoff {
     this.#failedAt = this.#clock.now();
     if (this.isActive) return;
     this.#endsAt = this.#clock.now() + this.#delayMs;
-    this.#delayMs = Math.min(this.#delayMs * 2, LONGEST_MS);
+    this.#delayMs = Math.min(this.#delayMs * 2, MAX_MS_LENGTH);
   }
 
   succeeded(): void {

@@ -26,7 +26,7 @@ type Listener = { readonly socket: Socket; readonly associations: Map<string, As
 const RECEIVE_BUFFER = 4 * 1024 * 1024;
 
 /** Replies wait in memory where the kernel takes no more; further ones are dropped. */
-const MOST_UNSENT = 1024 * 1024;
+const MAX_UNSENT = 1024 * 1024;
 
 /** A port of the relay: forwards datagrams of clients to the target, and replies back. */
 export class RelayPort {
@@ -149,7 +149,7 @@ export class RelayPort {
   #reply(socket: Socket, client: RemoteInfo, frame: Buffer, offset: number): void {
     const { counts } = this.#deps;
     const length = frame.length - offset;
-    if (socket.getSendQueueSize() > MOST_UNSENT) counts.drop('from_mesh', 'send_failed');
+    if (socket.getSendQueueSize() > MAX_UNSENT) counts.drop('from_mesh', 'send_failed');
     else socket.send(frame, offset, length, client.port, client.address, counts.onSent.from_mesh);
   }
 }

@@ -1,4 +1,4 @@
-import { datagramTailnetsOf, meshBackendsOf, tailnetsOf } from '../api/objects/references.ts';
+import { udpTailnetsOf, meshBackendsOf, tailnetsOf } from '../api/objects/references.ts';
 import { caRefsOf } from '../api/trust.ts';
 import { ROUTE_KINDS } from '../api/key.ts';
 import type { Kinds } from '../api/generated/types.ts';
@@ -21,7 +21,7 @@ export const endpointsByTailnet: Index<'MeshEndpoints'> = {
 export const udpEndpointsByTailnet: Index<'MeshEndpoints'> = {
   name: 'MeshEndpoints with UDP by tailnet',
   kind: 'MeshEndpoints',
-  valuesOf: datagramTailnetsOf,
+  valuesOf: udpTailnetsOf,
 };
 
 const ANY = 'any';

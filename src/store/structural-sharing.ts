@@ -4,17 +4,17 @@ export class RecentStrings {
 
   /** The same text, from an earlier object if one had it. */
   share(text: string): string {
-    if (text.length > LONGEST) return text;
+    if (text.length > MAX_LENGTH) return text;
     const known = this.#strings.get(text);
     if (known !== undefined) return known;
-    if (this.#strings.size === MOST_STRINGS) this.#strings.clear();
+    if (this.#strings.size === MAX_STRINGS) this.#strings.clear();
     this.#strings.set(text, text);
     return text;
   }
 }
 
-const MOST_STRINGS = 4096;
-const LONGEST = 1024;
+const MAX_STRINGS = 4096;
+const MAX_LENGTH = 1024;
 
 /**
  * A frozen copy of a JSON value that shares its equal parts with an earlier frozen value, and is that value if all is

@@ -83,7 +83,7 @@ const LIMITS = {
   maxHeaderSize: 8192,
 };
 
-const MOST_CONNECTIONS = 256;
+const MAX_CONNECTIONS = 256;
 
 /** Longer than the slowest response, which is a profile. */
 const SILENCE_MS = 120_000;
@@ -101,7 +101,7 @@ async function start(
   const server = createServer(LIMITS, (request, response) => {
     void respond(request, response, byPath, stopping.signal, log);
   });
-  server.maxConnections = MOST_CONNECTIONS;
+  server.maxConnections = MAX_CONNECTIONS;
   server.timeout = SILENCE_MS;
   try {
     await once(server.listen(address), 'listening');

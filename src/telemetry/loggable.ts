@@ -7,18 +7,18 @@ type Plain = string | number | boolean | null | readonly Plain[] | { readonly [n
 /** The fields of a log line as plain JSON: bounded and redacted. Never throws, whatever the input. */
 export type PlainFields = Readonly<Record<string, Plain>>;
 
-const MOST_DEPTH = 8;
-const MOST_ENTRIES = 100;
-const MOST_VALUES = 1000;
-const MOST_CHARACTERS = 32_768;
-const LONGEST_JSON = 8192;
+const MAX_DEPTH = 8;
+const MAX_ENTRIES = 100;
+const MAX_VALUES = 1000;
+const MAX_CHARACTERS = 32_768;
+const MAX_JSON_LENGTH = 8192;
 
 /** How much more of one line may be written, and the objects around the current value, which a cycle would repeat. */
 type Walk = { left: number; characters: number; readonly around: Set<object> };
 
 /** Sanitizes the fields of a log line. */
 export function loggableFields(fields: object): PlainFields {
-  const walk: Walk = { left: MOST_VALUES, characters: MOST_CHARACTERS, around: new Set() };
+  const walk: Walk = { left: MAX_VALUES, characters: MAX_CHARACTERS, around: new Set() };
   const shown = plain(fields, walk);
   return typeof shown === 'object' && shown !== null && !Array.isArray(shown)
     ? (shown as PlainFields)
@@ -62,7 +62,7 @@ function shownText(text: string, walk: Walk): string {
 
 /** The object or list that a JSON text contains, such as the body of a response, so that field names show what is secret. */
 function jsonIn(text: string): object | undefined {
-  if (text.length > LONGEST_JSON || !/^\s*[{[]/.test(text)) return undefined;
+  if (text.length > MAX_JSON_LENGTH || !/^\s*[{[]/.test(text)) return undefined;
   try {
     return JSON.parse(text) as object;
   } catch {
@@ -73,7 +73,7 @@ function jsonIn(text: string): object | undefined {
 /** Getters and proxies may throw; such a value is not shown. */
 function shownObject(value: object, walk: Walk): Plain {
   if (walk.around.has(value)) return '[circular]';
-  if (walk.around.size >= MOST_DEPTH) return '[too deep]';
+  if (walk.around.size >= MAX_DEPTH) return '[too deep]';
   walk.around.add(value);
   try {
     return shownParts(value, walk);
@@ -110,7 +110,7 @@ function errorNames(error: Error): readonly string[] {
 /** A list; what follows the name of a secret in it is one, as in pairs of header names and values. */
 function shownList(list: readonly unknown[], walk: Walk): Plain {
   const shown: Plain[] = [];
-  for (let index = 0; index < Math.min(list.length, MOST_ENTRIES); index++) {
+  for (let index = 0; index < Math.min(list.length, MAX_ENTRIES); index++) {
     shown.push(index > 0 && isNameOfSecret(list[index - 1]) ? REDACTED : plain(list[index], walk));
     if (walk.left <= 0) break;
   }
@@ -125,7 +125,7 @@ function shownRecord(object: object, names: readonly string[], walk: Walk): Plai
   const isSecretPair = PAIR_NAMES.some(name => names.includes(name) && isNameOfSecret(tried(object, name)));
   const shown = Object.create(null) as Record<string, Plain>;
   for (const [index, name] of names.entries()) {
-    if (index >= MOST_ENTRIES || walk.left <= 0) {
+    if (index >= MAX_ENTRIES || walk.left <= 0) {
       shown['[more]'] = true;
       break;
     }

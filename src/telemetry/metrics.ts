@@ -215,7 +215,7 @@ export const sourceMetrics = {
         'Busy',
         'Failed',
         'Unreachable',
-        'Garbled',
+        'Malformed',
         'Aborted',
         'Silent',
       ],

@@ -47,12 +47,12 @@ function file(name: string, body: Uint8Array): HttpResponse {
   return { status: 200, type: 'application/octet-stream', body, headers };
 }
 
-const [USUAL_SECONDS, MOST_SECONDS] = [30, 60];
+const [USUAL_SECONDS, MAX_SECONDS] = [30, 60];
 
 async function cpu({ query, signal }: HttpRequest): Promise<HttpResponse> {
   const seconds = Number(query.get('seconds') ?? USUAL_SECONDS);
-  if (!Number.isInteger(seconds) || seconds < 1 || seconds > MOST_SECONDS) {
-    return plainText(400, `seconds must be a whole number from 1 to ${MOST_SECONDS}\n`);
+  if (!Number.isInteger(seconds) || seconds < 1 || seconds > MAX_SECONDS) {
+    return plainText(400, `seconds must be a whole number from 1 to ${MAX_SECONDS}\n`);
   }
   return file('profile', await profileCpu(seconds * 1000, signal));
 }
@@ -75,14 +75,14 @@ function oneAtATime(
 
 const HONESTLY = 'Node has no goroutines: these are the things that run or wait in this process instead.';
 
-const MOST_LINES = 1000;
+const MAX_LINES = 1000;
 
 /** The activities as text. */
 function activityText(activities: Activities): string {
   const sections = [...activities.list()].map(([name, list]) => {
     const lines = counted(list).map(({ text, count }) => `  ${count > 1 ? `${count} x ` : ''}${text}`);
-    const more = lines.length > MOST_LINES ? [`  and ${lines.length - MOST_LINES} more lines`] : [];
-    return [`${name}: ${list.length}`, ...lines.slice(0, MOST_LINES), ...more].join('\n');
+    const more = lines.length > MAX_LINES ? [`  and ${lines.length - MAX_LINES} more lines`] : [];
+    return [`${name}: ${list.length}`, ...lines.slice(0, MAX_LINES), ...more].join('\n');
   });
   return `${[HONESTLY, ...sections].join('\n\n')}\n`;
 }

@@ -98,15 +98,15 @@ export function frameOf(call: Runtime.CallFrame): Frame {
 }
 
 /** Functions without a name would all look like one to pprof, which compares names. */
-function nameOf({ functionName, columnNumber }: Runtime.CallFrame, { file, line }: Place): string {
+function nameOf({ functionName, columnNumber }: Runtime.CallFrame, { file, line }: SourceLine): string {
   if (functionName !== '') return functionName;
   return file === '' ? '(anonymous)' : `(anonymous) ${basename(file)}:${line}:${columnNumber + 1}`;
 }
 
-type Place = { readonly file: string; readonly line: number };
+type SourceLine = { readonly file: string; readonly line: number };
 
 /** Where a place in a file was written, if Node knows a source map of the file; lines and columns count from zero. */
-function writtenAt(file: string, line: number, column: number): Place | undefined {
+function writtenAt(file: string, line: number, column: number): SourceLine | undefined {
   if (file === '') return undefined;
   const entry: Partial<SourceMapping> | undefined = findSourceMap(file)?.findEntry(line, column);
   if (entry?.originalSource === undefined || entry.originalLine === undefined) return undefined;

@@ -25,7 +25,7 @@ export type RegistryOptions<D extends MetricDeclarations> = {
   readonly mostSeries?: number;
 };
 
-const MOST_SERIES = 1000;
+const MAX_SERIES = 1000;
 
 type ReadGauge = () => readonly { readonly labels: Labels; readonly value: number }[];
 
@@ -34,7 +34,7 @@ const MISNAMED = ['handles', 'requests', 'resources'].map(what => `nodejs_active
 
 /** Creates the declared metrics and those of the process; series that are known start at zero. */
 export function createRegistry<D extends MetricDeclarations>(options: RegistryOptions<D>): Metrics<D> {
-  const { metrics, version, known = {}, unknown = [], mostSeries = MOST_SERIES } = options;
+  const { metrics, version, known = {}, unknown = [], mostSeries = MAX_SERIES } = options;
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   for (const name of MISNAMED) registry.removeSingleMetric(name);
@@ -132,7 +132,7 @@ type Labels = Readonly<Record<string, string>>;
 /** The value of a label that is not declared, or exceeds the limit. */
 const OTHER = 'other';
 
-const LONGEST_VALUE = 128;
+const MAX_VALUE_LENGTH = 128;
 
 /**
  * Bounds the labels of a series, so that no metric grows without limit: a value that is not in a closed list is `other`, and
@@ -171,7 +171,7 @@ function keyOf(names: readonly string[], given: Labels): string {
 /** A bounded value in one line, or `other` if it is not in its list. prom-client splits at commas. */
 function admissible(value: unknown, declared: readonly string[]): string {
   if (typeof value !== 'string') return OTHER;
-  const text = value.slice(0, LONGEST_VALUE).replace(/[\s,]+/g, ' ');
+  const text = value.slice(0, MAX_VALUE_LENGTH).replace(/[\s,]+/g, ' ');
   return declared.length === 0 || declared.includes(text) ? text : OTHER;
 }
 

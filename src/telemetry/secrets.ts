@@ -61,17 +61,17 @@ const SHAPES: readonly RegExp[] = [
 ];
 
 /** The limits of what is written and of what is searched, so that no text can block the process. */
-const [LONGEST_SHOWN, LONGEST_READ] = [4096, 8192];
+const [MAX_SHOWN_LENGTH, MAX_READ_LENGTH] = [4096, 8192];
 
 /** A text with its secrets redacted, truncated if it is long. */
 export function withoutSecrets(text: string): string {
-  const isLong = text.length > LONGEST_READ;
-  let read = isLong ? text.slice(0, LONGEST_READ) : text;
+  const isLong = text.length > MAX_READ_LENGTH;
+  let read = isLong ? text.slice(0, MAX_READ_LENGTH) : text;
   for (const shape of SHAPES) {
     read = read.replace(shape, (_all, kept: unknown) => `${typeof kept === 'string' ? kept : ''}${REDACTED}`);
   }
   // The last word may be a truncated secret that no pattern matches.
   if (isLong) read = read.replace(/\S+$/, '');
-  if (!isLong && read.length <= LONGEST_SHOWN) return read;
-  return `${read.slice(0, LONGEST_SHOWN)}[cut: ${text.length} characters]`;
+  if (!isLong && read.length <= MAX_SHOWN_LENGTH) return read;
+  return `${read.slice(0, MAX_SHOWN_LENGTH)}[cut: ${text.length} characters]`;
 }

@@ -1,5 +1,5 @@
 import type { RouteKind } from '../api/key.ts';
-import { declaredNameOf, MOST_OTHER_NAMES } from '../api/names.ts';
+import { declaredNameOf, MAX_OTHER_NAMES } from '../api/names.ts';
 
 /** The parts of a name that Envoy Gateway gives to a cluster: the route and the rule that it serves. */
 export type EnvoyClusterName = {
@@ -38,7 +38,7 @@ export function parseEnvoyClusterName(text: string): EnvoyClusterName | undefine
   const kind = KINDS.get(word);
   if (kind === undefined) return undefined;
   const { declared: name, nth } = declaredNameOf(known);
-  if (nth > MOST_OTHER_NAMES) return undefined;
+  if (nth > MAX_OTHER_NAMES) return undefined;
   const parsed = { text, kind, namespace, name, rule: rule === '-1' ? 'only' : Number(rule) } as const;
   return backend === undefined ? parsed : { ...parsed, backend: Number(backend) };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createProbe } from '../../src/health/probe/create-probe.ts';
-import type { Check, CheckSettings, Member, ProbeResult } from '../../src/health/check.ts';
+import type { Check, CheckSettings, ProbeProxy, ProbeResult } from '../../src/health/check.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { eventually } from '../support/eventually.ts';
 import { checkOf, httpSettings } from '../support/health/probing.ts';
@@ -17,7 +17,7 @@ import { startUdpService } from '../support/relay/datagrams.ts';
 
 /** A pool of one member, and the services behind it. */
 export type OpenedPool = {
-  readonly member: Member;
+  readonly member: ProbeProxy;
   /** Where the member reaches the ports of this machine's loopback. */
   readonly address: string;
   /** A port of the member's relay that forwards to a UDP port of this machine's loopback. */

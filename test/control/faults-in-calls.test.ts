@@ -59,7 +59,7 @@ const ROWS: readonly Row[] = [
   {
     name: 'half of the JSON',
     fault: { is: 'truncate' },
-    is: 'Garbled',
+    is: 'Malformed',
     but: {
       ...PROBE,
       'deleteDevice at vendor': 'success',
@@ -67,11 +67,11 @@ const ROWS: readonly Row[] = [
       'hasServices at headscale': 'success',
     },
   },
-  { name: 'values of other types', fault: { is: 'wrong-types' }, is: 'Garbled', but: LENIENT },
-  { name: 'no body', fault: FAULTS.empty, is: 'Garbled', but: LENIENT },
-  { name: 'HTML', fault: FAULTS.html, is: 'Garbled', but: PROBE },
-  { name: 'plain text', fault: FAULTS.plainText, is: 'Garbled', but: PROBE },
-  { name: 'a redirect', fault: REDIRECT, is: 'Garbled', but: PROBE },
+  { name: 'values of other types', fault: { is: 'wrong-types' }, is: 'Malformed', but: LENIENT },
+  { name: 'no body', fault: FAULTS.empty, is: 'Malformed', but: LENIENT },
+  { name: 'HTML', fault: FAULTS.html, is: 'Malformed', but: PROBE },
+  { name: 'plain text', fault: FAULTS.plainText, is: 'Malformed', but: PROBE },
+  { name: 'a redirect', fault: REDIRECT, is: 'Malformed', but: PROBE },
   {
     name: '400',
     fault: refused(400),

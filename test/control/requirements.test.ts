@@ -324,7 +324,7 @@ describe('10. a list of devices', () => {
     const { api, control } = await authorizedClient({ wire: { maxBytes: 10_000 } });
     for (let index = 0; index < 100; index++) api.addDevice({ hostname: `web-${index}` });
     const error = await failureOf(control.devices());
-    expect(error).toMatchObject({ reason: 'Garbled' });
+    expect(error).toMatchObject({ reason: 'Malformed' });
     expect(error.message).toContain('more than 10000 bytes');
   });
 });
@@ -411,7 +411,7 @@ describe('16. faults', () => {
     for (const status of [301, 302, 307, 308]) {
       api.fail({ times: 1, fault: { is: 'redirect', to, status } });
       const error = await failureOf(control.devices());
-      expect(error).toMatchObject({ reason: 'Garbled', status });
+      expect(error).toMatchObject({ reason: 'Malformed', status });
       expect(error.message).toContain(`redirects to ${to}`);
     }
     expect(seen).toEqual([]);

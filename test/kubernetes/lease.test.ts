@@ -53,7 +53,7 @@ describe('a Lease in a response', () => {
     ['Busy', 429, 'Unavailable'],
     ['Failed', 500, 'Unavailable'],
     ['Unreachable', undefined, 'Unavailable'],
-    ['Garbled', 200, 'Unavailable'],
+    ['Malformed', 200, 'Unavailable'],
   ] as const)('fails where the response is %s', async (kubeReason, status, reason) => {
     const error = new KubeError(kubeReason, 'no', status === undefined ? {} : { status });
     const transport = transportOf(() => Promise.reject(error));

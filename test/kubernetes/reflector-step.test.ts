@@ -16,7 +16,7 @@ const seed = Number(process.env['SEED'] ?? 1);
 
 const REASONS: readonly KubeErrorReason[] = [
   ...(['Unauthorized', 'Forbidden', 'NotFound', 'Conflict', 'Expired', 'Invalid'] as const),
-  ...(['Busy', 'Failed', 'Unreachable', 'Garbled', 'Aborted'] as const),
+  ...(['Busy', 'Failed', 'Unreachable', 'Malformed', 'Aborted'] as const),
 ];
 
 const versions = fc.constantFrom('', '5', '10', '11', '200', 'abc');
@@ -124,20 +124,20 @@ describe('the next action', () => {
     ['410 on a page leads to a list', [GO, page('a'), failure('Expired')], list],
     ['a second 410 leads to a wait', [GO, failure('Expired'), failure('Expired')], wait],
     ['403 leads to a wait', [GO, failure('Forbidden')], wait],
-    ['a list after garbage has smaller pages', [GO, failure('Garbled'), GO], { ...list, halvings: 1 }],
+    ['a list after garbage has smaller pages', [GO, failure('Malformed'), GO], { ...list, halvings: 1 }],
     [
       'pages stay smaller for the whole list',
-      [GO, page('a'), failure('Garbled'), GO, page('a')],
+      [GO, page('a'), failure('Malformed'), GO, page('a')],
       { ...list, token: 'a', halvings: 1 },
     ],
     [
       'pages do not become smaller than a 32nd',
-      [GO, ...Array.from({ length: 9 }, () => [failure('Garbled'), GO]).flat()],
+      [GO, ...Array.from({ length: 9 }, () => [failure('Malformed'), GO]).flat()],
       { ...list, halvings: 5 },
     ],
     [
       'pages have their full size after a complete list',
-      [GO, failure('Garbled'), GO, LIST, failure('Expired')],
+      [GO, failure('Malformed'), GO, LIST, failure('Expired')],
       list,
     ],
     [
@@ -179,7 +179,7 @@ describe('the next action', () => {
     ],
     ['the wait after a failed watch leads to a watch', [...WATCHED, failure('Failed'), GO], watch],
     ['the wait after a watch that is refused leads to a list', [...WATCHED, failure('Forbidden'), GO], list],
-    ['garbage twice leads to a list', [...WATCHED, failure('Garbled'), GO, failure('Garbled'), GO], list],
+    ['garbage twice leads to a list', [...WATCHED, failure('Malformed'), GO, failure('Malformed'), GO], list],
     ['an older bookmark leads to a list', [...WATCHED, { event: 'bookmark', version: '6' }], list],
     ['an older change leads to a list', [...WATCHED, change('6')], list],
   ])('%s', (_sentence, event, next) => {
@@ -317,7 +317,7 @@ describe('a step', () => {
     ['403', () => failure('Forbidden')],
     ['429', () => failure('Busy')],
     ['a reset', () => failure('Unreachable')],
-    ['garbage', () => failure('Garbled')],
+    ['garbage', () => failure('Malformed')],
     ['the end', () => ({ event: 'ended' })],
     ['an unexpected event', () => ({ event: 'discovered', isServed: true })],
     ['a list, and 410 to each watch', next => (next.do === 'list' ? LIST : failure('Expired'))],

@@ -106,7 +106,7 @@ describe('a list', () => {
       server.requests.push(request);
       const isTooLarge = Number(request.query?.['limit']) > 30;
       return isTooLarge
-        ? Promise.reject(new KubeError('Garbled', 'the answer has more than 67108864 bytes'))
+        ? Promise.reject(new KubeError('Malformed', 'the answer has more than 67108864 bytes'))
         : Promise.resolve(LIST);
     };
     const { clock, store } = await started(server);

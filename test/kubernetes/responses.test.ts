@@ -9,7 +9,7 @@ import { API_VERSION } from '../../src/api/generated/kinds.ts';
 /** The same values in every run; SEED=2 npm test tries others. */
 const seed = Number(process.env['SEED'] ?? 1);
 
-const garbled = { event: 'failure', reason: 'Garbled', message: expect.any(String) as string };
+const garbled = { event: 'failure', reason: 'Malformed', message: expect.any(String) as string };
 
 describe('a page of a list', () => {
   const list = { kind: 'MeshEndpointsList', metadata: { resourceVersion: '7' }, items: [] };
@@ -114,8 +114,8 @@ describe('discovery', () => {
   it.each<[string, Readonly<Record<string, unknown>>, string]>([
     ['everything is 404', {}, 'NotFound'],
     ['the version is 404', { '/apis': groups }, 'NotFound'],
-    ['the groups are something else', { '/apis': 'please log in' }, 'Garbled'],
-    ['the version is something else', { '/apis': groups, [v1]: {} }, 'Garbled'],
+    ['the groups are something else', { '/apis': 'please log in' }, 'Malformed'],
+    ['the version is something else', { '/apis': groups, [v1]: {} }, 'Malformed'],
   ])('fails where %s', async (_what, answers, reason) => {
     await expect(isServed(SERVED.TCPRoute, get(answers))).rejects.toMatchObject({ reason });
   });

@@ -124,12 +124,17 @@ const FAULTS: readonly Fault[] = [
   {
     what: 'truncated JSON',
     respond: each => each.respond(200, '{"a":'),
-    reason: 'Garbled',
+    reason: 'Malformed',
     followed: 'Unreachable',
   },
-  { what: 'a line that is no JSON', respond: each => each.respond(200, '{"a":\n'), reason: 'Garbled' },
-  { what: 'nothing at all', respond: each => each.respond(200, ''), reason: 'Garbled', followed: 'the end' },
-  { what: 'a page', respond: each => each.respond(200, '<html>', HTML), reason: 'Garbled' },
+  { what: 'a line that is no JSON', respond: each => each.respond(200, '{"a":\n'), reason: 'Malformed' },
+  {
+    what: 'nothing at all',
+    respond: each => each.respond(200, ''),
+    reason: 'Malformed',
+    followed: 'the end',
+  },
+  { what: 'a page', respond: each => each.respond(200, '<html>', HTML), reason: 'Malformed' },
   {
     what: 'a slow drip for ever',
     respond: each => {
@@ -143,7 +148,7 @@ const FAULTS: readonly Fault[] = [
   {
     what: 'a body over the limit',
     respond: each => each.respond(200, JSON.stringify('x'.repeat(5000))),
-    reason: 'Garbled',
+    reason: 'Malformed',
   },
 ];
 
@@ -266,16 +271,16 @@ const RAW_FAULTS: readonly RawFault[] = [
     speak: sayOnce('HTTP/1.1 200 OK\r\ncontent-ty'),
     reason: 'Unreachable',
   },
-  { what: 'garbage', speak: sayOnce('SSH-2.0-OpenSSH_9.9\r\n'), reason: 'Garbled' },
+  { what: 'garbage', speak: sayOnce('SSH-2.0-OpenSSH_9.9\r\n'), reason: 'Malformed' },
   {
     what: 'chunks that are none',
     speak: sayOnce('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n{}\r\n'),
-    reason: 'Garbled',
+    reason: 'Malformed',
   },
   {
     what: 'headers without end',
     speak: sayOnce(`HTTP/1.1 200 OK\r\n${'a: b\r\n'.repeat(20_000)}`),
-    reason: 'Garbled',
+    reason: 'Malformed',
   },
 ];
 

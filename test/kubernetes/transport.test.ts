@@ -123,7 +123,7 @@ describe.each(WIRES)('over %s', wire => {
     const limits = { lineBytes: 100_000, bodyBytes: 1 };
     const error = await kubeErrorOf(rest(await firstOf(wireTransport(server.url, { limits }))));
     expect([error.reason, error.message]).toEqual([
-      'Garbled',
+      'Malformed',
       'watch /watch: a line has more than 100000 bytes',
     ]);
     await server.seen[0]?.over;

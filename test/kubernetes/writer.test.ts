@@ -175,7 +175,7 @@ describe('a write that fails', () => {
     ['Failed', 500, 'Unavailable'],
     ['Failed', 503, 'Unavailable'],
     ['Unreachable', undefined, 'Unavailable'],
-    ['Garbled', 200, 'Unavailable'],
+    ['Malformed', 200, 'Unavailable'],
     ['Aborted', undefined, 'Unavailable'],
   ];
 

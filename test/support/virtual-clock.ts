@@ -30,7 +30,7 @@ export class VirtualClock implements Clock {
 
   /** Runs everything that is due now. */
   async settle(): Promise<void> {
-    for (let rounds = 0; rounds < MOST_ROUNDS; rounds++) {
+    for (let rounds = 0; rounds < MAX_ROUNDS; rounds++) {
       await new Promise(setImmediate);
       const due = this.#soon.splice(0);
       if (due.length === 0) return;
@@ -75,4 +75,4 @@ export class VirtualClock implements Clock {
   }
 }
 
-const MOST_ROUNDS = 100_000;
+const MAX_ROUNDS = 100_000;

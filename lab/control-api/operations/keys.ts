@@ -12,8 +12,8 @@ import { timestamp } from '../time.ts';
 const SCOPE_OF = { auth: 'auth_keys', client: 'oauth_keys', federated: 'federated_keys' } as const;
 
 const DAY_SECONDS = 24 * 3600;
-const MOST_SECONDS = 90 * DAY_SECONDS;
-const LONGEST_DESCRIPTION = 50;
+const MAX_SECONDS = 90 * DAY_SECONDS;
+const MAX_DESCRIPTION_LENGTH = 50;
 
 /** What becomes of the secret of a new key; the test control server has its own. */
 export type MintedKey = { readonly id: string; readonly secret: string };
@@ -138,8 +138,8 @@ function isKeyType(text: string): text is Key['keyType'] {
 
 function descriptionOf(body: Readonly<Record<string, unknown>>): string {
   const description = field(body, 'description', 'string') ?? '';
-  if (description.length > LONGEST_DESCRIPTION)
-    throw new Refusal(400, `description must have at most ${LONGEST_DESCRIPTION} characters`);
+  if (description.length > MAX_DESCRIPTION_LENGTH)
+    throw new Refusal(400, `description must have at most ${MAX_DESCRIPTION_LENGTH} characters`);
   if (!/^[a-zA-Z0-9 -]*$/.test(description))
     throw new Refusal(400, 'description may contain only letters, digits, spaces and hyphens');
   return description;
@@ -171,9 +171,9 @@ function authKeyOf(
   body: Readonly<Record<string, unknown>>,
   description: string,
 ): AuthKey {
-  const expirySeconds = field(body, 'expirySeconds', 'number') || MOST_SECONDS;
-  if (expirySeconds < 0 || expirySeconds > MOST_SECONDS || !Number.isInteger(expirySeconds))
-    throw new Refusal(400, `expirySeconds must be between 1 and ${MOST_SECONDS}`);
+  const expirySeconds = field(body, 'expirySeconds', 'number') || MAX_SECONDS;
+  if (expirySeconds < 0 || expirySeconds > MAX_SECONDS || !Number.isInteger(expirySeconds))
+    throw new Refusal(400, `expirySeconds must be between 1 and ${MAX_SECONDS}`);
   const capabilities = capabilitiesOf(state, body);
   expectTags(state, call, capabilities.tags);
   const id = newKeyId(state, 'auth');

@@ -1,6 +1,6 @@
 import type { Header, Metadata } from './gateway-api.ts';
 import { field, items, withFields, forms, optionalPort, optionalText, port, present, text } from './place.ts';
-import type { Place } from './place.ts';
+import type { FieldValue } from './place.ts';
 import { isRecord } from '../json.ts';
 
 /** The API group of Envoy Gateway's own kinds. */
@@ -48,12 +48,12 @@ export type Backend = {
 };
 
 /** A Service with its ports. */
-export function decodeService(header: Header<'Service'>, object: Place): Service {
+export function decodeService(header: Header<'Service'>, object: FieldValue): Service {
   return { ...header, ports: decodePorts(field(field(object, 'spec'), 'ports')) };
 }
 
 /** An EndpointSlice, reduced to the fields that reach Envoy: there are many, and they change often. */
-export function decodeEndpointSlice(header: Header<'EndpointSlice'>, object: Place): EndpointSlice {
+export function decodeEndpointSlice(header: Header<'EndpointSlice'>, object: FieldValue): EndpointSlice {
   const labels = field(field(object, 'metadata'), 'labels');
   return {
     ...header,
@@ -67,7 +67,7 @@ export function decodeEndpointSlice(header: Header<'EndpointSlice'>, object: Pla
   };
 }
 
-function decodePorts(ports: Place): readonly NamedPort[] {
+function decodePorts(ports: FieldValue): readonly NamedPort[] {
   return items(ports).map(place => ({
     name: optionalText(field(place, 'name'), forms.any) ?? '',
     protocol: optionalText(field(place, 'protocol'), forms.any) ?? 'TCP',
@@ -83,7 +83,7 @@ function isDraining(conditions: unknown): boolean {
 }
 
 /** A Backend with those of its endpoints that are IP addresses. */
-export function decodeBackendObject(header: Header<'Backend'>, object: Place): Backend {
+export function decodeBackendObject(header: Header<'Backend'>, object: FieldValue): Backend {
   const spec = withFields(field(object, 'spec'));
   const addresses = items(field(spec, 'endpoints'))
     .map(place => field(place, 'ip'))

@@ -21,7 +21,7 @@ import {
   present,
   text,
 } from './place.ts';
-import type { Place } from './place.ts';
+import type { FieldValue } from './place.ts';
 import { validate } from '../validation/validate.ts';
 import { withinLimits } from './stored.ts';
 
@@ -62,7 +62,7 @@ function isForeignKind(kind: string): kind is ForeignKind {
   return Object.hasOwn(FOREIGN_KINDS, kind);
 }
 
-function decodeOwn(object: Place, kind: string, defaultNamespace: string): Decoding {
+function decodeOwn(object: FieldValue, kind: string, defaultNamespace: string): Decoding {
   if (!isOwnKind(kind)) {
     const meant = nearest(kind, Object.keys(kinds));
     const hint = meant === undefined ? '' : `; did you mean ${meant}?`;
@@ -86,7 +86,7 @@ function placed<T extends Placed>({ namespace, ...rest }: T, scope: Scope, defau
 function decodeForeign(
   kind: ForeignKind,
   apiVersion: string,
-  object: Place,
+  object: FieldValue,
   defaultNamespace: string,
 ): Decoding {
   const { versions, scope } = FOREIGN_KINDS[kind];
@@ -98,7 +98,7 @@ function decodeForeign(
   return object.faults.length > 0 ? { is: 'faulty', faults: object.faults } : { is: 'resource', resource };
 }
 
-function decodeMetadata(object: Place, kind: ForeignKind): Metadata {
+function decodeMetadata(object: FieldValue, kind: ForeignKind): Metadata {
   const metadata = withFields(field(object, 'metadata'));
   return {
     name: text(field(metadata, 'name'), kind === 'Namespace' ? forms.label : forms.domain),
@@ -114,7 +114,11 @@ function decodeMetadata(object: Place, kind: ForeignKind): Metadata {
   };
 }
 
-function decodeBody(kind: ForeignKind, header: Omit<Header<ForeignKind>, 'kind'>, object: Place): Resource {
+function decodeBody(
+  kind: ForeignKind,
+  header: Omit<Header<ForeignKind>, 'kind'>,
+  object: FieldValue,
+): Resource {
   switch (kind) {
     case 'HTTPRoute':
     case 'GRPCRoute':

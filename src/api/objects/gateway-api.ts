@@ -12,7 +12,7 @@ import {
   present,
   text,
 } from './place.ts';
-import type { Place } from './place.ts';
+import type { FieldValue } from './place.ts';
 
 /** The API group of Gateway API. */
 export const GATEWAY_GROUP = 'gateway.networking.k8s.io';
@@ -115,7 +115,7 @@ export type ReferenceGrant = {
 export type Header<K> = { readonly kind: K; readonly apiVersion: string; readonly metadata: Metadata };
 
 /** Decodes a route of any kind and version. */
-export function decodeRoute(header: Header<RouteKind>, object: Place): Route {
+export function decodeRoute(header: Header<RouteKind>, object: FieldValue): Route {
   const namespace = header.metadata.namespace ?? '';
   const spec = withFields(field(object, 'spec'));
   return {
@@ -126,7 +126,7 @@ export function decodeRoute(header: Header<RouteKind>, object: Place): Route {
   };
 }
 
-function decodeParent(place: Place, namespace: string): ParentRef {
+function decodeParent(place: FieldValue, namespace: string): ParentRef {
   const parent = withFields(place);
   return {
     group: optionalText(field(parent, 'group'), forms.group) ?? GATEWAY_GROUP,
@@ -141,7 +141,7 @@ function decodeParent(place: Place, namespace: string): ParentRef {
 }
 
 /** By default an HTTPRoute has one rule that matches everything and has no backends. */
-function decodeRules(kind: RouteKind, rules: Place, namespace: string): readonly RouteRule[] {
+function decodeRules(kind: RouteKind, rules: FieldValue, namespace: string): readonly RouteRule[] {
   if (kind === 'HTTPRoute' && rules.value === undefined) return [{ backendRefs: [], mirrors: [] }];
   const hasFilters = kind === 'HTTPRoute' || kind === 'GRPCRoute';
   return items(rules).map(place => {
@@ -157,13 +157,13 @@ function decodeRules(kind: RouteKind, rules: Place, namespace: string): readonly
 }
 
 /** The backends of the RequestMirror filters of a rule or of a backend. */
-function mirrorsIn(filtered: Place): readonly Place[] {
+function mirrorsIn(filtered: FieldValue): readonly FieldValue[] {
   return items(field(filtered, 'filters'))
     .filter(filter => field(withFields(filter), 'type').value === 'RequestMirror')
     .map(filter => field(withFields(field(filter, 'requestMirror')), 'backendRef'));
 }
 
-function decodeBackend(place: Place, namespace: string): BackendRef {
+function decodeBackend(place: FieldValue, namespace: string): BackendRef {
   const backend = withFields(place);
   return {
     group: optionalText(field(backend, 'group'), forms.group) ?? '',
@@ -177,7 +177,7 @@ function decodeBackend(place: Place, namespace: string): BackendRef {
 }
 
 /** Decodes a Gateway. */
-export function decodeGateway(header: Header<'Gateway'>, object: Place): Gateway {
+export function decodeGateway(header: Header<'Gateway'>, object: FieldValue): Gateway {
   const spec = withFields(field(object, 'spec'));
   return {
     ...header,
@@ -186,7 +186,7 @@ export function decodeGateway(header: Header<'Gateway'>, object: Place): Gateway
   };
 }
 
-function decodeListener(place: Place): Listener {
+function decodeListener(place: FieldValue): Listener {
   const listener = withFields(place);
   return {
     name: text(field(listener, 'name'), forms.domain),
@@ -197,13 +197,13 @@ function decodeListener(place: Place): Listener {
 }
 
 /** A class of Gateways. */
-export function decodeGatewayClass(header: Header<'GatewayClass'>, object: Place): GatewayClass {
+export function decodeGatewayClass(header: Header<'GatewayClass'>, object: FieldValue): GatewayClass {
   const spec = withFields(field(object, 'spec'));
   return { ...header, controllerName: text(field(spec, 'controllerName'), forms.filled) };
 }
 
 /** Who may refer to objects of a namespace from another. */
-export function decodeReferenceGrant(header: Header<'ReferenceGrant'>, object: Place): ReferenceGrant {
+export function decodeReferenceGrant(header: Header<'ReferenceGrant'>, object: FieldValue): ReferenceGrant {
   const spec = withFields(field(object, 'spec'));
   return {
     ...header,

@@ -3,30 +3,30 @@ import { isRecord } from '../json.ts';
 import { copyMap } from '../validation/validator-functions.ts';
 
 /** A value in an object that is being decoded, its path, and the faults of that object so far. */
-export type Place = {
+export type FieldValue = {
   readonly value: unknown;
   readonly step: string | number;
-  readonly parent?: Place;
+  readonly parent?: FieldValue;
   readonly faults: Fault[];
 };
 
 /** How many faults of one object are reported. */
-const MOST_FAULTS = 100;
+const MAX_FAULTS = 100;
 
 /** The place of a whole object, without faults. */
-export function wholeObject(value: unknown): Place {
+export function wholeObject(value: unknown): FieldValue {
   return { value, step: '', faults: [] };
 }
 
 /** A field, with an undefined value if it is missing or null. Faults inside a value without fields are not reported. */
-export function field(parent: Place, step: string): Place {
+export function field(parent: FieldValue, step: string): FieldValue {
   if (!isRecord(parent.value)) return { value: undefined, step, parent, faults: [] };
   const value = Object.hasOwn(parent.value, step) ? (parent.value[step] ?? undefined) : undefined;
   return { value, step, parent, faults: parent.faults };
 }
 
 /** The items of a list; none if it is missing, or is not a list, which is a fault. */
-export function items(parent: Place): readonly Place[] {
+export function items(parent: FieldValue): readonly FieldValue[] {
   if (parent.value === undefined) return [];
   if (!Array.isArray(parent.value)) {
     refuse(parent, 'is not a list');
@@ -36,23 +36,23 @@ export function items(parent: Place): readonly Place[] {
 }
 
 /** The same place; adds a fault if it is not an object. */
-export function withFields(place: Place): Place {
+export function withFields(place: FieldValue): FieldValue {
   if (!isRecord(place.value))
     refuse(place, place.value === undefined ? 'is required' : 'is not an object with fields');
   return place;
 }
 
 /** Adds a fault at a place. */
-export function refuse(place: Place, message: string): void {
-  if (place.faults.length < MOST_FAULTS)
+export function refuse(place: FieldValue, message: string): void {
+  if (place.faults.length < MAX_FAULTS)
     place.faults.push({ path: pathOf(place), steps: stepsOf(place), message });
 }
 
-function stepsOf({ step, parent }: Place): readonly string[] {
+function stepsOf({ step, parent }: FieldValue): readonly string[] {
   return parent ? [...stepsOf(parent), String(step)] : [];
 }
 
-function pathOf({ step, parent }: Place): string {
+function pathOf({ step, parent }: FieldValue): string {
   if (!parent) return '';
   if (typeof step === 'number') return `${pathOf(parent)}[${step}]`;
   return parent.parent ? `${pathOf(parent)}.${step}` : step;
@@ -80,7 +80,7 @@ export const forms = {
 } as const;
 
 /** An optional text. */
-export function optionalText(place: Place, { most, pattern, is }: Form): string | undefined {
+export function optionalText(place: FieldValue, { most, pattern, is }: Form): string | undefined {
   const { value } = place;
   if (value === undefined) return undefined;
   if (typeof value === 'string' && value.length <= most && pattern.test(value)) return value;
@@ -89,13 +89,13 @@ export function optionalText(place: Place, { most, pattern, is }: Form): string 
 }
 
 /** A required text. */
-export function text(place: Place, form: Form): string {
+export function text(place: FieldValue, form: Form): string {
   if (place.value === undefined) refuse(place, `is required: give ${form.is}`);
   return optionalText(place, form) ?? '';
 }
 
 /** An optional whole number. */
-export function optionalInteger(place: Place, least: number, most: number): number | undefined {
+export function optionalInteger(place: FieldValue, least: number, most: number): number | undefined {
   const { value } = place;
   if (value === undefined) return undefined;
   if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return value;
@@ -104,18 +104,18 @@ export function optionalInteger(place: Place, least: number, most: number): numb
 }
 
 /** An optional port. */
-export function optionalPort(place: Place): number | undefined {
+export function optionalPort(place: FieldValue): number | undefined {
   return optionalInteger(place, 1, 65_535);
 }
 
 /** A required port. */
-export function port(place: Place): number {
+export function port(place: FieldValue): number {
   if (place.value === undefined) refuse(place, 'is required: give a port');
   return optionalPort(place) ?? 0;
 }
 
 /** An optional map of texts, such as labels. */
-export function optionalTexts(place: Place): Readonly<Record<string, string>> | undefined {
+export function optionalTexts(place: FieldValue): Readonly<Record<string, string>> | undefined {
   const { value } = place;
   if (value === undefined) return undefined;
   if (isRecord(value) && Object.values(value).every(isTextOrNull)) {

@@ -3,7 +3,7 @@ import { familyOf } from '../ip.ts';
 import { isRecord } from '../json.ts';
 import { MESH_POD, RELAY } from '../names.ts';
 import { field, forms, optionalText, present } from './place.ts';
-import type { Place } from './place.ts';
+import type { FieldValue } from './place.ts';
 
 /** A mesh pod, reduced to the fields that show its progress. */
 export type Pod = {
@@ -34,7 +34,7 @@ type ContainerStatus = {
 type Terminated = { readonly reason: string; readonly message: string; readonly exitCode: number };
 
 /** A Pod. Fields of its status that have other types than those of Kubernetes count as missing. */
-export function decodePod(header: Header<'Pod'>, object: Place): Pod {
+export function decodePod(header: Header<'Pod'>, object: FieldValue): Pod {
   const { annotations: _annotations, ...metadata } = header.metadata;
   const created = optionalText(field(field(object, 'metadata'), 'creationTimestamp'), forms.any);
   const status = fieldsOf(field(object, 'status').value);

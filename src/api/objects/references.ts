@@ -44,7 +44,7 @@ export function tailnetsOf(object: { readonly spec: { readonly tailnet: string }
 }
 
 /** The tailnet of a MeshEndpoints with UDP endpoints in it. */
-export function datagramTailnetsOf({ spec }: Kinds['MeshEndpoints']): readonly string[] {
+export function udpTailnetsOf({ spec }: Kinds['MeshEndpoints']): readonly string[] {
   const hasDatagrams = spec.endpoints?.some(isRelayed) === true;
   return hasDatagrams ? [spec.tailnet] : [];
 }

@@ -126,7 +126,7 @@ function hintForSpelling(value: unknown, choices: readonly string[]): string {
   return meant === undefined ? '' : `; write ${meant}`;
 }
 
-const LONGEST_SHOWN = 60;
+const MAX_SHOWN_LENGTH = 60;
 
 /** A value for a message, truncated; secrets and the contents of lists and objects are not shown. */
 function show(value: unknown, outline: Outline | undefined): string {
@@ -139,7 +139,7 @@ function show(value: unknown, outline: Outline | undefined): string {
 }
 
 function showText(text: string): string {
-  const characters = Array.from(text.slice(0, 2 * LONGEST_SHOWN + 2));
-  const isLong = characters.length > LONGEST_SHOWN;
-  return JSON.stringify(characters.slice(0, LONGEST_SHOWN).join('')) + (isLong ? '...' : '');
+  const characters = Array.from(text.slice(0, 2 * MAX_SHOWN_LENGTH + 2));
+  const isLong = characters.length > MAX_SHOWN_LENGTH;
+  return JSON.stringify(characters.slice(0, MAX_SHOWN_LENGTH).join('')) + (isLong ? '...' : '');
 }

@@ -48,11 +48,11 @@ export function formatPath(root: Outline, steps: Steps): string {
 
 function formatStep(parent: Outline | undefined, step: string, isFirst: boolean): string {
   if (parent?.items) return `[${step}]`;
-  if (!/^[A-Za-z0-9_-]{1,64}$/.test(step)) return `[${JSON.stringify(step.slice(0, LONGEST_KEY))}]`;
+  if (!/^[A-Za-z0-9_-]{1,64}$/.test(step)) return `[${JSON.stringify(step.slice(0, MAX_KEY_LENGTH))}]`;
   return isFirst ? step : `.${step}`;
 }
 
-const LONGEST_KEY = 64;
+const MAX_KEY_LENGTH = 64;
 
 /** The steps of a JSON pointer. */
 export function stepsOfPointer(pointer: string): Steps {

@@ -7,11 +7,11 @@ export function nearest(word: string, choices: readonly string[]): string | unde
   return best && best.edits <= Math.max(1, Math.floor(best.choice.length / 3)) ? best.choice : undefined;
 }
 
-const LONGEST_WORD = 64;
+const MAX_WORD_LENGTH = 64;
 
 /** The Levenshtein distance; long words are never similar. */
 function editsBetween(from: string, to: string): number {
-  if (from.length > LONGEST_WORD || to.length > LONGEST_WORD) return Infinity;
+  if (from.length > MAX_WORD_LENGTH || to.length > MAX_WORD_LENGTH) return Infinity;
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);
   for (let i = 1; i <= from.length; i++) {
     const next = [i];

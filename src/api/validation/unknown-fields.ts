@@ -10,7 +10,7 @@ import { isRecord } from '../json.ts';
 export type UnknownField = { readonly path: string; readonly steps: Steps; readonly meant?: string };
 
 /** How many are reported; an object with more is of another kind. */
-const MOST_FIELDS = 100;
+const MAX_FIELDS = 100;
 
 /** The fields of an object that its kind does not have. */
 export function unknownFields(kind: KindName, value: unknown): readonly UnknownField[] {
@@ -46,7 +46,7 @@ function searchFields(
     .filter(name => !Object.hasOwn(fields, name) && !outline.ignored?.includes(name))
     .map(name => ({ steps: [...steps, name], siblings }));
   const known = Object.entries(value).filter(([name]) => Object.hasOwn(fields, name));
-  return [...unknown, ...searchEach(known, name => fields[name], steps)].slice(0, MOST_FIELDS);
+  return [...unknown, ...searchEach(known, name => fields[name], steps)].slice(0, MAX_FIELDS);
 }
 
 function searchEach(
@@ -57,7 +57,7 @@ function searchEach(
   const found: Found[] = [];
   for (const [key, item] of entries) {
     const outline = outlineOf(String(key));
-    if (outline && found.length < MOST_FIELDS) found.push(...search(item, outline, [...steps, String(key)]));
+    if (outline && found.length < MAX_FIELDS) found.push(...search(item, outline, [...steps, String(key)]));
   }
-  return found.slice(0, MOST_FIELDS);
+  return found.slice(0, MAX_FIELDS);
 }

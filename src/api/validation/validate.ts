@@ -19,7 +19,7 @@ export function validate<K extends KindName>(kind: K, value: unknown): Verdict<K
 }
 
 /** How many faults are reported; the last one has the number of the others. */
-const MOST_FAULTS = 100;
+const MAX_FAULTS = 100;
 
 /** Validates any JSON by a generated validator, and returns it without unknown fields and nulls, with defaults. */
 export function validateWith<T>(validator: GeneratedValidator, value: unknown): Verdict<T> {
@@ -53,10 +53,10 @@ function isWithin(inner: string, outer: string): boolean {
 }
 
 function bounded(faults: readonly Fault[]): readonly Fault[] {
-  if (faults.length <= MOST_FAULTS) return faults;
-  const rest = faults.length - MOST_FAULTS + 1;
+  if (faults.length <= MAX_FAULTS) return faults;
+  const rest = faults.length - MAX_FAULTS + 1;
   return [
-    ...faults.slice(0, MOST_FAULTS - 1),
+    ...faults.slice(0, MAX_FAULTS - 1),
     { path: '', steps: [], message: `${rest} more faults are not listed` },
   ];
 }

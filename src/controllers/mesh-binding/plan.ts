@@ -7,7 +7,7 @@ import type { Ref } from '../../api/key.ts';
 import type { OwnedResource } from '../../store/resources.ts';
 
 /** The observed state of one Gateway and its MeshBinding. */
-export type State = {
+export type Input = {
   readonly gateway: Ref<'Gateway'>;
   /** The desired revision; undefined where the Gateway does not exist or has no mesh routes. */
   readonly revision: string | undefined;
@@ -54,7 +54,7 @@ const LAST_ATTEMPT = 1;
  */
 
 /** Plans the MeshBinding of a Gateway. */
-export function plan({ gateway, revision, binding, unchangedForMs }: State): Action {
+export function plan({ gateway, revision, binding, unchangedForMs }: Input): Action {
   const { namespace, name } = gateway;
   if (revision === undefined) {
     return binding && isOurs(binding)

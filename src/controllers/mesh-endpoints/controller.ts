@@ -27,7 +27,7 @@ import type { NamedGateway } from './programmed.ts';
 import type { RelayPorts } from './relay-ports.ts';
 import { unusedReader } from './routes.ts';
 import { pausedStatusOf, statusOf } from './status.ts';
-import type { Situation } from './status.ts';
+import type { Input } from './status.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
 
@@ -110,7 +110,7 @@ export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoi
 /** Reads everything that decides the status of an object, and its checks. */
 function gatherer(
   deps: EndpointsDeps,
-): (object: MeshEndpoints, read: TrackedRead, signal: AbortSignal) => Promise<Situation> {
+): (object: MeshEndpoints, read: TrackedRead, signal: AbortSignal) => Promise<Input> {
   const { values, relayPorts, health, inputs, now, dataPath } = deps;
   const gatewaysNamed = gatewaysReader(deps);
   return async (object, read, signal) => {

@@ -11,7 +11,7 @@ type MeshEndpoints = Kinds['MeshEndpoints'];
 type Checked = { readonly object: MeshEndpoints; readonly endpoint: string };
 
 /** Endpoints that have a series of their own. */
-const MOST_SHOWN = 1000;
+const MAX_SHOWN = 1000;
 
 /**
  * Reads the gauges of endpoints from the status of MeshEndpoints, so that those of a deleted one disappear with it; returns
@@ -24,7 +24,7 @@ export function readEndpointGauges(
   const ends = [
     metrics.readGauge('endpointHealthy', () =>
       checkedEndpoints(read)
-        .slice(0, MOST_SHOWN)
+        .slice(0, MAX_SHOWN)
         .map(({ object, endpoint }) => {
           const { name, namespace = '' } = object.metadata;
           const entry = object.status?.endpoints?.find(entry => entry.name === endpoint);
@@ -32,7 +32,7 @@ export function readEndpointGauges(
         }),
     ),
     metrics.readGauge('endpointsNotShown', () => [
-      { labels: {}, value: Math.max(0, checkedEndpoints(read).length - MOST_SHOWN) },
+      { labels: {}, value: Math.max(0, checkedEndpoints(read).length - MAX_SHOWN) },
     ]),
     metrics.readGauge('endpoints', () => endpointTotals(read)),
   ];

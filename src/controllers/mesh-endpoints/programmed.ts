@@ -1,4 +1,4 @@
-import type { Finding } from '../../api/conditions.ts';
+import type { ConditionUpdate } from '../../api/conditions.ts';
 import type { Kinds } from '../../api/generated/types.ts';
 import type { Ref } from '../../api/key.ts';
 
@@ -28,7 +28,7 @@ export type GatewayBinding = {
  */
 
 /** Whether Envoy Gateway has translated the present state of an object and its routes. */
-export function programmedOf(gateways: readonly NamedGateway[], wasProgrammed: boolean): Finding {
+export function programmedOf(gateways: readonly NamedGateway[], wasProgrammed: boolean): ConditionUpdate {
   const type = 'Programmed';
   const existing = gateways.filter(({ exists }) => exists);
   const waiting = wasProgrammed ? undefined : existing.find(({ isTranslated }) => !isTranslated());

@@ -1,4 +1,4 @@
-import type { Finding } from '../../api/conditions.ts';
+import type { ConditionUpdate } from '../../api/conditions.ts';
 import { API_VERSION } from '../../api/generated/kinds.ts';
 import type { EndpointStatus, EndpointSummary, Kinds } from '../../api/generated/types.ts';
 import { createdTailnetName, OAUTH_SECRET } from '../../api/names.ts';
@@ -32,7 +32,14 @@ type ReadyInput = {
 };
 
 /** The condition Ready: the first reason that applies, or True. */
-export function readyOf({ object, tailnet, isAllowed, planned, entries, summary }: ReadyInput): Finding {
+export function readyOf({
+  object,
+  tailnet,
+  isAllowed,
+  planned,
+  entries,
+  summary,
+}: ReadyInput): ConditionUpdate {
   if (!tailnet) return notReady('TailnetNotFound', tailnetNotFound(object.spec.tailnet));
   const { name } = tailnet.metadata;
   if (!isAllowed) return notReady('NamespaceNotAllowed', namespaceNotAllowed(name, object));
@@ -49,12 +56,12 @@ export function readyOf({ object, tailnet, isAllowed, planned, entries, summary 
   return { type: 'Ready', status: 'True', reason: 'EndpointsConfigured', message };
 }
 
-function notReady(reason: NotReadyReason, message: string): Finding {
+function notReady(reason: NotReadyReason, message: string): ConditionUpdate {
   return { type: 'Ready', status: 'False', reason, message: cutText(message, MAX_MESSAGE_LENGTH) };
 }
 
 /** The condition Ready of a paused object. */
-export const PAUSED: Finding = notReady(
+export const PAUSED: ConditionUpdate = notReady(
   'Paused',
   'spec.paused is true: nothing is checked, and the rest of this status stays as it is. Set it to false to continue',
 );

@@ -1,4 +1,4 @@
-import type { Finding } from '../../api/conditions.ts';
+import type { ConditionUpdate } from '../../api/conditions.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
 import type { Kinds, MeshEndpoint, RouteStatus } from '../../api/generated/types.ts';
 import { keyOf } from '../../api/key.ts';
@@ -67,7 +67,7 @@ export function cutText(text: string, maxLength: number): string {
 }
 
 /** Whether every route that names the object uses all that it names of it. */
-export function routesResolvedOf(routes: readonly ResolvedRoute[]): Finding {
+export function routesResolvedOf(routes: readonly ResolvedRoute[]): ConditionUpdate {
   const type = 'RoutesResolved';
   if (routes.length === 0) {
     const message = 'no route has this object among its backendRefs';

@@ -1,5 +1,5 @@
 import { conditionsOf } from '../../api/conditions.ts';
-import type { Finding } from '../../api/conditions.ts';
+import type { ConditionUpdate } from '../../api/conditions.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
 import { isEqual } from '../../api/json.ts';
 import type { EndpointStatus, EndpointSummary, Kinds } from '../../api/generated/types.ts';
@@ -18,7 +18,7 @@ type MeshEndpoints = Kinds['MeshEndpoints'];
 type Status = NonNullable<MeshEndpoints['status']>;
 
 /** Everything that decides the status of a MeshEndpoints. */
-export type Situation = {
+export type Input = {
   readonly object: MeshEndpoints;
   /** The MeshTailnet of its domain. */
   readonly tailnet: Kinds['MeshTailnet'] | undefined;
@@ -36,7 +36,7 @@ export type Situation = {
 };
 
 /** The status that a MeshEndpoints is to have; the very same where nothing differs that is worth a write. */
-export function statusOf(situation: Situation): Status {
+export function statusOf(situation: Input): Status {
   const { object, planned, verdictOf, now } = situation;
   const { generation } = object.metadata;
   const entries = planned.map(each => entryOf(each, verdictOf(each.endpoint.name)));
@@ -88,7 +88,7 @@ export function pausedStatusOf(object: MeshEndpoints, now: Date): Status {
 }
 
 /** The conditions of an object with some replaced. */
-function conditionsWith(findings: readonly Finding[], object: MeshEndpoints, now: Date) {
+function conditionsWith(findings: readonly ConditionUpdate[], object: MeshEndpoints, now: Date) {
   const {
     metadata: { generation },
     status,

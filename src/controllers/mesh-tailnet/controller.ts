@@ -1,5 +1,5 @@
 import type { Access, AccessRule } from '../../api/access.ts';
-import type { Finding } from '../../api/conditions.ts';
+import type { ConditionUpdate } from '../../api/conditions.ts';
 import { isEqual } from '../../api/json.ts';
 import { API_VERSION, GROUP } from '../../api/generated/kinds.ts';
 import type { Kinds } from '../../api/generated/types.ts';
@@ -22,7 +22,7 @@ import { gather, intervalMsOf } from './gather.ts';
 import type { Gathered, GatherDeps } from './gather.ts';
 import { createdTailnet, plan } from './plan.ts';
 import { podsByTailnet } from './pool/gather.ts';
-import { FINALIZER, isHeld, SKIP_CLEANUP } from './pool/members.ts';
+import { FINALIZER, hasFinalizer, SKIP_CLEANUP } from './pool/members.ts';
 import { poolReconciler } from './pool/pool.ts';
 import type { PoolDeps, ReconciledPool } from './pool/pool.ts';
 import { authenticatedOf, statusOf } from './status.ts';
@@ -168,13 +168,13 @@ export function tailnetController(deps: TailnetDeps): Controller<'MeshTailnet'> 
 /** Whether there is a pool that the operator runs, or that it has to remove. */
 function runsPool({ tailnet, olderName }: Gathered): boolean {
   const isManaged = tailnet.spec.pool.mode === 'Managed' && !isDeleted(tailnet) && olderName === undefined;
-  return isManaged || (isHeld(tailnet) && (isDeleted(tailnet) || olderName === undefined));
+  return isManaged || (hasFinalizer(tailnet) && (isDeleted(tailnet) || olderName === undefined));
 }
 
 /** Whether a MeshTailnet may go without the removal of what it has in the tailnet. */
 function isSkipped(tailnet: MeshTailnet): boolean {
   const isConfirmed = tailnet.metadata.annotations?.[SKIP_CLEANUP] === 'true';
-  return isConfirmed && isDeleted(tailnet) && isHeld(tailnet);
+  return isConfirmed && isDeleted(tailnet) && hasFinalizer(tailnet);
 }
 
 function isDeleted({ metadata }: MeshTailnet): boolean {
@@ -298,17 +298,17 @@ function reporter({ events, log }: Pick<TailnetDeps, 'events' | 'log'>) {
 /** Reasons without an Event: another condition has the cause, or it is only a matter of time. */
 const UNREPORTED: readonly string[] = ['NotAuthenticated', 'Starting'];
 
-function isReported({ spec }: MeshTailnet, { reason }: Finding): boolean {
+function isReported({ spec }: MeshTailnet, { reason }: ConditionUpdate): boolean {
   // Proxies that others run need no control API.
   if (spec.pool.mode === 'External' && reason === 'ControlURLMissing') return false;
   return !UNREPORTED.includes(reason);
 }
 
-function isSame(before: Finding | undefined, now: Finding): boolean {
+function isSame(before: ConditionUpdate | undefined, now: ConditionUpdate): boolean {
   return before?.status === now.status && before.reason === now.reason;
 }
 
-function eventOf(tailnet: MeshTailnet, { type, status, reason, message }: Finding) {
+function eventOf(tailnet: MeshTailnet, { type, status, reason, message }: ConditionUpdate) {
   const { name, uid } = tailnet.metadata;
   const ref = refTo(tailnet);
   return {
@@ -321,7 +321,7 @@ function eventOf(tailnet: MeshTailnet, { type, status, reason, message }: Findin
 }
 
 /** These messages are part of the contract. */
-function logLine(log: Log, tailnet: string, { status, reason, message }: Finding): void {
+function logLine(log: Log, tailnet: string, { status, reason, message }: ConditionUpdate): void {
   if (status === 'True') log.info('authenticated with the control API', { tailnet });
   // Proxies that others run need no control API.
   else if (reason === 'ControlURLMissing') log.info('no control API is configured', { tailnet });

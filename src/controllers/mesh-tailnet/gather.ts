@@ -5,7 +5,7 @@ import type { OwnData, ReadOwnNamespace } from '../../store/own-namespace.ts';
 import { ResourceError } from '../../store/resources.ts';
 import type { TrackedRead } from '../../store/tracking.ts';
 import { tailnetsByDomain } from '../../store/traffic/resources.ts';
-import { isHeld } from './pool/members.ts';
+import { hasFinalizer } from './pool/members.ts';
 import type { AuthenticationProblem, Situation } from './status.ts';
 
 type MeshTailnet = Kinds['MeshTailnet'];
@@ -42,7 +42,7 @@ export async function gather(
   });
   const url = spec.controlURL ?? deps.controlURL;
   // A pool that is left of an earlier time is removed also where another object has the tailnet by now.
-  const isSuperseded = olderName !== undefined && !isHeld(tailnet);
+  const isSuperseded = olderName !== undefined && !hasFinalizer(tailnet);
   if (isSuperseded || url === undefined) {
     deps.tailnets.forget(metadata.name);
     return without(isSuperseded ? undefined : CONTROL_URL_MISSING);

@@ -1,12 +1,12 @@
 import { conditionsOf } from '../../api/conditions.ts';
-import type { Finding } from '../../api/conditions.ts';
+import type { ConditionUpdate } from '../../api/conditions.ts';
 import { isEqual } from '../../api/json.ts';
 import type { Kinds } from '../../api/generated/types.ts';
 import { isClearText } from './clear-text.ts';
 import { proxiesOf } from '../../traffic/data-path.ts';
 import { scopeProblemOf, scopesFix } from './pool/key-problem.ts';
-import { isHeld, SKIP_CLEANUP } from './pool/members.ts';
-import type { Reach, ReconciledPool } from './pool/pool.ts';
+import { hasFinalizer, SKIP_CLEANUP } from './pool/members.ts';
+import type { ControlServer, ReconciledPool } from './pool/pool.ts';
 import { ControlError } from '../../control/control.ts';
 import type { Device, TailnetView } from '../../control/control.ts';
 
@@ -42,7 +42,7 @@ export type Situation = {
   readonly trimmed: readonly string[];
   readonly view: TailnetView | undefined;
   /** How mesh pods reach the control server; undefined where that is not known. */
-  readonly reach: Reach | undefined;
+  readonly reach: ControlServer | undefined;
   /** The mesh pods; undefined where the operator runs none for this MeshTailnet. */
   readonly pool: ReconciledPool | undefined;
   readonly now: Date;
@@ -80,7 +80,7 @@ function withoutIds(message: string): string {
   return message.replace(/(?<![\w-])(?!(?<=: )\d{3}(?![\w-]))[\w-]*\d[\w-]*/g, '#');
 }
 
-function findingsOf(situation: Situation): readonly Finding[] {
+function findingsOf(situation: Situation): readonly ConditionUpdate[] {
   const authenticated = authenticatedOf(situation);
   const pool = poolReadyOf(situation);
   const services = servicesOf(situation);
@@ -95,7 +95,7 @@ function findingsOf(situation: Situation): readonly Finding[] {
 const SERVICES = 'ServiceDiscoverySupported';
 
 /** As before while it is not known, which is so after each start; undefined where it never was. */
-function servicesOf({ tailnet, view }: Situation): Finding | undefined {
+function servicesOf({ tailnet, view }: Situation): ConditionUpdate | undefined {
   switch (view?.hasServices) {
     case undefined:
       return tailnet.status?.conditions?.find(({ type }) => type === SERVICES);
@@ -115,10 +115,10 @@ function servicesOf({ tailnet, view }: Situation): Finding | undefined {
 }
 
 /** Undefined where it does not matter whether there is a pool. */
-function poolReadyOf({ tailnet, olderName, pool }: Situation): Finding | undefined {
+function poolReadyOf({ tailnet, olderName, pool }: Situation): ConditionUpdate | undefined {
   if (olderName !== undefined || tailnet.metadata.deletionTimestamp !== undefined) return undefined;
   if (pool && tailnet.spec.pool.mode === 'Managed') return pool.finding;
-  const no = (message: string): Finding => ({
+  const no = (message: string): ConditionUpdate => ({
     type: 'PoolReady',
     status: 'False',
     reason: 'NoAddresses',
@@ -141,10 +141,14 @@ function poolReadyOf({ tailnet, olderName, pool }: Situation): Finding | undefin
 /** The closed list of reasons why a tailnet is not ready. */
 export const NOT_READY_REASONS = ['Deleting', 'Conflict', 'NotAuthenticated', 'PoolNotReady'] as const;
 
-function readyOf(situation: Situation, authenticated: Finding, poolReady: Finding | undefined): Finding {
+function readyOf(
+  situation: Situation,
+  authenticated: ConditionUpdate,
+  poolReady: ConditionUpdate | undefined,
+): ConditionUpdate {
   const { tailnet, olderName, pool } = situation;
   const { metadata, spec } = tailnet;
-  const no = (reason: (typeof NOT_READY_REASONS)[number], message: string): Finding => ({
+  const no = (reason: (typeof NOT_READY_REASONS)[number], message: string): ConditionUpdate => ({
     type: 'Ready',
     status: 'False',
     reason,
@@ -178,7 +182,7 @@ function conflictWith(domain: string, olderName: string): string {
 }
 
 /** Whether the control API accepts the credentials. */
-export function authenticatedOf(situation: Omit<Situation, 'pool'>): Finding {
+export function authenticatedOf(situation: Omit<Situation, 'pool'>): ConditionUpdate {
   const { tailnet, olderName, view, origin, trimmed } = situation;
   const { tailnet: domain } = tailnet.spec;
   if (olderName !== undefined) {
@@ -201,7 +205,7 @@ export function authenticatedOf(situation: Omit<Situation, 'pool'>): Finding {
   return { type: 'Authenticated', status: 'True', reason: 'Authenticated', message };
 }
 
-function notAuthenticated({ reason, message }: AuthenticationProblem): Finding {
+function notAuthenticated({ reason, message }: AuthenticationProblem): ConditionUpdate {
   return { type: 'Authenticated', status: 'False', reason, message: cut(message) };
 }
 
@@ -223,7 +227,7 @@ function errorProblem(
         message: `the control API refuses the credentials of ${origin} (${message}): store those of an OAuth client that exists and is not revoked`,
       };
     case 'ScopeMissing': {
-      const isReader = tailnet.spec.pool.mode === 'External' && !isHeld(tailnet);
+      const isReader = tailnet.spec.pool.mode === 'External' && !hasFinalizer(tailnet);
       const fix = scopesFix(tailnet.spec, isReader ? 'devices:core:read' : undefined);
       return {
         reason,
@@ -234,7 +238,7 @@ function errorProblem(
       return { reason, message: `the control API limits the rate of requests (${message})` };
     case 'NotFound':
     case 'NotSupported':
-    case 'Garbled':
+    case 'Malformed':
       return {
         reason: 'Unreachable',
         message: `what answers is no control API (${message}): check spec.controlURL`,

@@ -18,7 +18,7 @@ import { trustAccess } from '../../traffic/access.ts';
 import { caInConfigMap } from '../../traffic/trusted-ca.ts';
 import type { ReadCaBundle } from '../../traffic/upstream-tls.ts';
 import { isAsPlanned, planTrust } from './plan.ts';
-import type { Gathered } from './plan.ts';
+import type { Input } from './plan.ts';
 import { ReadBudget, ReadSchedule, RETRY_MS } from './read-schedule.ts';
 import type { CaRefs } from './read-schedule.ts';
 
@@ -70,7 +70,7 @@ export function trustController(deps: TrustDeps): Controller<'ConfigMap'> {
   /** From what this process has planned last, whatever others make of the ConfigMap, and even if it could not be written. */
   const publishedIn = (data: Readonly<Record<string, unknown>>): Trust =>
     lastPlanned ?? parseTrust(data as Readonly<Record<string, string>>);
-  const plan = (gathered: Omit<Gathered, 'unreferenced'>): Trust => {
+  const plan = (gathered: Omit<Input, 'unreferenced'>): Trust => {
     noteUnreferenced(unreferencedSince, { ...gathered, now: clock.now() });
     lastPlanned = planTrust({ ...gathered, unreferenced: new Set(unreferencedSince.keys()) });
     return lastPlanned;

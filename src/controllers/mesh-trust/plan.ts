@@ -4,7 +4,7 @@ import type { CaRef, Trust, TrustedCa } from '../../api/trust.ts';
 import { TrustContent } from './content.ts';
 
 /** What decides the data of the ConfigMap `mesh-trust`. */
-export type Gathered = {
+export type Input = {
   /** The caRefs of all MeshEndpoints, each once. */
   readonly refs: readonly CaRef[];
   /** What has been read for some of them now, by `caRefText`; without those whose ConfigMap cannot be read. */
@@ -38,7 +38,7 @@ const LINES_BYTES = 100 * 1024;
  */
 
 /** Plans what the ConfigMap has. */
-export function planTrust(gathered: Gathered): Trust {
+export function planTrust(gathered: Input): Trust {
   const { refs, found, published, unreferenced } = gathered;
   const texts = refs.map(caRefText).sort();
   const content = new TrustContent();
@@ -64,7 +64,7 @@ const NO_ROOM: TrustedCa = {
 };
 
 /** Namespaces with a reference for which there is no room, as far as it is known. */
-function withoutRoom(texts: readonly string[], planned: Trust, { found, published }: Gathered): Set<string> {
+function withoutRoom(texts: readonly string[], planned: Trust, { found, published }: Input): Set<string> {
   const left = texts.filter(text => {
     if (planned.has(text)) return false;
     return found.has(text) || published.has(othersOf(caRefIn(text).namespace));
@@ -84,7 +84,7 @@ type Entry = {
 /** An entry, and what its namespace has with it and with all entries before it. */
 type Turn = Entry & { readonly bytes: number };
 
-function divided(texts: readonly string[], gathered: Gathered): TrustContent {
+function divided(texts: readonly string[], gathered: Input): TrustContent {
   const { found } = gathered;
   const byNamespace = new Map<string, Entry[]>();
   for (const text of texts) {
@@ -118,7 +118,7 @@ function turnsOf(entries: readonly Entry[]): readonly Turn[] {
   });
 }
 
-function entriesOf(text: string, { found, published }: Gathered): readonly Entry[] {
+function entriesOf(text: string, { found, published }: Input): readonly Entry[] {
   const now = found.get(text);
   const before = published.get(text);
   const ca = now ?? before;

@@ -1,7 +1,7 @@
 /** Why a check failed: the endpoint answered, it did not, or the check did not get as far as the endpoint. */
 type Reason = 'answered' | 'unanswered' | 'unreached';
 
-const MOST_CHARACTERS = 256;
+const MAX_CHARACTERS = 256;
 
 /** A check that failed, in a short text for people without secrets. */
 export class CheckError extends Error {
@@ -9,7 +9,7 @@ export class CheckError extends Error {
   readonly reason: Reason;
 
   constructor(reason: Reason, text: string) {
-    super(text.slice(0, MOST_CHARACTERS));
+    super(text.slice(0, MAX_CHARACTERS));
     this.reason = reason;
   }
 }

@@ -5,14 +5,14 @@ import { createGrpcHealth } from './grpc.ts';
 import type { GrpcHealth } from './grpc.ts';
 import { checkHttp } from './http.ts';
 import { createMemberChecks } from './member.ts';
-import type { Check, Member, Members, Probe, ProbeResult } from '../check.ts';
+import type { Check, ProbeProxy, ProbeProxies, Probe, ProbeResult } from '../check.ts';
 import { createTls } from './tls.ts';
 import type { StartTls } from './tls.ts';
 import { connectDirect, openTunnel } from './tunnel.ts';
 import { createUdpChecks } from './udp.ts';
 import type { CheckUdp } from './udp.ts';
 
-export type ProbeDeps = { readonly members: Members; readonly clock: Clock };
+export type ProbeDeps = { readonly members: ProbeProxies; readonly clock: Clock };
 
 const ABORTED: ProbeResult = { is: 'unknown', why: 'the check was aborted' };
 
@@ -25,7 +25,7 @@ export function createProbe({ members, clock }: ProbeDeps): OpenProbe {
   const shared: Shared = { startTls: createTls(), grpc: createGrpcHealth(), checkUdp: createUdpChecks() };
   const turns = new Map<string, number>();
 
-  const nextMember = ({ tailnet, via }: Check): Member | undefined => {
+  const nextMember = ({ tailnet, via }: Check): ProbeProxy | undefined => {
     const usable = members(tailnet).filter(({ pod }) => via.is === 'pool' || pod !== undefined);
     const turn = turns.get(tailnet) ?? 0;
     turns.set(tailnet, turn + 1);
@@ -86,7 +86,7 @@ type Shared = { readonly startTls: StartTls; readonly grpc: GrpcHealth; readonly
 
 async function runCheck(
   check: Check,
-  member: Member | undefined,
+  member: ProbeProxy | undefined,
   attempt: Attempt,
   { startTls, grpc, checkUdp }: Shared,
 ): Promise<void> {

@@ -4,7 +4,7 @@ import { MESH_POD, RELAY } from '../../api/names.ts';
 import type { SocketAddress } from '../../api/socket-address.ts';
 import { Attempt } from './attempt.ts';
 import { CheckError } from './check-error.ts';
-import type { Member } from '../check.ts';
+import type { ProbeProxy } from '../check.ts';
 
 /** The way of a check through a member: its proxy, or its relay. */
 type Way = 'pool' | 'relay';
@@ -22,9 +22,9 @@ export interface MemberChecks {
    * Whether a member can carry checks now. After it did not respond, it can once an endpoint is reached through it, or 30 s
    * after it responds again. Calls that come together share a check, which never begins before they do.
    */
-  isRunning(member: Member, way: Way): Promise<boolean>;
+  isRunning(member: ProbeProxy, way: Way): Promise<boolean>;
   /** An endpoint was reached through a member, or the member did not respond. */
-  setReached(member: Member, way: Way, isReached: boolean): void;
+  setReached(member: ProbeProxy, way: Way, isReached: boolean): void;
   /** Cancels its timers; checks that wait for one are never made. */
   close(): void;
 }
@@ -36,7 +36,7 @@ export function createMemberChecks(clock: Clock): MemberChecks {
   const returning = new ReturningMembers(clock);
   /** The members that were checked in the last 100 ms, with the check that is to follow, if any. */
   const recent = new Map<string, Recent>();
-  const responds = (member: Member, way: Way): Promise<boolean> => {
+  const responds = (member: ProbeProxy, way: Way): Promise<boolean> => {
     const key = `${way} ${member.proxy.address} ${member.proxy.port} ${member.pod}`;
     const before = recent.get(key);
     if (before) {
@@ -73,13 +73,13 @@ class ReturningMembers {
     this.#clock = clock;
   }
 
-  set({ name }: Member, way: Way, isReached: boolean): void {
+  set({ name }: ProbeProxy, way: Way, isReached: boolean): void {
     if (isReached) this.#respondsSince.delete(`${way} ${name}`);
     else this.#respondsSince.set(`${way} ${name}`, undefined);
   }
 
   /** Whether a member that responds has connected to the tailnet, or should have. */
-  isConnected({ name }: Member, way: Way): boolean {
+  isConnected({ name }: ProbeProxy, way: Way): boolean {
     const key = `${way} ${name}`;
     if (!this.#respondsSince.has(key)) return true;
     const now = this.#clock.now();
@@ -89,7 +89,7 @@ class ReturningMembers {
   }
 }
 
-async function checkMember(clock: Clock, { proxy, pod }: Member, way: Way): Promise<boolean> {
+async function checkMember(clock: Clock, { proxy, pod }: ProbeProxy, way: Way): Promise<boolean> {
   const attempt = new Attempt(clock);
   const at = (port: number) => ({ address: pod ?? '', port });
   const isOk = (status: number) => status === 200;

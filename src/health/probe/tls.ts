@@ -15,7 +15,7 @@ export type StartTls = (
 ) => Promise<TLSSocket>;
 
 /** The most sets of CA and version that are kept parsed. */
-const MOST_CONTEXTS = 256;
+const MAX_CONTEXTS = 256;
 
 /** Creates a function that starts TLS; it parses each CA once, and resumes no session, since that would skip the certificate. */
 export function createTls(): StartTls {
@@ -28,7 +28,7 @@ export function createTls(): StartTls {
     contexts.delete(key);
     contexts.set(key, context);
     for (const oldest of contexts.keys()) {
-      if (contexts.size <= MOST_CONTEXTS) break;
+      if (contexts.size <= MAX_CONTEXTS) break;
       contexts.delete(oldest);
     }
     return context;

@@ -3,22 +3,22 @@ import { createSocket } from 'node:dgram';
 import { isIPv6 } from 'node:net';
 import type { Attempt } from './attempt.ts';
 import { CheckError, checkErrorOf } from './check-error.ts';
-import type { Check, Member } from '../check.ts';
+import type { Check, ProbeProxy } from '../check.ts';
 
 /** Sends one datagram of random bytes, through the relay of a member or directly; any datagram back is a success. */
-export type CheckUdp = (attempt: Attempt, check: Check, member: Member | undefined) => Promise<void>;
+export type CheckUdp = (attempt: Attempt, check: Check, member: ProbeProxy | undefined) => Promise<void>;
 
 /** The local port of the last check of each address and port. */
 type LocalPorts = Map<string, number>;
 
-const MOST_LOCAL_PORTS = 20_000;
+const MAX_LOCAL_PORTS = 20_000;
 
 /** Creates UDP checks, which send from the same port each time: a relay holds an association for each port for some time. */
 export function createUdpChecks(): CheckUdp {
   const localPorts: LocalPorts = new Map();
   return async (attempt, { via, target }, member) => {
     const [address = ''] = target.addresses;
-    if (localPorts.size > MOST_LOCAL_PORTS) localPorts.clear();
+    if (localPorts.size > MAX_LOCAL_PORTS) localPorts.clear();
     if (via.is === 'direct') return exchange(attempt, address, target.port, localPorts);
     if (via.is === 'pool' || member?.pod === undefined) {
       throw new CheckError('unreached', 'UDP is checked through relays only');

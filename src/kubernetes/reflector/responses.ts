@@ -17,7 +17,7 @@ export function pageOf(
   // Go encodes an empty list as null.
   const items: unknown = list?.['items'] ?? [];
   if (!textIn(list, 'kind').endsWith('List') || listVersion === '' || !Array.isArray(items)) {
-    return { event: 'failure', reason: 'Garbled', message: `the response is not a list of ${kind}` };
+    return { event: 'failure', reason: 'Malformed', message: `the response is not a list of ${kind}` };
   }
   const type = { apiVersion: group === '' ? version : `${group}/${version}`, kind };
   const objects = items.map((item: unknown) => typed(item, type));
@@ -55,7 +55,7 @@ export function watchEventIn(line: unknown): ReflectorEvent {
 
 const GARBLED: ReflectorEvent = {
   event: 'failure',
-  reason: 'Garbled',
+  reason: 'Malformed',
   message: 'a line is not a watch event',
 };
 
@@ -105,7 +105,7 @@ async function versionsOf(group: string, get: Get): Promise<readonly string[]> {
 
 function listIn(body: unknown, kind: string, name: string): readonly Fields[] {
   const fields = fieldsOf(body);
-  if (textIn(fields, 'kind') !== kind) throw new KubeError('Garbled', `the response is not an ${kind}`);
+  if (textIn(fields, 'kind') !== kind) throw new KubeError('Malformed', `the response is not an ${kind}`);
   return fieldsIn(fields?.[name]);
 }
 

@@ -93,7 +93,7 @@ function whileListing(state: In<'listing'>, event: ReflectorEvent, context: Step
   ]);
 }
 
-const ENDLESS: ReadFailure = { reason: 'Garbled', message: 'the list has no end' };
+const ENDLESS: ReadFailure = { reason: 'Malformed', message: 'the list has no end' };
 
 function whileDiscovering(state: In<'discovering'>, event: ReflectorEvent, context: StepContext): Step {
   const isForbidden = event.event === 'failure' && event.reason === 'Forbidden' && state.known === 'nothing';
@@ -161,9 +161,9 @@ function afterFailure(state: In<'watching'>, failure: RetryableFailure, context:
   if (failure.reason === 'Expired' && before === 0) return listNow(failed);
   const ms = backoffMs(failed.watchFailures, failure, context);
   const isRefused = ['Expired', 'Forbidden', 'Invalid', 'NotFound'].includes(failure.reason);
-  const isGarbledAgain = failure.reason === 'Garbled' && before > 0;
+  const isMalformedAgain = failure.reason === 'Malformed' && before > 0;
   const isFifth = failed.watchFailures % WATCHES_BEFORE_LIST === 0;
-  const then = isRefused || isGarbledAgain || isFifth ? 'list' : positionOf(state);
+  const then = isRefused || isMalformedAgain || isFifth ? 'list' : positionOf(state);
   return waiting(failed, then, failure, ms);
 }
 
@@ -175,7 +175,7 @@ type RetryableFailure = ReadFailure & { readonly retryAfterMs?: number; readonly
 
 function failureOf(event: ReflectorEvent): RetryableFailure {
   if (event.event === 'failure') return event;
-  return { reason: 'Garbled', message: `unexpected event "${event.event}"` };
+  return { reason: 'Malformed', message: `unexpected event "${event.event}"` };
 }
 
 /** Waits, then lists. */
@@ -187,7 +187,7 @@ function listLater(
 ): Step {
   // The page may have been too large, or too slow for the timeout: objects can have a megabyte each.
   const { reason, tookMs = 0 } = failure;
-  const isTooLarge = reason === 'Garbled' || tookMs >= SLOW_MS;
+  const isTooLarge = reason === 'Malformed' || tookMs >= SLOW_MS;
   const halvings = isTooLarge ? Math.min(state.halvings + 1, MAX_HALVINGS) : state.halvings;
   const failed = { ...state, listFailures: state.listFailures + 1, halvings };
   return waiting(failed, 'list', failure, backoffMs(failed.listFailures, failure, context), effects);

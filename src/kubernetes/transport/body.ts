@@ -7,7 +7,7 @@ export async function readAll(body: AsyncIterable<Buffer>, maxBytes: number, wha
   for await (const chunk of body) {
     length += chunk.length;
     if (length > maxBytes)
-      throw new KubeError('Garbled', `${what}: the response has more than ${maxBytes} bytes`);
+      throw new KubeError('Malformed', `${what}: the response has more than ${maxBytes} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks, length).toString();
@@ -59,5 +59,5 @@ export async function* linesOf(
 }
 
 function tooLong(maxBytes: number, what: string): KubeError {
-  return new KubeError('Garbled', `${what}: a line has more than ${maxBytes} bytes`);
+  return new KubeError('Malformed', `${what}: a line has more than ${maxBytes} bytes`);
 }

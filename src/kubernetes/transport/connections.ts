@@ -34,7 +34,7 @@ export class ConnectionError extends KubeError {
   readonly phase: Phase;
 
   constructor(what: string, error: Error, phase: Phase) {
-    super(isNotHttp(error) ? 'Garbled' : 'Unreachable', `${what}: ${safeMessage(error)}`);
+    super(isNotHttp(error) ? 'Malformed' : 'Unreachable', `${what}: ${safeMessage(error)}`);
     this.phase = phase;
   }
 }

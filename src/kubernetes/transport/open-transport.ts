@@ -101,7 +101,7 @@ async function expectJson({ response }: Sent, what: string): Promise<void> {
   const type = response.headers['content-type'] ?? 'of no type';
   if (/^application\/json\b/i.test(type)) return;
   await readStart(response.body);
-  throw new KubeError('Garbled', `${what}: the response is not JSON but ${type.slice(0, 100)}`);
+  throw new KubeError('Malformed', `${what}: the response is not JSON but ${type.slice(0, 100)}`);
 }
 
 async function* valuesOf(
@@ -125,7 +125,7 @@ function parsed(text: string, what: string, type: string | undefined): unknown {
     return JSON.parse(text);
   } catch {
     const but = type === undefined ? '' : ` but ${type.slice(0, 100)}`;
-    throw new KubeError('Garbled', `${what}: the response is not JSON${but}`);
+    throw new KubeError('Malformed', `${what}: the response is not JSON${but}`);
   }
 }
 

@@ -46,7 +46,7 @@ export type KubeErrorReason =
   /** No complete response: no connection, a reset, an early end, a timeout. */
   | 'Unreachable'
   /** The response is not one of an API server. */
-  | 'Garbled'
+  | 'Malformed'
   /** Aborted by the caller. */
   | 'Aborted';
 

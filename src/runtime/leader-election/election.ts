@@ -54,7 +54,7 @@ export type ElectionState = {
   /** Whether another process has written the lease since it was read, or a failed write of this process may have. */
   readonly isOutdated: boolean;
   /** A write of this process that failed, and may have taken effect or still take effect. */
-  readonly doubt: LeaseHold | undefined;
+  readonly unconfirmedWrite: LeaseHold | undefined;
   /** The most transitions ever seen. */
   readonly transitions: number;
 };
@@ -79,7 +79,7 @@ export const INITIAL: ElectionState = {
   term: undefined,
   nextRequestAt: -Infinity,
   isOutdated: false,
-  doubt: undefined,
+  unconfirmedWrite: undefined,
   transitions: 0,
 };
 
@@ -126,7 +126,7 @@ export function decide(
   let takeAt = Infinity;
   if (may === 'lead' && seen && !isOutdated) {
     if (!seen.lease) return create;
-    takeAt = seen.since + untouchedMs(seen.lease, seen.isOurs, state.doubt, timing);
+    takeAt = seen.since + minAgeMs(seen.lease, seen.isOurs, state.unconfirmedWrite, timing);
     if (now >= takeAt) return write(transitions + 1, seen.lease);
   }
   return now >= nextRequestAt ? { do: 'read' } : { do: 'wait', until: Math.min(nextRequestAt, takeAt) };
@@ -147,7 +147,7 @@ const MAX_DURATION_MS = 60_000;
  * | has the name of this process, but was   | a duration   | it was edited, or another process has the     |
  * | not written by it                       |              | same name                                     |
  */
-function untouchedMs(
+function minAgeMs(
   lease: Lease,
   isOurs: boolean,
   doubt: LeaseHold | undefined,
@@ -183,8 +183,8 @@ export function applyResult(
       return { ...state, nextRequestAt: now + timing.pauseMs * spread, isOutdated: true };
     case 'no-answer': {
       if (result.to.do === 'read') return { ...state, nextRequestAt: later };
-      const doubt = result.to.over ? result.to.hold : state.doubt;
-      return { ...state, nextRequestAt: later, doubt, isOutdated: true };
+      const doubt = result.to.over ? result.to.hold : state.unconfirmedWrite;
+      return { ...state, nextRequestAt: later, unconfirmedWrite: doubt, isOutdated: true };
     }
   }
 }
@@ -212,7 +212,7 @@ function afterRead(
     term,
     nextRequestAt: term ? now : later,
     isOutdated: false,
-    doubt: isOthers ? undefined : state.doubt,
+    unconfirmedWrite: isOthers ? undefined : state.unconfirmedWrite,
     transitions: Math.max(state.transitions, lease?.transitions ?? 0),
   };
 }
@@ -231,7 +231,7 @@ function afterWrite(
     term: now < until ? { number: term?.number ?? lease.transitions, until } : undefined,
     nextRequestAt: Math.max(now, sentAt + retryMs * spread),
     isOutdated: false,
-    doubt: undefined,
+    unconfirmedWrite: undefined,
     transitions: Math.max(transitions, lease.transitions),
   };
 }

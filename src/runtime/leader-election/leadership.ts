@@ -53,14 +53,14 @@ export function startLeaderElection(deps: LeadershipDeps): Leadership {
 }
 
 /** A leader's work, until all of it has ended. */
-type Led = { work: LeaderWork | undefined; readonly abort: AbortController };
+type LeaderTerm = { work: LeaderWork | undefined; readonly abort: AbortController };
 
 class ElectionRunner implements Leadership {
   readonly #deps: LeadershipDeps;
   readonly #elector: Elector;
   readonly #observer: LeadershipObserver;
   #state: ElectionState = INITIAL;
-  #led: Led | undefined;
+  #led: LeaderTerm | undefined;
   #phase: 'running' | 'stopping' | 'ended' = 'running';
   #loop: Promise<void> | undefined;
   #stopped: Promise<void> | undefined;
@@ -190,7 +190,7 @@ class ElectionRunner implements Leadership {
   }
 
   #begin(term: Term): void {
-    const led: Led = { work: undefined, abort: new AbortController() };
+    const led: LeaderTerm = { work: undefined, abort: new AbortController() };
     // Every write in flight adds a listener.
     setMaxListeners(0, led.abort.signal);
     this.#led = led;
@@ -202,7 +202,7 @@ class ElectionRunner implements Leadership {
     }
   }
 
-  async #lose(led: Led): Promise<void> {
+  async #lose(led: LeaderTerm): Promise<void> {
     led.abort.abort(new Error(NOT_LEADING));
     this.#observer.lost();
     if (!led.work) return;

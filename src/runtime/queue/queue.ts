@@ -1,6 +1,6 @@
 import type { Clock } from '../../api/clock.ts';
-import { Lanes } from './lanes.ts';
-import type { LaneName } from './lanes.ts';
+import { Priorities } from './priorities.ts';
+import type { Priority } from './priorities.ts';
 import { backoffMs, returnIntervalMs, TokenBucket } from './retry.ts';
 
 /** What a reconcile returns: when the key is reconciled next if no change enqueues it before. */
@@ -58,11 +58,11 @@ export type QueueState = {
 type Entry<K> = {
   readonly key: K;
   /** A released run goes on without a slot. */
-  state: LaneName | 'running' | 'released' | 'later' | 'backoff' | 'away';
+  state: Priority | 'running' | 'released' | 'later' | 'backoff' | 'away';
   /** The lane that it was in last, in which a retry is queued. */
-  lane: LaneName;
+  lane: Priority;
   /** The lane in which it is queued after its run, because it was added during the run. */
-  next: LaneName | undefined;
+  next: Priority | undefined;
   /** Failed runs since the last success, by why they failed: the end of a long outage is no reason for a long backoff. */
   failures: { failed: number; away: number };
   queuedAt: number;
@@ -81,7 +81,7 @@ type Entry<K> = {
 export class Queue<K extends string> {
   readonly #deps: QueueDeps<K>;
   readonly #entries = new Map<K, Entry<K>>();
-  readonly #lanes = new Lanes<Entry<K>>();
+  readonly #lanes = new Priorities<Entry<K>>();
   /** The timer of each key that waits for a time. */
   readonly #timers = new Map<Entry<K>, { readonly dueAt: number; readonly cancel: () => void }>();
   readonly #bucket = new TokenBucket();
@@ -152,7 +152,7 @@ export class Queue<K extends string> {
     return entry;
   }
 
-  #addAgain(entry: Entry<K>, cause: Cause, lane: LaneName): void {
+  #addAgain(entry: Entry<K>, cause: Cause, lane: Priority): void {
     switch (entry.state) {
       case 'live':
         return;
@@ -175,14 +175,14 @@ export class Queue<K extends string> {
     }
   }
 
-  #push(entry: Entry<K>, lane: LaneName): void {
+  #push(entry: Entry<K>, lane: Priority): void {
     entry.queuedAt = this.#deps.clock.now();
     this.#place(entry, lane);
     this.#deps.observer.added();
     this.#schedule();
   }
 
-  #place(entry: Entry<K>, lane: LaneName): void {
+  #place(entry: Entry<K>, lane: Priority): void {
     entry.state = lane;
     entry.lane = lane;
     this.#lanes.push(entry, lane);

@@ -7,12 +7,12 @@ import type { OtherBackend } from '../other-backends.ts';
 import type { ResolvedEndpoint } from '../resolve-backend-ref.ts';
 import type { ResolvedBackend, ResolvedRule } from '../resolve-route.ts';
 import { pathsOf } from './path-to-backend.ts';
-import type { Path, PathResources, Place } from './path-to-backend.ts';
+import type { Path, PathResources, DialledAddress } from './path-to-backend.ts';
 import type { UnusedBackend } from '../unused.ts';
 import { CLEAR_SOCKET, socketName, tlsKey } from '../upstream-tls.ts';
 
 /** An endpoint as Envoy gets it: an LbEndpoint. */
-export type EnvoyEndpoint = Place & {
+export type EnvoyEndpoint = DialledAddress & {
   /** Set only where the certificate must carry it; Envoy then sends it in CONNECT instead of the address. */
   readonly hostname?: string;
   readonly weight: number;
@@ -112,7 +112,7 @@ const SCALE = 720;
 
 function envoyEndpointOf(
   resolved: ResolvedEndpoint,
-  place: Place,
+  place: DialledAddress,
   { healthCheck, defaultSocket }: EnvoyClusterSettings,
   health: HealthStatus,
 ): EnvoyEndpoint {

@@ -14,7 +14,7 @@ import { unreachableBackend } from '../unused.ts';
 import type { UnusedBackend } from '../unused.ts';
 
 /** The address to which Envoy sends what is for an endpoint. */
-export type Place = SocketAddress & {
+export type DialledAddress = SocketAddress & {
   /** The proxy through which Envoy connects; none where Envoy is on the mesh. */
   readonly proxy?: SocketAddress;
   /** The endpoint, if the address is that of a relay. */
@@ -26,7 +26,9 @@ export type Place = SocketAddress & {
 /** How Envoy reaches the endpoints of a backend, and which it cannot reach. */
 export type Path = {
   /** None for an endpoint that Envoy cannot reach. */
-  readonly placesOf: (resolved: ResolvedEndpoint) => readonly (Place & { readonly isDraining?: boolean })[];
+  readonly placesOf: (
+    resolved: ResolvedEndpoint,
+  ) => readonly (DialledAddress & { readonly isDraining?: boolean })[];
   readonly unused: readonly UnusedBackend[];
 };
 
@@ -88,7 +90,10 @@ function refusedOf(
   });
 }
 
-function externalPlacesOf({ endpoint }: ResolvedEndpoint, found: ExternalAddresses): readonly Place[] {
+function externalPlacesOf(
+  { endpoint }: ResolvedEndpoint,
+  found: ExternalAddresses,
+): readonly DialledAddress[] {
   const { externalTarget } = endpoint;
   if (found.are !== 'known' || externalTarget === undefined) return [];
   return found.addresses.map(address => ({ address, port: found.port, externalTarget }));

@@ -251,7 +251,7 @@ if (NO_DIG) console.warn("dig is missing: DNS is not tested; install Debian's bi
 /** Datagrams that were sent from 1 s before something ended are lost, until this time after that. */
 const RECOVERED_MS = 5_000;
 /** What is sent in 100 ms. */
-const MOST_ON_THE_WAY = PER_SECOND / 10;
+const MAX_ON_THE_WAY = PER_SECOND / 10;
 
 describe('UDP through mesh pods', () => {
   it('carries datagrams of a pod through Envoy, relay and tailnet to a service, and back', async () => {
@@ -339,7 +339,7 @@ describe('UDP through mesh pods', () => {
       );
       await waitForCondition(scene.client, podRef(0), 'Ready');
     });
-    expect(lost.length).toBeLessThanOrEqual(MOST_ON_THE_WAY);
+    expect(lost.length).toBeLessThanOrEqual(MAX_ON_THE_WAY);
   });
 
   it('replaces no pod and changes no port while an endpoint is added, removed and added', async () => {

@@ -3,7 +3,7 @@ import type { Kinds } from '../../../src/api/generated/types.ts';
 import { MANAGED_BY } from '../../../src/api/names.ts';
 import { validate } from '../../../src/api/validation/validate.ts';
 import { APPLY_AFTER_MS, REPEAT_AFTER_MS, plan } from '../../../src/controllers/mesh-binding/plan.ts';
-import type { State } from '../../../src/controllers/mesh-binding/plan.ts';
+import type { Input } from '../../../src/controllers/mesh-binding/plan.ts';
 import { named } from '../../support/declared.ts';
 import { meshBinding } from '../../support/objects.ts';
 
@@ -19,12 +19,12 @@ function bindingWith(spec: object = {}, metadata: object = { labels: MANAGED_BY 
 
 type Case = {
   readonly it: string;
-  readonly given: Partial<State>;
+  readonly given: Partial<Input>;
   readonly does: string;
 };
 
 /** The action as a line of text. */
-function shown(state: Partial<State>): string {
+function shown(state: Partial<Input>): string {
   const action = plan({ gateway, revision: 'aaaaaaaa', binding: undefined, unchangedForMs: 0, ...state });
   switch (action.do) {
     case 'nothing':

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { TRUST_BYTES } from '../../../src/api/shares.ts';
 import { caRefIn, formatTrust, othersOf } from '../../../src/api/trust.ts';
 import type { Trust, TrustedCa } from '../../../src/api/trust.ts';
-import type { Gathered } from '../../../src/controllers/mesh-trust/plan.ts';
+import type { Input } from '../../../src/controllers/mesh-trust/plan.ts';
 import { isAsPlanned, planTrust } from '../../../src/controllers/mesh-trust/plan.ts';
 
 const bundle = (text: string, kilobytes = 1): TrustedCa => ({
@@ -14,7 +14,7 @@ const none: Trust = new Map();
 
 function plan(
   found: Trust,
-  { published = none, unreferenced = new Set() }: Partial<Pick<Gathered, 'published' | 'unreferenced'>> = {},
+  { published = none, unreferenced = new Set() }: Partial<Pick<Input, 'published' | 'unreferenced'>> = {},
 ): Trust {
   return planTrust({ refs: [...found.keys()].map(caRefIn), found, published, unreferenced });
 }

@@ -4,9 +4,9 @@ import { at, linesOf } from './source.ts';
 import type { Source, Violations } from './source.ts';
 import { isArgumentOfTests } from './test-calls.ts';
 
-const MOST_LINES_OF_A_FILE = 500;
-const MOST_LINES_OF_A_TEST_FILE = 500;
-const MOST_LINES_OF_A_FUNCTION = 80;
+const MAX_LINES_OF_A_FILE = 500;
+const MAX_LINES_OF_A_TEST_FILE = 500;
+const MAX_LINES_OF_A_FUNCTION = 80;
 
 /** A file (`src/a.ts`) or a function (`src/a.ts#name`) that may be too long, and why it is better so. */
 type SizeException = { readonly of: string; readonly because: string };
@@ -34,7 +34,7 @@ export function sizes(
 
 function longFile({ path, text }: Source): readonly Excess[] {
   const lines = text.split('\n').length - (text.endsWith('\n') ? 1 : 0);
-  const most = isTest(path) ? MOST_LINES_OF_A_TEST_FILE : MOST_LINES_OF_A_FILE;
+  const most = isTest(path) ? MAX_LINES_OF_A_TEST_FILE : MAX_LINES_OF_A_FILE;
   if (lines <= most) return [];
   const message = `${path}: has ${lines} lines, and at most ${most} are allowed: split it by idea`;
   return [{ of: path, message }];
@@ -44,9 +44,9 @@ function longFunctions(source: Source): readonly Excess[] {
   return source.nodes.flatMap(node => {
     if (!isFunctionWithBlock(node) || isArgumentOfTests(source.path, node)) return [];
     const lines = linesOf(node);
-    if (lines <= MOST_LINES_OF_A_FUNCTION) return [];
+    if (lines <= MAX_LINES_OF_A_FUNCTION) return [];
     const name = nameOf(node);
-    const message = `${name} has ${lines} lines, and at most ${MOST_LINES_OF_A_FUNCTION} are allowed: name its parts`;
+    const message = `${name} has ${lines} lines, and at most ${MAX_LINES_OF_A_FUNCTION} are allowed: name its parts`;
     return [{ of: `${source.path}#${name}`, message: at(source, node, message) }];
   });
 }

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { Server } from 'node:http';
 import { connect, Socket } from 'node:net';
 import { MESH_POD, RELAY } from '../../../src/api/names.ts';
-import type { Member } from '../../../src/health/check.ts';
+import type { ProbeProxy } from '../../../src/health/check.ts';
 import { nextAddress } from '../relay/running-relay.ts';
 
 /** What the proxy does with a CONNECT to an authority. */
@@ -20,7 +20,7 @@ export type PodHealth = {
 };
 
 /** A mesh pod on an address of its own; a test can let its proxy and its health fail. */
-export type TestMember = Member & {
+export type TestMember = ProbeProxy & {
   /** The authorities of the CONNECT requests that it received. */
   readonly connects: readonly string[];
   readonly health: PodHealth;

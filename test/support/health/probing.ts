@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest';
 import { createProbe } from '../../../src/health/probe/create-probe.ts';
-import type { Check, CheckSettings, Member, ProbeResult } from '../../../src/health/check.ts';
+import type { Check, CheckSettings, ProbeProxy, ProbeResult } from '../../../src/health/check.ts';
 import { VirtualClock } from '../virtual-clock.ts';
 import { startMember } from './member.ts';
 import type { TestMember } from './member.ts';
@@ -46,7 +46,7 @@ export type Probing = {
 };
 
 /** Starts a member and a probe until the test has finished; the pool has only this member, unless others are given. */
-export async function startProbing(others?: readonly Member[]): Promise<Probing> {
+export async function startProbing(others?: readonly ProbeProxy[]): Promise<Probing> {
   const member = await startMember();
   onTestFinished(() => member.close());
   const clock = new VirtualClock();

@@ -1,5 +1,5 @@
 import { conditionsOf } from '../../../src/api/conditions.ts';
-import type { Finding } from '../../../src/api/conditions.ts';
+import type { ConditionUpdate } from '../../../src/api/conditions.ts';
 import type { Kinds } from '../../../src/api/generated/types.ts';
 import { tailnetsOf } from '../../../src/api/objects/references.ts';
 import type { Index, WriteResources } from '../../../src/store/resources.ts';
@@ -40,7 +40,7 @@ function usageStatus(
   now: Date,
 ): NonNullable<MeshTailnet['status']> {
   const count = using.reduce((sum, { spec }) => sum + (spec.endpoints?.length ?? 0), 0);
-  const inUse: Finding = {
+  const inUse: ConditionUpdate = {
     type: 'InUse',
     status: count > 0 ? 'True' : 'False',
     reason: count > 0 ? 'EndpointsFound' : 'NoEndpoints',

@@ -5,7 +5,7 @@ import type { OwnNamespace } from '../../../store/own-namespace.ts';
 import type { Index, ReadObjects } from '../../../store/resources.ts';
 import { MESH_POD, RELAY } from '../../../api/names.ts';
 import { desiredOf, deviceOf, memberSecretOf, poolTailnetsOf } from './members.ts';
-import type { Member, MemberSecret, PoolNames } from './members.ts';
+import type { MeshPod, MemberSecret, PoolNames } from './members.ts';
 import { POOL_ANNOTATIONS } from './objects.ts';
 import type { PoolSituation, PoolSize, StatefulSetState } from './plan.ts';
 import { suspectsAfter } from './suspects.ts';
@@ -62,7 +62,7 @@ export async function gatherPool(options: GatherPoolOptions, deps: GatherPoolDep
   const count = Math.max(desired, state?.members ?? 0, tailnet.status?.pool?.members?.length ?? 0);
   const devices = view?.devices ?? [];
   const members = await Promise.all(
-    Array.from({ length: count }, async (_, ordinal): Promise<Member> => {
+    Array.from({ length: count }, async (_, ordinal): Promise<MeshPod> => {
       const [name, hostname] = [names.pod(ordinal), names.hostname(ordinal)];
       const stored = await workloads.secret(name);
       const decoded = stored && memberSecretOf(stored);
@@ -123,10 +123,10 @@ function hasContainer(spec: Readonly<Record<string, unknown>>, name: string): bo
 }
 
 /** Ordinals come from an annotation, which others may change. */
-const MOST_MEMBERS = 64;
+const MAX_MEMBERS = 64;
 
 function numberOf(value: unknown): number {
-  return typeof value === 'number' && value >= 0 ? Math.min(Math.trunc(value), MOST_MEMBERS) : 0;
+  return typeof value === 'number' && value >= 0 ? Math.min(Math.trunc(value), MAX_MEMBERS) : 0;
 }
 
 /** The address of the Service, at which Envoy reaches whichever members are ready. */

@@ -1,6 +1,6 @@
 import { joinFailureOf } from './join-failure.ts';
 import { isReady } from './members.ts';
-import type { Member } from './members.ts';
+import type { MeshPod } from './members.ts';
 import type { Suspects } from './suspects.ts';
 
 /** The join keys of a member since it last carried traffic. */
@@ -15,14 +15,14 @@ type KeyHistory = {
 export type KeyHistories = ReadonlyMap<string, KeyHistory>;
 
 const MINUTE_MS = 60_000;
-const MOST_MS = 60 * MINUTE_MS;
+const MAX_MS = 60 * MINUTE_MS;
 
 /**
  * How long the next key waits after the last one: the second one not at all, then a minute, and twice as long each time up to an
  * hour, so that a control server that refuses them all does not use up one after the other.
  */
 export function keyWaitMs({ count }: Pick<KeyHistory, 'count'>): number {
-  return count < 2 ? 0 : Math.min(MINUTE_MS * 2 ** (count - 2), MOST_MS);
+  return count < 2 ? 0 : Math.min(MINUTE_MS * 2 ** (count - 2), MAX_MS);
 }
 
 /** Whether a member may get another key by now. */
@@ -42,17 +42,17 @@ function isAfter({ createdAt }: KeyHistory, ms: number, now: Date): boolean {
 
 type Joining = {
   readonly keys: KeyHistories;
-  readonly members: readonly Member[];
+  readonly members: readonly MeshPod[];
   readonly suspects: Suspects;
 };
 
 /** With the keys that were `created` just now. A member that carries traffic, with a device that is listed, starts with none. */
 export function keysAfter(
   { keys, members, suspects }: Joining,
-  created: readonly Member[],
+  created: readonly MeshPod[],
   now: number,
 ): KeyHistories {
-  const hasJoined = (member: Member) => isReady(member) && member.device && !suspects.has(member.name);
+  const hasJoined = (member: MeshPod) => isReady(member) && member.device && !suspects.has(member.name);
   const joined = new Set(members.filter(hasJoined).map(({ name }) => name));
   const after = new Map([...keys].filter(([name]) => !joined.has(name)));
   for (const member of created) {
@@ -63,6 +63,6 @@ export function keysAfter(
 }
 
 /** Whether the key of a member expired before meshd tried it. */
-function isUnused({ secret, pod }: Member): boolean {
+function isUnused({ secret, pod }: MeshPod): boolean {
   return secret?.hasKey === true && !secret.wantsKey && joinFailureOf(pod) === undefined;
 }

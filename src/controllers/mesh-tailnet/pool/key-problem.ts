@@ -48,7 +48,7 @@ export function keyProblemOf(error: ControlError, spec: Spec): KeyProblem | unde
     case 'Throttled':
     case 'Unavailable':
     case 'Unreachable':
-    case 'Garbled':
+    case 'Malformed':
       return undefined;
   }
 }

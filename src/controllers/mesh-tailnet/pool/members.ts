@@ -39,12 +39,12 @@ export type PoolNames = {
 };
 
 /** The longest part of a name in the description of a key, which has at most 50 characters. */
-const LONGEST_SHORT = 20;
+const MAX_SHORT_LENGTH = 20;
 
 export function poolNames(tailnet: string, installation: string): PoolNames {
   const pool = poolName(tailnet);
   const hash = createHash('sha256').update(tailnet).digest('hex').slice(0, 8);
-  const short = tailnet.length <= LONGEST_SHORT ? tailnet : `${tailnet.slice(0, 11)}-${hash}`;
+  const short = tailnet.length <= MAX_SHORT_LENGTH ? tailnet : `${tailnet.slice(0, 11)}-${hash}`;
   const prefix = `mesh-gateway ${installation} ${short} `;
   const pod = (ordinal: number) => `${pool}-${ordinal}`;
   const isOrdinal = (text: string) => /^\d{1,3}$/.test(text);
@@ -80,7 +80,7 @@ export type MemberSecret = {
 };
 
 /** One pod of the pool, its identity, and its device in the tailnet. */
-export type Member = {
+export type MeshPod = {
   readonly ordinal: number;
   readonly name: string;
   readonly hostname: string;
@@ -92,7 +92,7 @@ export type Member = {
 };
 
 /** Whether traffic passes a member. */
-export function isReady({ pod }: Pick<Member, 'pod'>): boolean {
+export function isReady({ pod }: Pick<MeshPod, 'pod'>): boolean {
   return pod !== undefined && pod.status.isReady && pod.metadata.deletionTimestamp === undefined;
 }
 
@@ -110,7 +110,7 @@ export function hasExpired({ expires }: Pick<Device, 'expires'>, now: Date): boo
  * Secret, and a device may choose any hostname; so both must agree, or else the hostname and a tag that only its owners assign.
  */
 export function deviceOf(
-  { hostname, secret }: Pick<Member, 'hostname' | 'secret'>,
+  { hostname, secret }: Pick<MeshPod, 'hostname' | 'secret'>,
   devices: readonly Device[],
   ownTags: readonly string[],
 ): Device | undefined {
@@ -173,6 +173,6 @@ export function desiredOf({ metadata, spec }: MeshTailnet): number {
 }
 
 /** Whether anything of a pool may exist, which is removed before its MeshTailnet. */
-export function isHeld({ metadata }: MeshTailnet): boolean {
+export function hasFinalizer({ metadata }: MeshTailnet): boolean {
   return metadata.finalizers?.includes(FINALIZER) ?? false;
 }

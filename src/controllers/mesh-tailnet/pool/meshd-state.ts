@@ -12,7 +12,7 @@ export type MeshdState = {
 const TIMEOUT_MS = 1000;
 
 /** Far more than its metrics are long. */
-const MOST_CHARACTERS = 100_000;
+const MAX_CHARACTERS = 100_000;
 
 /** Reads the metrics of the meshd at the address of a mesh pod; undefined where it does not respond, or has others. */
 export function readMeshdState(address: string): Promise<MeshdState | undefined> {
@@ -24,7 +24,7 @@ export function readMeshdState(address: string): Promise<MeshdState | undefined>
       response.setEncoding('utf8');
       response.on('data', (part: string) => {
         body += part;
-        if (body.length > MOST_CHARACTERS) response.destroy();
+        if (body.length > MAX_CHARACTERS) response.destroy();
       });
       response.once('end', () => resolve(stateIn(body)));
       response.once('close', () => resolve(undefined));

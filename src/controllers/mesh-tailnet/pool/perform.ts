@@ -6,7 +6,7 @@ import type { OwnNamespace, Workload } from '../../../store/own-namespace.ts';
 import { ResourceError } from '../../../store/resources.ts';
 import type { WriteResources } from '../../../store/resources.ts';
 import { FINALIZER, hasExpired, JOIN_KEY, JOIN_KEY_EXPIRES } from './members.ts';
-import type { Member, PoolNames } from './members.ts';
+import type { MeshPod, PoolNames } from './members.ts';
 import type { PoolSize, Step } from './plan.ts';
 
 type MeshTailnet = Kinds['MeshTailnet'];
@@ -129,7 +129,7 @@ export function apiOf({ api }: Pick<PerformDeps, 'api'>): ControlApi {
 
 /** Only one key of a member is ever valid: one that an earlier attempt has left behind is revoked first. */
 async function createKey(
-  { ordinal, name, hostname, secret }: Member,
+  { ordinal, name, hostname, secret }: MeshPod,
   listKeys: () => Promise<readonly KeyInfo[]>,
   { tailnet, names, objectsOf }: PerformOptions,
   deps: PerformDeps,

@@ -3,7 +3,7 @@ import { joinFailureOf } from './join-failure.ts';
 import { hadMinute, mayHaveKey } from './key-history.ts';
 import type { KeyHistories } from './key-history.ts';
 import { hasExpired, isPast, isReady } from './members.ts';
-import type { Member } from './members.ts';
+import type { MeshPod } from './members.ts';
 import type { MeshdState } from './meshd-state.ts';
 import type { Suspects } from './suspects.ts';
 
@@ -34,7 +34,7 @@ export type PoolSituation = {
   /** Of the objects of a pool of this size. */
   readonly specHashOf: (size: PoolSize) => string;
   /** By ordinal: all that are to be, and all that may have a Secret. */
-  readonly members: readonly Member[];
+  readonly members: readonly MeshPod[];
   readonly suspects: Suspects;
   readonly keys: KeyHistories;
   /** The names of members that get another device in place of one that was removed, until they carry traffic. */
@@ -49,7 +49,7 @@ export type PoolSituation = {
 export type Step =
   | ({ readonly do: 'apply' } & PoolSize)
   /** Stores a new join key in the Secret of a member, which is created if it does not exist. */
-  | { readonly do: 'create-key'; readonly member: Member }
+  | { readonly do: 'create-key'; readonly member: MeshPod }
   /** Revokes what a member has not used of the keys that were created for it. */
   | { readonly do: 'revoke-keys'; readonly ordinal: number }
   /** `name` is that of its Secret, which goes after it. */
@@ -106,7 +106,10 @@ export function planPool(situation: PoolSituation): readonly Step[] {
  *
  * One that is ready has joined, so that only a device that was removed matters. Keys follow one another ever more slowly.
  */
-function renewalOf(member: Member, { isAuthenticated, suspects, keys, now }: PoolSituation): readonly Step[] {
+function renewalOf(
+  member: MeshPod,
+  { isAuthenticated, suspects, keys, now }: PoolSituation,
+): readonly Step[] {
   const { name, hostname, secret, hasForeignSecret, pod, device } = member;
   const restart = restartOf(pod);
   const history = keys.get(name);
@@ -138,7 +141,7 @@ const LOGINS = 2;
  * The names of members whose device was removed, and which are not replaced yet. Where no other member carries traffic for
  * certain, they are replaced one by one, because the lists may be wrong: those that are ready may carry some.
  */
-function waitingOf(kept: readonly Member[], { suspects, replaced }: PoolSituation): ReadonlySet<string> {
+function waitingOf(kept: readonly MeshPod[], { suspects, replaced }: PoolSituation): ReadonlySet<string> {
   const ready = kept.filter(isReady);
   const removed = ready.filter(({ name }) => suspects.get(name)?.loss === 'removed');
   if (removed.length < ready.length) return new Set();
@@ -151,7 +154,7 @@ function restartOf(pod: ResourceOf<'Pod'> | undefined): readonly Step[] {
 }
 
 /** Once the pod is deleted: the key that it has not used, its device, and then what the device is known by. */
-function removalOf({ ordinal, name, hostname, secret, pod, device }: Member, situation: PoolSituation) {
+function removalOf({ ordinal, name, hostname, secret, pod, device }: MeshPod, situation: PoolSituation) {
   const { statefulSet } = situation;
   const arePodsStopped = !statefulSet || (statefulSet.pods !== undefined && statefulSet.pods <= ordinal);
   if (!secret || pod || !arePodsStopped) return [];
@@ -171,7 +174,7 @@ function isEmptied({ statefulSet, members }: PoolSituation): boolean {
 /** Pods are started only once their Secrets exist; those that run are not taken away where a Secret is missing. */
 function replicasOf(
   { desired, statefulSet }: PoolSituation,
-  kept: readonly (Member & { readonly hasSecret?: boolean })[],
+  kept: readonly (MeshPod & { readonly hasSecret?: boolean })[],
 ): number {
   const without = kept.findIndex(({ secret, hasSecret }) => !secret && !hasSecret);
   const startable = without === -1 ? kept.length : without;
@@ -192,7 +195,7 @@ function isApplied({ desired, statefulSet, specHashOf }: PoolSituation, size: Po
 }
 
 /** Pods of an earlier template: at once those that carry no traffic, others one by one while another is ready. */
-function rolloutOf({ statefulSet }: PoolSituation, kept: readonly Member[]): readonly Step[] {
+function rolloutOf({ statefulSet }: PoolSituation, kept: readonly MeshPod[]): readonly Step[] {
   const revision = statefulSet?.updateRevision;
   const outdated = kept.filter(
     ({ pod }) => pod && revision !== undefined && pod.metadata.labels?.[REVISION] !== revision,

@@ -1,4 +1,4 @@
-import type { Finding } from '../../../api/conditions.ts';
+import type { ConditionUpdate } from '../../../api/conditions.ts';
 import type { Kinds } from '../../../api/generated/types.ts';
 import { ControlError } from '../../../control/control.ts';
 import type { ControlApi, TailnetView } from '../../../control/control.ts';
@@ -49,7 +49,7 @@ export type PoolDeps = {
 };
 
 /** How mesh pods reach the control server of a tailnet. */
-export type Reach = { readonly controlURL: string; readonly ca: string | undefined };
+export type ControlServer = { readonly controlURL: string; readonly ca: string | undefined };
 
 /** What a pool depends on beside its MeshTailnet. */
 export type PoolInput = {
@@ -64,14 +64,14 @@ export type PoolInput = {
   /** Whether the tailnet has UDP endpoints. */
   readonly hasDatagrams: boolean;
   /** Undefined where it is not known: then mesh pods are left as they are. */
-  readonly reach: Reach | undefined;
+  readonly reach: ControlServer | undefined;
 };
 
 /** A pool after a reconcile. */
 export type ReconciledPool = {
   /** Undefined where the operator runs none. */
   readonly status: Status['pool'];
-  readonly finding: Finding;
+  readonly finding: ConditionUpdate;
   /** Of this installation; undefined until devices were listed. */
   readonly devices: { readonly managed: number; readonly orphaned: number } | undefined;
   /** Whether all of it is removed, so that the finalizer may be removed, too. */
@@ -225,7 +225,7 @@ async function sweepOrphans(
 }
 
 /** Pods that are only removed reach nothing. */
-const UNKNOWN: Reach = { controlURL: 'http://unknown.invalid', ca: undefined };
+const UNKNOWN: ControlServer = { controlURL: 'http://unknown.invalid', ca: undefined };
 
 type ReconcileOptions = PoolInput &
   Pick<GatherPoolOptions, 'suspects' | 'keys' | 'replaced' | 'meshd'> &

@@ -1,5 +1,5 @@
 import { MESH_POD } from '../../../api/names.ts';
-import type { Members } from '../../../health/check.ts';
+import type { ProbeProxies } from '../../../health/check.ts';
 import type { ReadResources } from '../../../store/resources.ts';
 import { formatAddress } from '../../../telemetry/address.ts';
 import { proxiesOf } from '../../../traffic/data-path.ts';
@@ -14,7 +14,7 @@ import { isReady } from './members.ts';
 export function readyMembers(
   read: Pick<ReadResources, 'get' | 'find'>,
   suspected: ReadonlySet<string> = new Set(),
-): Members {
+): ProbeProxies {
   return name => {
     const tailnet = read.get({ kind: 'MeshTailnet', namespace: '', name });
     if (!tailnet || tailnet.metadata.deletionTimestamp !== undefined) return [];

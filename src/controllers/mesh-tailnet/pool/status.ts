@@ -1,11 +1,11 @@
-import type { Finding } from '../../../api/conditions.ts';
+import type { ConditionUpdate } from '../../../api/conditions.ts';
 import type { Kinds } from '../../../api/generated/types.ts';
 import { RELAY } from '../../../api/names.ts';
 import type { ResourceOf } from '../../../api/objects/resource.ts';
 import { joinFailureOf } from './join-failure.ts';
 import { keyWaitMs } from './key-history.ts';
 import { hasExpired, isReady } from './members.ts';
-import type { Member } from './members.ts';
+import type { MeshPod } from './members.ts';
 import type { PoolSituation } from './plan.ts';
 
 type MeshTailnet = Kinds['MeshTailnet'];
@@ -56,11 +56,11 @@ export function poolStatusOf(
 }
 
 /** A member whose device was removed may be ready, and its connections hang. */
-function carriesTraffic(member: Member, { suspects }: PoolSituation): boolean {
+function carriesTraffic(member: MeshPod, { suspects }: PoolSituation): boolean {
   return isReady(member) && suspects.get(member.name)?.loss !== 'removed';
 }
 
-function memberStatusOf({ name, hostname, secret, device }: Member, { suspects }: PoolSituation) {
+function memberStatusOf({ name, hostname, secret, device }: MeshPod, { suspects }: PoolSituation) {
   const addresses = secret && secret.ips.length > 0 ? secret.ips : (device?.addresses ?? []);
   const meshIP = addresses.find(address => !address.includes(':')) ?? addresses[0];
   return {
@@ -77,7 +77,7 @@ export function poolFinding(
   tailnet: MeshTailnet,
   situation: PoolSituation,
   failure: PoolProblem | undefined,
-): Finding {
+): ConditionUpdate {
   const { desired } = situation;
   const kept = situation.members.slice(0, desired);
   const ready = kept.filter(member => carriesTraffic(member, situation)).length;
@@ -99,7 +99,7 @@ export function poolFinding(
 }
 
 /** A member may carry traffic by direct paths where it reaches no relay. */
-function meshdProblem({ name }: Member, { meshd }: PoolSituation): readonly string[] {
+function meshdProblem({ name }: MeshPod, { meshd }: PoolSituation): readonly string[] {
   const { hasRelay = true, problems = 0 } = meshd.get(name) ?? {};
   if (!hasRelay) {
     return [
@@ -114,7 +114,7 @@ function meshdProblem({ name }: Member, { meshd }: PoolSituation): readonly stri
 
 function memberProblem(
   tailnet: MeshTailnet,
-  member: Member,
+  member: MeshPod,
   situation: PoolSituation,
 ): PoolProblem | undefined {
   if (carriesTraffic(member, situation)) return undefined;
@@ -159,7 +159,7 @@ function memberProblem(
 
 function startingMessage(
   { spec }: MeshTailnet,
-  { name, hostname, secret, pod }: Member,
+  { name, hostname, secret, pod }: MeshPod,
   isLoggedOut: boolean,
 ): string {
   const isReplaced = spec.pool.replicas === 1 && secret?.deviceId !== undefined;

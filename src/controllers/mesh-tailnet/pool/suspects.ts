@@ -1,7 +1,7 @@
 import { ControlError } from '../../../control/control.ts';
 import type { Device, TailnetView } from '../../../control/control.ts';
 import { hasExpired, isReady } from './members.ts';
-import type { Member } from './members.ts';
+import type { MeshPod } from './members.ts';
 
 /** Why a member has no usable identity: its device no longer exists, or the node key of its device has expired. */
 type Loss = 'removed' | 'expired';
@@ -51,7 +51,7 @@ export type SuspectOptions = {
  */
 
 /** Finds the members without a usable identity; a list that is as old as the last one shows nothing new. */
-export async function suspectsAfter(members: readonly Member[], options: SuspectOptions): Promise<Suspects> {
+export async function suspectsAfter(members: readonly MeshPod[], options: SuspectOptions): Promise<Suspects> {
   const { view, before, now } = options;
   const listedAt = view?.isStale === false ? view.lastSuccess?.getTime() : undefined;
   if (view === undefined || listedAt === undefined) return before;
@@ -81,7 +81,7 @@ export function isUrgent(suspects: Suspects): boolean {
   return [...suspects.values()].some(({ sign, loss }) => sign === 'missing' && loss === undefined);
 }
 
-function signOf(member: Member, view: TailnetView, now: Date): Sign | undefined {
+function signOf(member: MeshPod, view: TailnetView, now: Date): Sign | undefined {
   const { secret, device } = member;
   if (!secret || secret.hasKey) return undefined;
   if (!device) return secret.deviceId !== undefined || !isReady(member) ? 'unlisted' : undefined;
@@ -90,7 +90,7 @@ function signOf(member: Member, view: TailnetView, now: Date): Sign | undefined 
 }
 
 type Found = {
-  readonly member: Member;
+  readonly member: MeshPod;
   readonly sign: Sign;
   readonly since: number;
   readonly listedAt: number;

@@ -55,7 +55,7 @@ const MIN_AGE_MS = 600_000;
 const MIN_LISTS = 3;
 
 /** Deletions share the rate limit with the lists; the rest follows with the next pass. */
-const MOST_REMOVED = 10;
+const MAX_REMOVED = 10;
 
 /*
  * A device is of this installation if its hostname is meshd-<name>-<ordinal>-<installation id>, it has a tag of the
@@ -88,7 +88,7 @@ export function sweep(memory: OrphanMemory, input: SweepInput): Sweep {
   });
   const remove = candidates
     .filter(({ since, lists }) => lists >= MIN_LISTS && listedAt.getTime() - since.getTime() >= minAgeMs)
-    .slice(0, MOST_REMOVED)
+    .slice(0, MAX_REMOVED)
     .map(({ device }) => device);
   // A deletion that fails is repeated after as long again.
   const next = candidates.map(({ device: { id }, since, lists }): [string, OrphanAge] => [

@@ -20,7 +20,7 @@ import { trafficAccess } from '../../../traffic/access.ts';
 import { confirm, UNCONFIRMED } from './confirmation.ts';
 import type { Confirmation, ConfirmationInput } from './confirmation.ts';
 import { gather, runsRelays, targetsIn } from './gather.ts';
-import type { Gathered } from './gather.ts';
+import type { Input } from './gather.ts';
 import { assignPorts } from './plan.ts';
 import type { Assignment, PortRange } from './plan.ts';
 import type { PublishedPorts } from './published-ports.ts';
@@ -128,13 +128,13 @@ export function relayPortsController(deps: RelayPortsDeps): Controller<'MeshTail
 const NO_IMAGE =
   'mesh pods have no relay, since the operator has no RELAY_IMAGE: set it to the image of mesh-gateway';
 
-function withoutRelays({ wanted }: Gathered): PortsOfTailnet {
+function withoutRelays({ wanted }: Input): PortsOfTailnet {
   return { ports: new Map(), missing: new Map(wanted.map(({ target }) => [target, NO_IMAGE])) };
 }
 
 /** Assigns ports, and keeps those that have lost their target. */
 function plan(
-  { wanted, stored = '' }: Gathered,
+  { wanted, stored = '' }: Input,
   { freed: before, owners }: Memory,
   { relayPortRange: range, relayPortsPerNamespace: perNamespace = shareOf(range), clock }: RelayPortsDeps,
 ): { readonly assignment: Assignment; readonly freed: FreedPorts } {
@@ -158,7 +158,7 @@ function inverted(ports: ReadonlyMap<string, number>): ReadonlyMap<number, strin
   return new Map([...ports].map(([target, port]) => [port, target]));
 }
 
-type ApplyOptions = Pick<Gathered, 'stored' | 'needsConfigMap'> &
+type ApplyOptions = Pick<Input, 'stored' | 'needsConfigMap'> &
   Pick<Memory, 'appliedAt'> & { readonly tailnet: MeshTailnet; readonly workloads: OwnNamespace };
 
 /** Stores the text of the targets where it differs. */
@@ -175,7 +175,7 @@ async function applyTargets(
   return { appliedAt: now };
 }
 
-type ConfirmOptions = Pick<Gathered, 'pods'> & {
+type ConfirmOptions = Pick<Input, 'pods'> & {
   readonly before: Confirmation;
   /** Whether the targets were stored a moment ago. */
   readonly isNew: boolean;

@@ -23,7 +23,7 @@ export type GatherDeps = {
 };
 
 /** Everything that decides the relay ports of a tailnet. */
-export type Gathered = {
+export type Input = {
   readonly wanted: readonly WantedTarget[];
   /** Whether there is a ConfigMap, or pods may wait for one: relays need it also where they have no target. */
   readonly needsConfigMap: boolean;
@@ -45,7 +45,7 @@ export async function gather(
   tailnet: MeshTailnet,
   workloads: OwnNamespace,
   { read, traffic }: GatherDeps,
-): Promise<Gathered> {
+): Promise<Input> {
   const { name } = tailnet.metadata;
   const configMap = await workloads.get('ConfigMap', relayName(name));
   const data = isRecord(configMap?.['data']) ? configMap['data'] : {};

@@ -81,7 +81,7 @@ describe('a join key', () => {
     ['Throttled', 429, undefined],
     ['Unavailable', 503, undefined],
     ['Unreachable', undefined, undefined],
-    ['Garbled', 200, undefined],
+    ['Malformed', 200, undefined],
   ];
   it.each(CASES)('refused as %s with status %s has the problem %s', (reason, status, expected) => {
     const error = new ControlError(reason, 'no', status === undefined ? {} : { status });

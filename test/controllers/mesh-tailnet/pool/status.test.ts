@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { validate } from '../../../../src/api/validation/validate.ts';
-import type { Member } from '../../../../src/controllers/mesh-tailnet/pool/members.ts';
+import type { MeshPod } from '../../../../src/controllers/mesh-tailnet/pool/members.ts';
 import type { PoolSituation } from '../../../../src/controllers/mesh-tailnet/pool/plan.ts';
 import { poolFinding, poolStatusOf } from '../../../../src/controllers/mesh-tailnet/pool/status.ts';
 import { deviceWith, podOf } from '../../../support/controllers/mesh-tailnet/members.ts';
@@ -26,7 +26,7 @@ function tailnetWith(replicas: number) {
 
 describe('the condition PoolReady', () => {
   const tailnet = tailnetWith(2);
-  const found = (members: readonly Member[], more: Partial<PoolSituation> = {}) =>
+  const found = (members: readonly MeshPod[], more: Partial<PoolSituation> = {}) =>
     poolFinding(tailnet, situation({ members, ...more }), undefined);
 
   it('is True where all members are ready', () => {

@@ -8,7 +8,7 @@ import { Installation } from './installation.ts';
 const START = Date.UTC(2026, 0, 15, 12);
 
 /** The most steps that anything takes, of one second each. */
-const MOST_STEPS = 400;
+const MAX_STEPS = 400;
 
 /** A simulated control API and the installations in its tailnet, which take their steps together. */
 export class PoolScene {
@@ -60,7 +60,7 @@ export class PoolScene {
 
   /** Takes steps until an expectation holds. */
   async until(expectation: () => void, ms = 1000): Promise<void> {
-    for (let taken = 0; taken < MOST_STEPS; taken++) {
+    for (let taken = 0; taken < MAX_STEPS; taken++) {
       await this.step(ms);
       if (failureOf(expectation) === undefined) return;
     }

@@ -1,6 +1,6 @@
 import type { Device } from '../../../../src/control/control.ts';
 import { poolNames } from '../../../../src/controllers/mesh-tailnet/pool/members.ts';
-import type { Member, MemberSecret } from '../../../../src/controllers/mesh-tailnet/pool/members.ts';
+import type { MeshPod, MemberSecret } from '../../../../src/controllers/mesh-tailnet/pool/members.ts';
 import type { PoolSituation } from '../../../../src/controllers/mesh-tailnet/pool/plan.ts';
 import { deviceWith, podOf } from './members.ts';
 
@@ -28,11 +28,11 @@ export const waiting: MemberSecret = {
 
 export type Given = {
   readonly secret?: MemberSecret;
-  readonly pod?: Member['pod'];
+  readonly pod?: MeshPod['pod'];
   readonly device?: Device;
 };
 
-export function member(ordinal: number, { secret, pod, device: found }: Given = {}): Member {
+export function member(ordinal: number, { secret, pod, device: found }: Given = {}): MeshPod {
   const [name, hostname] = [names.pod(ordinal), names.hostname(ordinal)];
   return { ordinal, name, hostname, secret, hasForeignSecret: false, pod, device: found };
 }

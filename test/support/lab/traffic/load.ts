@@ -35,7 +35,7 @@ const TICK_MS = 5;
 /** Longer than Envoy's own timeout. */
 const ANSWER_WITHIN_MS = 20_000;
 /** Below Envoy's limit of pending requests of a cluster, for a machine that does not keep up. */
-const MOST_UNDER_WAY = 64;
+const MAX_UNDER_WAY = 64;
 
 /**
  * Starts the requests; each is sent on time whether or not earlier ones are answered, unless the machine is far
@@ -60,7 +60,7 @@ export function startLoad({ listener, targets, perSecond }: LoadOptions): Load {
   const tick = () => {
     const due = ((performance.now() - startMs) * perSecond) / 1_000;
     for (; sent < due; sent++) {
-      if (underWay.size >= MOST_UNDER_WAY) continue;
+      if (underWay.size >= MAX_UNDER_WAY) continue;
       const one = send(targets[sent % targets.length] ?? NOTHING).finally(() => underWay.delete(one));
       underWay.add(one);
     }

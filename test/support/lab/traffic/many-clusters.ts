@@ -15,7 +15,7 @@ type Base = {
   readonly put: (name: string, objects: readonly KubernetesObject[]) => void;
 };
 
-const MOST_RULES = 16;
+const MAX_RULES = 16;
 /** Envoy Gateway may call the hook again only after 144 s. */
 const GIVEN_UP_MS = 300_000;
 
@@ -45,8 +45,8 @@ export function manyClusters({ lab, gateway, put }: Base, count: number): ManyCl
   const port = nodeOf('one').ports['http'] ?? 0;
   const addressOf = (node: 'one' | 'two') => `${nodeOf(node).address}:${port}`;
   const rules = Array.from({ length: count }, (_, index) => ({
-    route: `many-${Math.floor(index / MOST_RULES)}`,
-    rule: index % MOST_RULES,
+    route: `many-${Math.floor(index / MAX_RULES)}`,
+    rule: index % MAX_RULES,
   }));
   const names = rules.map(({ route, rule }) => `httproute/default/${route}/rule/${rule}`);
   const route = (name: string) => routeWithEndpointHeader(gateway, { name, refs: [{ name: 'web', port }] });

@@ -18,7 +18,7 @@ export interface Witness {
 /** Counts one tunnel; its target is known from its first line. */
 type Tunnel = { head: string; up: number; down: number };
 
-const LONGEST_LINE = 1_000;
+const MAX_LINE_LENGTH = 1_000;
 
 /** Starts a witness before a proxy at host:port. */
 export async function startWitness(proxy: string): Promise<Witness> {
@@ -31,7 +31,7 @@ export async function startWitness(proxy: string): Promise<Witness> {
     near.on('data', (bytes: Buffer) => {
       tunnel.up += bytes.length;
       if (!tunnel.head.includes('\r\n'))
-        tunnel.head = (tunnel.head + bytes.toString('latin1')).slice(0, LONGEST_LINE);
+        tunnel.head = (tunnel.head + bytes.toString('latin1')).slice(0, MAX_LINE_LENGTH);
     });
     far.on('data', (bytes: Buffer) => (tunnel.down += bytes.length));
     for (const [one, other] of [

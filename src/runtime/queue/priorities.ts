@@ -1,23 +1,23 @@
 /** The lanes in which keys are queued. */
-export type LaneName = 'live' | 'background';
+export type Priority = 'live' | 'background';
 
 /** How many live keys in a row run before one of the background does. */
 const LIVE_IN_A_ROW = 9;
 
 /** Queued keys: live ones first, but the background always gets a share. */
-export class Lanes<T> {
+export class Priorities<T> {
   readonly #lanes = { live: new Fifo<T>(), background: new Fifo<T>() };
   #liveInARow = 0;
 
-  size(lane: LaneName): number {
+  size(lane: Priority): number {
     return this.#lanes[lane].size;
   }
 
-  push(item: T, lane: LaneName): void {
+  push(item: T, lane: Priority): void {
     this.#lanes[lane].add(item);
   }
 
-  remove(item: T, lane: LaneName): void {
+  remove(item: T, lane: Priority): void {
     this.#lanes[lane].delete(item);
   }
 
