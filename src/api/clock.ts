@@ -7,3 +7,8 @@ export interface Clock {
   /** Calls once, after the event loop has processed input and output that is ready. */
   soon(call: () => void): void;
 }
+
+/** A time in RFC 3339, without fractions of seconds, as API servers store it. */
+export function inSeconds(time: Date): string {
+  return time.toISOString().replace(/\.\d+Z$/, 'Z');
+}

@@ -1,3 +1,4 @@
+import { inSeconds } from './clock.ts';
 import type { Condition } from './generated/types.ts';
 
 /** A condition as a controller computes it, without the fields that depend on earlier ones. */
@@ -10,11 +11,17 @@ export function conditionsOf(
   observed: { readonly generation: number | undefined; readonly now: Date },
 ): readonly Condition[] {
   return findings.map(finding => {
-    const known = before?.find(({ type }) => type === finding.type);
+    const known = findCondition(before, finding.type);
     const lastTransitionTime =
-      known?.status === finding.status
-        ? known.lastTransitionTime
-        : observed.now.toISOString().replace(/\.\d+Z$/, 'Z');
+      known?.status === finding.status ? known.lastTransitionTime : inSeconds(observed.now);
     return { ...finding, observedGeneration: observed.generation ?? 0, lastTransitionTime };
   });
+}
+
+/** The condition of a type, if there is one. */
+export function findCondition(
+  conditions: readonly Condition[] | undefined,
+  type: string,
+): Condition | undefined {
+  return conditions?.find(condition => condition.type === type);
 }

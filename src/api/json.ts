@@ -1,5 +1,8 @@
+/** A JSON object. */
+export type Fields = Readonly<Record<string, unknown>>;
+
 /** Whether a value is an object with fields. */
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+export function isRecord(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
@@ -10,8 +13,6 @@ export function isEqual(a: unknown, b: unknown): boolean {
   if (Array.isArray(a) || Array.isArray(b)) return Array.isArray(a) && Array.isArray(b) && isEqualList(a, b);
   return isEqualRecord(a as Fields, b as Fields);
 }
-
-type Fields = Readonly<Record<string, unknown>>;
 
 function isEqualList(a: readonly unknown[], b: readonly unknown[]): boolean {
   return a.length === b.length && a.every((item, index) => isEqual(item, b[index]));

@@ -3,7 +3,8 @@ import type { controlMetrics } from '../telemetry/metrics.ts';
 import type { Recorder } from '../telemetry/metric-recorder.ts';
 import { ControlError } from './control.ts';
 import type { ControlEndpoint, ControlErrorReason } from './control.ts';
-import type { Fields } from './decode.ts';
+import type { Fields } from '../api/json.ts';
+
 import type { TokenSource } from './token.ts';
 import type { Route, Wire, WireRequest } from './wire.ts';
 

@@ -1,9 +1,7 @@
+import type { Fields } from '../api/json.ts';
 import { ControlError } from './control.ts';
 import type { Device, JoinKey, KeyInfo, TailnetSettings } from './control.ts';
 import type { GrantedToken } from './token.ts';
-
-/** A JSON object of a response. */
-export type Fields = Readonly<Record<string, unknown>>;
 
 /** The JSON object that a text is; undefined where it is none. */
 export function jsonIn(text: string): Fields | undefined {

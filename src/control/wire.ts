@@ -6,7 +6,7 @@ import { REDACTED, withoutSecrets } from '../telemetry/secrets.ts';
 import { ControlError } from './control.ts';
 import type { ControlEndpoint, ControlErrorReason } from './control.ts';
 import { malformed, jsonIn } from './decode.ts';
-import type { Fields } from './decode.ts';
+import type { Fields } from '../api/json.ts';
 
 /** The calls of the control API, as metrics name them. */
 export type Route =

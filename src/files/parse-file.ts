@@ -1,3 +1,4 @@
+import type { Fields } from '../api/json.ts';
 import { decode } from '../api/objects/decode.ts';
 import type { Decoding } from '../api/objects/decode.ts';
 import { formatFault } from '../api/validation/fault.ts';
@@ -114,8 +115,6 @@ function declaredBy(
     { resource, manifest: { apiVersion, kind, namespace, name, content: Object(object) as Fields } },
   ];
 }
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** The manifest of an object of another kind; undefined where it has no name. */
 function manifestIn(value: unknown, defaultNamespace: string): Manifest | undefined {

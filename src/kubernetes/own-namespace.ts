@@ -13,7 +13,8 @@ import type { FencedDeps } from './write/fenced.ts';
 import { applyRequest, deleteRequest, failedWith, FIELD_MANAGER, getExisting } from './write/requests.ts';
 import { KubeError } from './transport/transport.ts';
 import { fieldsOf, textIn } from './unstructured.ts';
-import type { Fields } from './unstructured.ts';
+import type { Fields } from '../api/json.ts';
+
 import type { KubeRequest } from './transport/transport.ts';
 
 /** How a namespace is read and written. */

@@ -1,8 +1,6 @@
+import type { Fields } from '../api/json.ts';
 import type { Ref, ResourceKind } from '../api/key.ts';
 import { SERVED } from './served-kinds.ts';
-
-/** A JSON object of any kind. */
-export type Fields = Readonly<Record<string, unknown>>;
 
 /** The fields of a JSON value, if it is an object. */
 export function fieldsOf(value: unknown): Fields | undefined {

@@ -8,7 +8,8 @@ import { AuthoringError, titleOf } from './authoring-error.ts';
 import { supportedBy } from './backend.ts';
 import { unknownFieldsIn } from './known-fields.ts';
 import { frozenCopy } from './plain.ts';
-import type { Fields, Visit } from './plain.ts';
+import type { Fields } from '../api/json.ts';
+import type { Visit } from './plain.ts';
 
 /** The version of Gateway API that has all kinds of routes and ReferenceGrant. */
 export const GATEWAY_VERSION = `${GATEWAY_GROUP}/v1`;

@@ -1,8 +1,6 @@
+import type { Fields } from '../api/json.ts';
 import type { Fault } from '../api/validation/fault.ts';
 import { isRecord } from '../api/json.ts';
-
-/** A record of plain data. */
-export type Fields = Readonly<Record<string, unknown>>;
 
 /** A value to copy, with its path and the values around it. */
 type PlainValue = {

@@ -1,3 +1,4 @@
+import { inSeconds } from '../api/clock.ts';
 import { decode } from '../api/objects/decode.ts';
 import { isEqual } from '../api/json.ts';
 import { formatFault } from '../api/validation/fault.ts';
@@ -192,9 +193,4 @@ function nextVersion({ resourceVersion = '0' }: ObjectMeta) {
 function present<T extends object>(fields: T): { [K in keyof T]: Exclude<T[K], undefined> } {
   const entries = Object.entries(fields).filter(([, value]) => value !== undefined);
   return Object.fromEntries(entries) as { [K in keyof T]: Exclude<T[K], undefined> };
-}
-
-/** API servers store times without fractions of seconds. */
-function inSeconds(time: Date): string {
-  return time.toISOString().replace(/\.\d+Z$/, 'Z');
 }

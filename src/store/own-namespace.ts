@@ -1,3 +1,4 @@
+import type { Fields } from '../api/json.ts';
 /** The data of a Secret or ConfigMap, as texts. */
 export type OwnData = {
   /** Changes whenever the data does; undefined where the source keeps no versions. */
@@ -19,9 +20,6 @@ export interface ReadOwnNamespace {
   /** A short-lived token of the operator's own ServiceAccount. */
   serviceAccountToken(audience: string): Promise<string>;
 }
-
-/** A JSON object of any kind. */
-type Fields = Readonly<Record<string, unknown>>;
 
 /** The kinds of objects that the operator runs in its own namespace, apart from their pods. */
 export type WorkloadKind =

@@ -123,6 +123,16 @@ export type ObjectEvent = {
   readonly note: string;
 };
 
+/** What an event about one of our own objects refers to. */
+export function regardingOf({ apiVersion, kind, metadata }: OwnResource): ObjectEvent['regarding'] {
+  const { namespace, name, uid } = metadata;
+  return {
+    ...{ apiVersion, kind, name },
+    ...(namespace !== undefined && { namespace }),
+    ...(uid !== undefined && { uid }),
+  };
+}
+
 /** Records events. It never fails or blocks: events that cannot be written are counted and dropped. */
 export interface RecordEvents {
   record(event: ObjectEvent): void;

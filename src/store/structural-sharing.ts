@@ -1,3 +1,4 @@
+import type { Fields } from '../api/json.ts';
 /** The last strings of many objects, such as messages, times and names: equal ones take memory once. */
 export class RecentStrings {
   readonly #strings = new Map<string, string>();
@@ -28,8 +29,6 @@ export function shareStructure(before: unknown, value: unknown, strings: RecentS
     ? shareList(before, value, strings)
     : shareRecord(before, value as Fields, strings);
 }
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** Items of a list are often alike, so a new item shares with the one before it. */
 function shareList(before: unknown, list: readonly unknown[], strings: RecentStrings): unknown {

@@ -1,3 +1,4 @@
+import { findCondition } from '../api/conditions.ts';
 import type { DataPath, Kinds } from '../api/generated/types.ts';
 import type { Ref } from '../api/key.ts';
 import { parseSocketAddress } from '../api/socket-address.ts';
@@ -51,7 +52,7 @@ export function poolProblemOf(tailnet: Kinds['MeshTailnet']): string | undefined
   }
   const { proxyAddress, ready = 0 } = status?.pool ?? {};
   if (proxyAddress && ready > 0) return undefined;
-  const condition = status?.conditions?.find(({ type }) => type === 'PoolReady');
+  const condition = findCondition(status?.conditions, 'PoolReady');
   if (condition) return `PoolReady is ${condition.status}, ${condition.reason}: ${condition.message}`;
   return 'it has no condition PoolReady, which the operator writes: check that the operator runs. Without a cluster set spec.pool.mode to External, and list your own proxies in spec.pool.addresses';
 }

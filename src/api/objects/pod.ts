@@ -1,3 +1,4 @@
+import type { Fields } from '../json.ts';
 import type { Header, Metadata } from './gateway-api.ts';
 import { familyOf } from '../ip.ts';
 import { isRecord } from '../json.ts';
@@ -71,8 +72,6 @@ function containerIn(status: Fields): ContainerStatus | undefined {
     restarts: integerIn(status, 'restartCount'),
   };
 }
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** The item of a list whose field has a value; without fields where there is none. */
 function named(list: unknown, name: string, value: string): Fields {

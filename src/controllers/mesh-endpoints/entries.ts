@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { inSeconds } from '../../api/clock.ts';
 import type { EndpointStatus, Kinds, MeshEndpoint } from '../../api/generated/types.ts';
 import { isEqual } from '../../api/json.ts';
 import type { Key } from '../../api/key.ts';
@@ -107,7 +108,7 @@ export function entryOf(
     const why = check.is === 'impossible' ? check.why : NOT_CHECKED_YET;
     return { ...shown, status: 'Unhealthy', error: cutError(why) };
   }
-  const lastChecked = decided.lastChecked.toISOString().replace(/\.\d+Z$/, 'Z');
+  const lastChecked = inSeconds(decided.lastChecked);
   if (decided.is === 'healthy') return { ...shown, status: 'Healthy', lastChecked, ...warning };
   return { ...shown, status: 'Unhealthy', lastChecked, error: cutError(decided.error) };
 }

@@ -1,5 +1,6 @@
-import { API_VERSION } from '../../api/generated/kinds.ts';
-import type { Condition, EndpointStatus, Kinds } from '../../api/generated/types.ts';
+import { findCondition } from '../../api/conditions.ts';
+import type { EndpointStatus, Kinds } from '../../api/generated/types.ts';
+import { regardingOf } from '../../store/resources.ts';
 import type { ObjectEvent } from '../../store/resources.ts';
 import { NOT_CHECKED_YET } from '../../traffic/endpoints/health-status.ts';
 import { NOT_ASSIGNED_YET } from './relay-ports.ts';
@@ -10,18 +11,12 @@ type Described = Pick<ObjectEvent, 'type' | 'reason' | 'action' | 'note'>;
 
 /** The Events of a change of status, which is written. */
 export function eventsOf(object: MeshEndpoints, status: Status): readonly ObjectEvent[] {
-  const { namespace, name, uid } = object.metadata;
-  const regarding = {
-    ...{ apiVersion: API_VERSION, kind: 'MeshEndpoints', name },
-    ...(namespace === undefined ? {} : { namespace }),
-    ...(uid === undefined ? {} : { uid }),
-  };
   const described = [
     ...endpointEvents(object.status?.endpoints ?? [], status.endpoints ?? []),
     ...readyEvents(object.status, status),
     ...conditionEvents('RoutesResolved', 'Resolve', object.status, status),
   ];
-  return described.map(each => ({ regarding, ...each }));
+  return described.map(each => ({ regarding: regardingOf(object), ...each }));
 }
 
 /** The most Events about single endpoints; one more sums up the others. */
@@ -72,7 +67,7 @@ function readyEvents(before: Status | undefined, now: Status): readonly Describe
 function isStarting(status: Status | undefined): boolean {
   const isUndecided =
     status?.endpoints?.some(({ error }) => error === NOT_CHECKED_YET || error === NOT_ASSIGNED_YET) === true;
-  return isUndecided && conditionIn(status, 'Ready')?.reason === 'NoHealthyEndpoints';
+  return isUndecided && findCondition(status.conditions, 'Ready')?.reason === 'NoHealthyEndpoints';
 }
 
 /** That a condition is False, with a reason that is new; or no longer False. */
@@ -82,14 +77,10 @@ function conditionEvents(
   earlier: Status | undefined,
   status: Status,
 ): readonly Described[] {
-  const [before, now] = [conditionIn(earlier, type), conditionIn(status, type)];
+  const [before, now] = [findCondition(earlier?.conditions, type), findCondition(status.conditions, type)];
   if (!now || (before?.status === now.status && before.reason === now.reason)) return [];
   const isFailure = now.status === 'False';
   if (!isFailure && before?.status !== 'False') return [];
   const isWarning = isFailure && now.reason !== 'Paused';
   return [{ type: isWarning ? 'Warning' : 'Normal', reason: now.reason, action, note: now.message }];
-}
-
-function conditionIn(status: Status | undefined, type: string): Condition | undefined {
-  return status?.conditions?.find(condition => condition.type === type);
 }

@@ -1,3 +1,4 @@
+import { findCondition } from '../../api/conditions.ts';
 import type { ConditionUpdate } from '../../api/conditions.ts';
 import { API_VERSION } from '../../api/generated/kinds.ts';
 import type { EndpointStatus, EndpointSummary, Kinds } from '../../api/generated/types.ts';
@@ -93,7 +94,7 @@ const CREDENTIAL_REASONS: readonly string[] = [
 /** Mesh pods need the control API; proxies that others run carry traffic without it. */
 function credentialsProblem({ metadata, spec, status }: Kinds['MeshTailnet']): string | undefined {
   if (spec.pool.mode !== 'Managed') return undefined;
-  const condition = status?.conditions?.find(({ type }) => type === 'Authenticated');
+  const condition = findCondition(status?.conditions, 'Authenticated');
   if (condition?.status !== 'False' || !CREDENTIAL_REASONS.includes(condition.reason)) return undefined;
   return `MeshTailnet ${metadata.name} has no valid credentials: ${condition.reason}: ${condition.message}`;
 }

@@ -1,4 +1,4 @@
-import { conditionsOf } from '../../api/conditions.ts';
+import { conditionsOf, findCondition } from '../../api/conditions.ts';
 import type { ConditionUpdate } from '../../api/conditions.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
 import { isEqual } from '../../api/json.ts';
@@ -75,7 +75,7 @@ function summaryOf(entries: readonly EndpointStatus[]): EndpointSummary {
 
 /** Whether Programmed was True for the present generation of an object and its present routes. */
 function wasProgrammed({ metadata, status }: MeshEndpoints, routes: Status['routes']): boolean {
-  const before = status?.conditions?.find(({ type }) => type === 'Programmed');
+  const before = findCondition(status?.conditions, 'Programmed');
   if (before?.status !== 'True' || before.observedGeneration !== (metadata.generation ?? 0)) return false;
   return isEqual(status?.routes, routes);
 }

@@ -1,17 +1,17 @@
 import type { Access, AccessRule } from '../../api/access.ts';
+import { findCondition } from '../../api/conditions.ts';
 import type { ConditionUpdate } from '../../api/conditions.ts';
 import { isEqual } from '../../api/json.ts';
-import { API_VERSION, GROUP } from '../../api/generated/kinds.ts';
+import { GROUP } from '../../api/generated/kinds.ts';
 import type { Kinds } from '../../api/generated/types.ts';
 import type { Ref, ResourceKind } from '../../api/key.ts';
 import { COMPONENTS, createdTailnetName, OAUTH_SECRET } from '../../api/names.ts';
-import { refTo } from '../../api/objects/references.ts';
 import { validate } from '../../api/validation/validate.ts';
 import type { Device } from '../../control/control.ts';
 import type { OwnNamespace } from '../../store/own-namespace.ts';
 import { Derived } from '../../store/derived.ts';
 import { endpointsByTailnet, udpEndpointsByTailnet } from '../../store/indexes.ts';
-import { ResourceError } from '../../store/resources.ts';
+import { regardingOf, ResourceError } from '../../store/resources.ts';
 import type { AnyIndex, ReadObjects, RecordEvents, WriteResources } from '../../store/resources.ts';
 import type { TrackedRead, Tracking } from '../../store/tracking.ts';
 import { tailnetsByDomain } from '../../store/traffic/resources.ts';
@@ -200,7 +200,7 @@ function outcomeOf(situation: Gathered, pool: ReconciledPool | undefined): Outco
 const LONG_MS = 300_000;
 
 function isLongUnready({ tailnet, now }: Gathered): boolean {
-  const ready = tailnet.status?.conditions?.find(({ type }) => type === 'PoolReady');
+  const ready = findCondition(tailnet.status?.conditions, 'PoolReady');
   return ready?.status === 'False' && now.getTime() - Date.parse(ready.lastTransitionTime) > LONG_MS;
 }
 
@@ -213,14 +213,8 @@ function poolsOf(deps: TailnetDeps) {
     workloads,
     installation,
     report: (tailnet, { reason, note }) => {
-      const { name, uid } = tailnet.metadata;
       events.record({
-        regarding: {
-          apiVersion: API_VERSION,
-          kind: 'MeshTailnet',
-          name,
-          ...(uid === undefined ? {} : { uid }),
-        },
+        regarding: regardingOf(tailnet),
         type: reason === 'DeviceLeft' ? 'Warning' : 'Normal',
         reason,
         action: 'Reconcile',
@@ -282,7 +276,7 @@ function reporter({ events, log }: Pick<TailnetDeps, 'events' | 'log'>) {
     changes: (tailnet: MeshTailnet, { conditions = [] }: Status) => {
       const { name } = tailnet.metadata;
       for (const condition of conditions) {
-        const before = tailnet.status?.conditions?.find(({ type }) => type === condition.type);
+        const before = findCondition(tailnet.status?.conditions, condition.type);
         if (!isSame(before, condition) && isReported(tailnet, condition)) {
           events.record(eventOf(tailnet, condition));
         }
@@ -309,10 +303,8 @@ function isSame(before: ConditionUpdate | undefined, now: ConditionUpdate): bool
 }
 
 function eventOf(tailnet: MeshTailnet, { type, status, reason, message }: ConditionUpdate) {
-  const { name, uid } = tailnet.metadata;
-  const ref = refTo(tailnet);
   return {
-    regarding: { apiVersion: API_VERSION, kind: ref.kind, name, ...(uid === undefined ? {} : { uid }) },
+    regarding: regardingOf(tailnet),
     type: status === 'True' ? ('Normal' as const) : ('Warning' as const),
     reason,
     action: type === 'Authenticated' ? 'Authenticate' : 'Reconcile',

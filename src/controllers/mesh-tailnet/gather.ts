@@ -4,6 +4,7 @@ import type { Credentials, Tailnets } from '../../control/control.ts';
 import type { OwnData, ReadOwnNamespace } from '../../store/own-namespace.ts';
 import { ResourceError } from '../../store/resources.ts';
 import type { TrackedRead } from '../../store/tracking.ts';
+import { oldestTailnet } from '../../traffic/resolve-backend-ref.ts';
 import { tailnetsByDomain } from '../../store/traffic/resources.ts';
 import { hasFinalizer } from './pool/members.ts';
 import type { AuthenticationProblem, Situation } from './status.ts';
@@ -89,14 +90,10 @@ function originOf({ spec: { oauth } }: MeshTailnet, { place }: ReadOwnNamespace)
     : `Secret ${secretRef.name} (${place})`;
 }
 
-/** The oldest of those with the same domain wins; by name where they are equally old. */
-function olderOf(tailnet: MeshTailnet, read: GatherDeps['read']): string | undefined {
-  const rank = ({ metadata }: MeshTailnet) => `${metadata.creationTimestamp ?? ''} ${metadata.name}`;
-  const older = read.exceptStatus
-    .find(tailnetsByDomain, tailnet.spec.tailnet)
-    .filter(other => rank(other) < rank(tailnet))
-    .sort((one, other) => (rank(one) < rank(other) ? -1 : 1));
-  return older[0]?.metadata.name;
+/** The one that has the domain in its place, if there is one. */
+function olderOf({ spec, metadata }: MeshTailnet, read: GatherDeps['read']): string | undefined {
+  const oldest = oldestTailnet(read.exceptStatus.find(tailnetsByDomain, spec.tailnet));
+  return oldest?.metadata.name === metadata.name ? undefined : oldest?.metadata.name;
 }
 
 type Authority = { readonly pem: string | undefined; readonly problem?: AuthenticationProblem };

@@ -1,4 +1,5 @@
-import { conditionsOf } from '../../api/conditions.ts';
+import { inSeconds } from '../../api/clock.ts';
+import { conditionsOf, findCondition } from '../../api/conditions.ts';
 import type { ConditionUpdate } from '../../api/conditions.ts';
 import { isEqual } from '../../api/json.ts';
 import type { Kinds } from '../../api/generated/types.ts';
@@ -98,7 +99,7 @@ const SERVICES = 'ServiceDiscoverySupported';
 function servicesOf({ tailnet, view }: Situation): ConditionUpdate | undefined {
   switch (view?.hasServices) {
     case undefined:
-      return tailnet.status?.conditions?.find(({ type }) => type === SERVICES);
+      return findCondition(tailnet.status?.conditions, SERVICES);
     case true:
       return {
         type: SERVICES,
@@ -318,8 +319,4 @@ function credentialOf(
 /** As many and as long as a status may have them. */
 function scopesOf({ scopes }: NonNullable<TailnetView['token']>): readonly string[] {
   return scopes.slice(0, 32).map(scope => scope.slice(0, 128));
-}
-
-function inSeconds(date: Date): string {
-  return date.toISOString().replace(/\.\d+Z$/, 'Z');
 }

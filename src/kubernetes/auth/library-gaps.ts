@@ -3,7 +3,7 @@ import type { SpawnOptions } from 'node:child_process';
 import { isAbsolute, join } from 'node:path';
 import type { Cluster, KubeConfig, User } from '@kubernetes/client-node';
 import { fieldsOf, textIn } from '../unstructured.ts';
-import type { Fields } from '../unstructured.ts';
+import type { Fields } from '../../api/json.ts';
 
 /*
  * What @kubernetes/client-node 1.4.0 does not support. Each gap has a test in library-gaps.test.ts that fails as soon as

@@ -2,7 +2,8 @@ import type { Collection, ServedKind } from '../served-kinds.ts';
 import { KubeError } from '../transport/transport.ts';
 import type { KubeErrorReason } from '../transport/transport.ts';
 import { fieldsOf, textIn } from '../unstructured.ts';
-import type { Fields } from '../unstructured.ts';
+import type { Fields } from '../../api/json.ts';
+
 import type { ReflectorEvent } from './state.ts';
 
 /** The page of a list in a response of an API server. */

@@ -7,7 +7,8 @@ import { admit } from '../../store/lifecycle.ts';
 import { ResourceError } from '../../store/resources.ts';
 import type { OwnedResource } from '../../store/resources.ts';
 import { pathOf, SERVED } from '../served-kinds.ts';
-import type { Fields } from '../unstructured.ts';
+import type { Fields } from '../../api/json.ts';
+
 import { contendedError, describeObject } from './errors.ts';
 import {
   apply,

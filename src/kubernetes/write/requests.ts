@@ -6,7 +6,8 @@ import type { ReadResources } from '../../store/resources.ts';
 import { KubeError } from '../transport/transport.ts';
 import type { KubeErrorReason, KubeRequest, KubeTransport } from '../transport/transport.ts';
 import { fieldsOf, textIn } from '../unstructured.ts';
-import type { Fields } from '../unstructured.ts';
+import type { Fields } from '../../api/json.ts';
+
 import type { PutResponses } from '../reflector/store-updates.ts';
 
 /** Sends a request and returns the JSON of its response. */

@@ -1,7 +1,8 @@
 import type { Ref, ResourceKind } from '../../../src/api/key.ts';
 import { SERVED } from '../../../src/kubernetes/served-kinds.ts';
 import { fieldsOf, textIn } from '../../../src/kubernetes/unstructured.ts';
-import type { Fields } from '../../../src/kubernetes/unstructured.ts';
+import type { Fields } from '../../../src/api/json.ts';
+
 import type { KubeRequest, KubeTransport } from '../../../src/kubernetes/transport/transport.ts';
 
 /**

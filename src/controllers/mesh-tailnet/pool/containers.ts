@@ -1,7 +1,7 @@
+import type { Fields } from '../../../api/json.ts';
 import { MESH_POD, RELAY, relayName } from '../../../api/names.ts';
 import type { PoolOptions } from './objects.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
 type Texts = Readonly<Record<string, string>>;
 
 /** Until kube-proxy and Envoys have noticed that a mesh pod stops, it still serves for this time. */

@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import type { Access } from '../../../api/access.ts';
-import { API_VERSION } from '../../../api/generated/kinds.ts';
 import type { Kinds } from '../../../api/generated/types.ts';
 import type { Clock } from '../../../api/clock.ts';
 import type { ResourceKind } from '../../../api/key.ts';
@@ -10,6 +9,7 @@ import { formatTargets, TARGETS_KEY, targetsVersion } from '../../../api/relay-t
 import type { PortsOfTailnet } from '../../mesh-endpoints/relay-ports.ts';
 import { metadataOf } from '../pool/objects.ts';
 import type { OwnNamespace } from '../../../store/own-namespace.ts';
+import { regardingOf } from '../../../store/resources.ts';
 import type { RecordEvents } from '../../../store/resources.ts';
 import type { TrafficValues } from '../../../store/traffic/values.ts';
 import { endsWithin } from '../../../runtime/clock.ts';
@@ -217,15 +217,12 @@ function reportProblems(
   { problems }: Confirmation,
   { events, log }: RelayPortsDeps,
 ): void {
-  const { name, uid } = tailnet.metadata;
+  const { name } = tailnet.metadata;
   for (const { pod, reason, why } of problems.values()) {
     if (before.problems.get(pod.uid)?.reason === reason) continue;
     log.warn('a relay does not listen on all of its ports', { tailnet: name, pod: pod.name, reason, why });
     events.record({
-      regarding: {
-        ...{ apiVersion: API_VERSION, kind: 'MeshTailnet', name },
-        ...(uid === undefined ? {} : { uid }),
-      },
+      regarding: regardingOf(tailnet),
       ...{ type: 'Warning', reason, action: 'Reconcile', note: `mesh pod ${pod.name}: ${why}` },
     });
   }
