@@ -5,28 +5,12 @@ import { indexedAs } from './resources.ts';
 import type { AnyIndex } from './resources.ts';
 import { RecentStrings, shareStructure } from './structural-sharing.ts';
 
-/** What a change has changed. It is worked out when it is asked for, since most changes are of objects on which nothing depends. */
-export class Effect {
-  readonly #before: Resource | undefined;
-  readonly #after: Resource | undefined;
-  readonly #indexed: () => readonly string[];
-
-  constructor(before: Resource | undefined, after: Resource | undefined, indexed: () => readonly string[]) {
-    this.#before = before;
-    this.#after = after;
-    this.#indexed = indexed;
-  }
-
-  get isOfStatus(): boolean {
-    return (
-      this.#before !== undefined && this.#after !== undefined && differInStatusOnly(this.#before, this.#after)
-    );
-  }
-
-  get indexed(): readonly string[] {
-    return this.#indexed();
-  }
-}
+/** An object before and after a change, and what indexes have it under in both, as `Change.indexed`. */
+export type Effect = {
+  readonly before: Resource | undefined;
+  readonly after: Resource | undefined;
+  readonly indexed: () => readonly string[];
+};
 
 /** An entry stays while its object is replaced, so that unchanged values need no update of an index. */
 type Entry = { object: Resource; values: readonly (readonly string[])[] };
@@ -82,7 +66,7 @@ export class KindStore {
     const indexed = this.#move(entry, values);
     entry.object = frozen;
     if (!old) this.#entries.set(key, entry);
-    return new Effect(before, frozen, indexed);
+    return { before, after: frozen, indexed };
   }
 
   /** Undefined if the object did not exist. */
@@ -90,10 +74,10 @@ export class KindStore {
     const entry = this.#entries.get(key);
     if (!entry) return undefined;
     this.#entries.delete(key);
-    return new Effect(entry.object, undefined, this.#move(entry, NO_VALUES));
+    return { before: entry.object, after: undefined, indexed: this.#move(entry, NO_VALUES) };
   }
 
-  /** Returns what the indexes have the entry under, before and after, as `Change.indexed`. */
+  /** Returns `Effect.indexed`. */
   #move(entry: Entry, to: Entry['values']): () => readonly string[] {
     const from = entry.values;
     const appeared: string[] = [];
@@ -130,21 +114,6 @@ export class KindStore {
 
 const NONE: readonly string[] = [];
 const NO_VALUES: Entry['values'] = [];
-
-/** Equal parts of two versions of an object are identical. */
-function differInStatusOnly(before: Resource, after: Resource): boolean {
-  const fields = differing(before, after);
-  if (!fields.includes('metadata')) return fields.every(name => name === 'status');
-  const ofMetadata = differing(before.metadata, after.metadata);
-  const isVersion = ofMetadata.every(name => name === 'resourceVersion');
-  return isVersion && fields.every(name => name === 'status' || name === 'metadata');
-}
-
-/** The names of the fields that are not identical. */
-function differing<T extends object>(before: T, after: T): readonly string[] {
-  const names = Object.keys({ ...before, ...after });
-  return names.filter(name => before[name as keyof T] !== after[name as keyof T]);
-}
 
 /** Indexes are called with objects of their own kind alone. */
 function checkedValues({ valuesOf }: AnyIndex, object: Resource): readonly string[] {

@@ -128,6 +128,7 @@ export class ResourceStore implements ReadResources {
   }
 }
 
+/** Works out what a change has changed only when that is asked for: nothing depends on most objects. */
 class ObjectChange implements Change {
   readonly key: Key;
   readonly isInInitialList: boolean;
@@ -140,12 +141,28 @@ class ObjectChange implements Change {
   }
 
   get isOfStatus(): boolean {
-    return this.#effect.isOfStatus;
+    const { before, after } = this.#effect;
+    return before !== undefined && after !== undefined && differInStatusOnly(before, after);
   }
 
   get indexed(): readonly string[] {
-    return this.#effect.indexed;
+    return this.#effect.indexed();
   }
+}
+
+/** Equal parts of two versions of an object are identical. */
+function differInStatusOnly(before: Resource, after: Resource): boolean {
+  const fields = differing(before, after);
+  if (!fields.includes('metadata')) return fields.every(name => name === 'status');
+  const ofMetadata = differing(before.metadata, after.metadata);
+  const isVersion = ofMetadata.every(name => name === 'resourceVersion');
+  return isVersion && fields.every(name => name === 'status' || name === 'metadata');
+}
+
+/** The names of the fields that are not identical. */
+function differing<T extends object>(before: T, after: T): readonly string[] {
+  const names = Object.keys({ ...before, ...after });
+  return names.filter(name => before[name as keyof T] !== after[name as keyof T]);
 }
 
 type Listener = (change: Change) => void;

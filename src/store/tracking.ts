@@ -20,7 +20,10 @@ import type { Index, ReadObjects, ReadResources } from './resources.ts';
 
 /** Reads the declared objects, and what is derived from them; each read is recorded. */
 export interface TrackedRead extends ReadObjects {
-  /** Reads that are not affected by a change of status alone: nothing may be decided by the status that they return. */
+  /**
+   * Reads that are not affected by a change of status alone: nothing may be decided by the status that they return, and no
+   * index that they use may have values from it.
+   */
   readonly exceptStatus: ReadObjects;
   value<V>(derived: DerivedValues<V>, name: string): V;
 }
