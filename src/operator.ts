@@ -29,6 +29,7 @@ import { externalTargetInputs } from './controllers/mesh-endpoints/inputs/extern
 import { meshAddressInputs } from './controllers/mesh-endpoints/inputs/inputs.ts';
 import { referenceInputs } from './controllers/mesh-endpoints/inputs/references.ts';
 import { readPoolGauges } from './controllers/mesh-tailnet/pool/gauges.ts';
+import type { PoolsOptions } from './controllers/mesh-tailnet/controller.ts';
 import { readMeshdState } from './controllers/mesh-tailnet/pool/meshd-state.ts';
 import { readyMembers } from './controllers/mesh-tailnet/pool/ready-members.ts';
 import { addressSettings, guardOf } from './process/addresses.ts';
@@ -228,6 +229,7 @@ function electLeader(
       const tailnets = startTailnets();
       const targets = startTargets();
       const suspected = new Set<string>();
+      const relayPorts = createPublishedPorts();
       const { health, close: endChecks } = healthChecksFrom(settings, read, suspected, telemetry);
       const endGauges = [readPoolGauges, readEndpointGauges].map(readGauges =>
         readGauges(read, telemetry.metrics),
@@ -241,16 +243,16 @@ function electLeader(
         telemetry,
         events,
         own,
-        workloads: own,
-        ...referencesOf(settings, cluster, guard, targets),
-        relayPorts: createPublishedPorts(),
+        inputs: inputsOf(settings, cluster, guard, targets),
         health,
-        suspected,
-        readMeshd: readMeshdState,
-        relayPortRange,
-        installation: installationIn(read, podNamespace),
-        meshPods: { ...settings.meshPods, imagePullSecrets: settings.imagePullSecrets },
         tailnets,
+        relayPorts,
+        pools: poolsOf(settings, { read, workloads: own, suspected }),
+        cluster: {
+          ...{ workloads: own, relayImage: settings.relayImage, caBundle: cachedCaBundles() },
+          referenced: kubernetesReferenced(cluster.referencedTransport),
+          ...{ relayPorts, relayPortRange, relayPortsPerNamespace: settings.relayPortsPerNamespace },
+        },
         now: date,
       };
       const work = leadControllers(startControllers(deps, settings), DRAIN);
@@ -285,7 +287,7 @@ function healthChecksFrom(
 }
 
 /** What MeshEndpoints refer to. */
-function referencesOf(
+function inputsOf(
   { podNamespace, syncPeriodMs }: OperatorSettings,
   { read, referencedTransport }: ConnectedKubernetes,
   guard: AddressGuard,
@@ -295,7 +297,18 @@ function referencesOf(
   const deps = { read, referenced, clock };
   const references = referenceInputs({ ...deps, ownNamespace: podNamespace, syncPeriodMs });
   const addresses = [meshAddressInputs(guard), externalTargetInputs(targets)];
-  return { caBundle: cachedCaBundles(), referenced, inputs: [...references, ...addresses] };
+  return [...references, ...addresses];
+}
+
+/** Undefined where this installation has no id. */
+function poolsOf(
+  { podNamespace, relayImage, orphanAgeMs, meshPods, imagePullSecrets }: OperatorSettings,
+  { read, ...more }: Pick<PoolsOptions, 'workloads' | 'suspected'> & { readonly read: ReadResources },
+): PoolsOptions | undefined {
+  const installation = installationIn(read, podNamespace);
+  if (installation === undefined) return undefined;
+  const options = { ...more, installation, relayImage, orphanAgeMs, readMeshd: readMeshdState };
+  return { ...options, meshPods: { ...meshPods, imagePullSecrets } };
 }
 
 /** Undefined where the Namespace that identifies a cluster cannot be read. */

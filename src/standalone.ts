@@ -42,7 +42,6 @@ import type { ReadResources } from './store/resources.ts';
 import { systemClock } from './runtime/clock.ts';
 import { registerSource } from './runtime/observer.ts';
 import type { AddressGuard } from './traffic/address-guard.ts';
-import { cachedCaBundles } from './traffic/upstream-tls.ts';
 import type { ShutdownStep } from './runtime/shutdown.ts';
 import { formatAddress } from './telemetry/address.ts';
 import type { Log, LogDestination } from './telemetry/log.ts';
@@ -128,19 +127,12 @@ export async function startStandalone(
       telemetry,
       tailnets,
       own: secretsOf(settings),
-      workloads: undefined,
       dataPath: settings.dataPath,
       relayPorts: undefined,
       health,
-      ...referencesOf(settings, read, guard, targets),
-      relayPortRange: { first: 0, last: 0 },
-      relayPortsPerNamespace: undefined,
-      installation: undefined,
-      meshPods: {},
-      relayImage: undefined,
-      orphanAgeMs: 0,
-      suspected: new Set<string>(),
-      readMeshd: () => Promise.resolve(undefined),
+      inputs: inputsOf(settings, read, guard, targets),
+      pools: undefined,
+      cluster: undefined,
       events: eventsInLog(telemetry.log),
       controlURL: settings.controlURL,
       now: () => new Date(),
@@ -173,7 +165,7 @@ export async function startStandalone(
 }
 
 /** What MeshEndpoints refer to: ConfigMaps of the folder of resources, and Secrets of the folder of secrets. */
-function referencesOf(
+function inputsOf(
   { secretsDir, syncPeriodMs }: StandaloneSettings,
   read: ReadResources,
   guard: AddressGuard,
@@ -182,11 +174,7 @@ function referencesOf(
   const referenced = localReferenced(secretsDir);
   const deps = { read, referenced, clock: systemClock };
   const references = referenceInputs({ ...deps, ownNamespace: undefined, syncPeriodMs });
-  return {
-    caBundle: cachedCaBundles(),
-    referenced,
-    inputs: [...references, meshAddressInputs(guard), externalTargetInputs(targets)],
-  };
+  return [...references, meshAddressInputs(guard), externalTargetInputs(targets)];
 }
 
 const DRAIN = { graceMs: 5000, abortMs: 1000 };

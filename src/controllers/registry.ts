@@ -42,9 +42,15 @@ import { trafficKinds } from '../traffic/access.ts';
 type Deps = ControllerDeps &
   BindingDeps &
   EndpointsDeps &
-  Omit<TrustDeps, 'log' | 'syncPeriodMs'> &
-  Omit<TailnetDeps, 'log'> &
-  Omit<RelayPortsDeps, 'httpGet' | 'log'>;
+  Pick<RelayPortsDeps, 'values'> &
+  Omit<TailnetDeps, 'log'> & {
+    /** Undefined without a cluster. */
+    readonly cluster: ClusterDeps | undefined;
+  };
+
+/** The deps of controllers that need a cluster. */
+type ClusterDeps = Omit<TrustDeps, keyof ControllerDeps | 'log' | 'syncPeriodMs'> &
+  Omit<RelayPortsDeps, keyof ControllerDeps | 'values' | 'events' | 'httpGet' | 'log'>;
 
 /** A controller, as the processes that start it and the manifests need it. */
 type RegisteredController = {
@@ -56,8 +62,13 @@ type RegisteredController = {
   readonly indexes?: readonly AnyIndex[];
   /** The RBAC rules that it needs. */
   readonly access: Access;
-  readonly start: (deps: Deps, options: ControllerOptions) => RunningController;
-};
+} & (
+  | { readonly needs?: undefined; readonly start: Start<Deps> }
+  /** It is not started where there is no cluster. */
+  | { readonly needs: 'cluster'; readonly start: Start<Deps & ClusterDeps> }
+);
+
+type Start<D> = (deps: D, options: ControllerOptions) => RunningController;
 
 /** All controllers; a new one is its own folder, its deps above and one entry here. */
 const controllers: readonly RegisteredController[] = [
@@ -77,6 +88,7 @@ const controllers: readonly RegisteredController[] = [
     name: 'mesh-trust',
     kinds: trustReads,
     access: trustAccess,
+    needs: 'cluster',
     start: (deps, options) =>
       startController(trustController({ ...deps, ...options, log: deps.telemetry.log }), deps, options),
   },
@@ -92,14 +104,19 @@ const controllers: readonly RegisteredController[] = [
     name: 'relay-ports',
     kinds: relayPortsReads,
     access: relayPortsAccess,
+    needs: 'cluster',
     start: (deps, options) =>
       startController(relayPortsController({ ...deps, httpGet, log: deps.telemetry.log }), deps, options),
   },
 ];
 
-/** Starts all controllers. */
+/** Starts all controllers that have what they need. */
 export function startControllers(deps: Deps, options: ControllerOptions): readonly RunningController[] {
-  return controllers.map(({ start }) => start(deps, options));
+  const { cluster } = deps;
+  return controllers.flatMap(controller => {
+    if (controller.needs === undefined) return [controller.start(deps, options)];
+    return cluster ? [controller.start({ ...deps, ...cluster }, options)] : [];
+  });
 }
 
 /** The names of all controllers. */

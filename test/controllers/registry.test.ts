@@ -10,6 +10,8 @@ import { trafficIndexes } from '../../src/store/traffic/resources.ts';
 import { trafficValues } from '../../src/store/traffic/values.ts';
 import { readCaBundle } from '../../src/traffic/upstream-tls.ts';
 import { ScriptedHealth } from '../support/controllers/mesh-endpoints/scripted-health.ts';
+import { createPublishedPorts } from '../../src/controllers/mesh-tailnet/relays/published-ports.ts';
+import { MemoryNamespace } from '../support/controllers/mesh-tailnet/namespace.ts';
 import { OwnNamespace } from '../support/control/scene.ts';
 import { Runtime } from '../support/runtime/runtime.ts';
 
@@ -28,27 +30,35 @@ describe('the registry of controllers', () => {
     own: new OwnNamespace(),
     events: { record: () => undefined },
     controlURL: undefined,
-    workloads: undefined,
-    referenced: { configMap: () => Promise.resolve(undefined), secret: () => Promise.resolve(undefined) },
-    caBundle: readCaBundle,
     dataPath: 'Proxy' as const,
     relayPorts: undefined,
     health: new ScriptedHealth(),
     inputs: [],
-    relayPortRange: { first: 0, last: 0 },
-    relayPortsPerNamespace: undefined,
-    installation: undefined,
-    meshPods: {},
-    relayImage: undefined,
-    orphanAgeMs: 0,
-    suspected: new Set<string>(),
-    readMeshd: () => Promise.resolve(undefined),
+    pools: undefined,
+    cluster: {
+      workloads: new MemoryNamespace(),
+      referenced: { configMap: () => Promise.resolve(undefined), secret: () => Promise.resolve(undefined) },
+      caBundle: readCaBundle,
+      relayPorts: createPublishedPorts(),
+      relayPortRange: { first: 0, last: 0 },
+      relayPortsPerNamespace: undefined,
+      relayImage: undefined,
+    },
   };
 
   it('starts each controller under its name in metrics', async () => {
     const running = startControllers(deps, { concurrency: 1, syncPeriodMs: 30_000 });
     expect(running.map(({ name }) => name)).toEqual(controllerNames);
     expect(new Set(controllerNames).size).toBe(controllerNames.length);
+    await Promise.all(running.map(controller => controller.drain({ graceMs: 0, abortMs: 0 })));
+  });
+
+  it('starts no controller without a cluster that needs one', async () => {
+    const running = startControllers(
+      { ...deps, cluster: undefined },
+      { concurrency: 1, syncPeriodMs: 30_000 },
+    );
+    expect(running.map(({ name }) => name)).toEqual(['mesh-binding', 'mesh-endpoints', 'mesh-tailnet']);
     await Promise.all(running.map(controller => controller.drain({ graceMs: 0, abortMs: 0 })));
   });
 

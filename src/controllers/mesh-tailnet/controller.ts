@@ -8,7 +8,6 @@ import type { Ref, ResourceKind } from '../../api/key.ts';
 import { COMPONENTS, createdTailnetName, OAUTH_SECRET } from '../../api/names.ts';
 import { validate } from '../../api/validation/validate.ts';
 import type { Device } from '../../control/control.ts';
-import type { OwnNamespace } from '../../store/own-namespace.ts';
 import { Derived } from '../../store/derived.ts';
 import { endpointsByTailnet, udpEndpointsByTailnet } from '../../store/indexes.ts';
 import { regardingOf, ResourceError } from '../../store/resources.ts';
@@ -30,21 +29,15 @@ import { authenticatedOf, statusOf } from './status.ts';
 type MeshTailnet = Kinds['MeshTailnet'];
 type Status = NonNullable<MeshTailnet['status']>;
 
+/** What an operator runs mesh pods with. */
+export type PoolsOptions = Omit<PoolDeps, 'report' | 'log' | 'now' | 'write'>;
+
 /** What the controller works with. */
 export type TailnetDeps = Omit<GatherDeps, 'read'> & {
   readonly tracking: Tracking;
   readonly write: WriteResources;
-  /** Where mesh pods run; undefined without a cluster. */
-  readonly workloads: OwnNamespace | undefined;
-  /** Marks what this installation creates in tailnets; undefined where it has no id. */
-  readonly installation: string | undefined;
-  /** Defaults of mesh pods for fields of spec.pool that a MeshTailnet does not set. */
-  readonly meshPods: PoolDeps['meshPods'];
-  readonly relayImage: PoolDeps['relayImage'];
-  readonly orphanAgeMs: number;
-  /** The names of mesh pods whose device may no longer exist, which health checks must not use. */
-  readonly suspected: PoolDeps['suspected'];
-  readonly readMeshd: PoolDeps['readMeshd'];
+  /** What mesh pods are run with; undefined where there are none. */
+  readonly pools: PoolsOptions | undefined;
   readonly events: RecordEvents;
   readonly log: Log;
 };
@@ -206,12 +199,11 @@ function isLongUnready({ tailnet, now }: Gathered): boolean {
 
 /** Undefined where there is no cluster to run mesh pods in. */
 function poolsOf(deps: TailnetDeps) {
-  const { workloads, installation, events } = deps;
-  if (!workloads || installation === undefined) return undefined;
+  const { pools, events } = deps;
+  if (!pools) return undefined;
   return poolReconciler({
     ...deps,
-    workloads,
-    installation,
+    ...pools,
     report: (tailnet, { reason, note }) => {
       events.record({
         regarding: regardingOf(tailnet),

@@ -25,8 +25,7 @@ import type { CaRefs } from './read-schedule.ts';
 /** What the controller works with. */
 export type TrustDeps = {
   readonly referenced: ReadReferenced;
-  /** Undefined where there is no cluster, and ConfigMaps are read themselves. */
-  readonly workloads: OwnNamespace | undefined;
+  readonly workloads: OwnNamespace;
   readonly caBundle: ReadCaBundle;
   readonly clock: Pick<Clock, 'now'>;
   /** How often a ConfigMap is read. */
@@ -64,7 +63,7 @@ export function trustController(deps: TrustDeps): Controller<'ConfigMap'> {
   let lastPlanned: Trust | undefined;
   const trust: Ref<'ConfigMap'> = {
     kind: 'ConfigMap',
-    namespace: workloads?.namespace ?? '',
+    namespace: workloads.namespace,
     name: TRUST.configMap,
   };
   /** From what this process has planned last, whatever others make of the ConfigMap, and even if it could not be written. */
@@ -100,9 +99,9 @@ export function trustController(deps: TrustDeps): Controller<'ConfigMap'> {
     name: 'mesh-trust',
     kind: 'ConfigMap',
     reads,
-    keys: () => (workloads ? [trust] : []),
+    keys: () => [trust],
     reconcile: async (ref, read, { signal }) => {
-      if (!workloads || ref.name !== trust.name) return { requeue: 'on-change' };
+      if (ref.name !== trust.name) return { requeue: 'on-change' };
       const ms = pausedUntil - clock.now();
       return ms > 0 ? { requeue: 'after', ms } : await run(workloads, read, signal);
     },

@@ -58,9 +58,7 @@ export type SceneOptions = {
 };
 
 const NO_PODS = {
-  ...{ workloads: undefined, installation: undefined },
-  ...{ meshPods: {}, relayImage: undefined, orphanAgeMs: 0, suspected: new Set<string>() },
-  readMeshd: () => Promise.resolve(undefined),
+  pools: undefined,
 };
 
 /** The controller of MeshTailnets on a memory, with a simulated control API and a clock that the test moves. */

@@ -32,10 +32,9 @@ type MeshTailnet = Kinds['MeshTailnet'];
 /** What the controller works with. */
 export type RelayPortsDeps = {
   readonly values: Pick<TrafficValues, 'settingsResources'>;
-  /** Where mesh pods run; undefined without a cluster. */
-  readonly workloads: OwnNamespace | undefined;
-  /** Undefined where no relays run. */
-  readonly relayPorts: PublishedPorts | undefined;
+  /** Where mesh pods run. */
+  readonly workloads: OwnNamespace;
+  readonly relayPorts: PublishedPorts;
   /** Which ports relays may listen on. */
   readonly relayPortRange: PortRange;
   /** How many of them new endpoints of a namespace may take on a tailnet; its share of the range if undefined. */
@@ -97,14 +96,14 @@ export function relayPortsController(deps: RelayPortsDeps): Controller<'MeshTail
       const { name } = ref;
       const tailnet = read.get(ref);
       const traffic = values.settingsResources(read);
-      if (!workloads || !tailnet || !runsRelays(tailnet, traffic)) {
+      if (!tailnet || !runsRelays(tailnet, traffic)) {
         memories.delete(name);
-        relayPorts?.publish(name, undefined);
+        relayPorts.publish(name, undefined);
         return { requeue: 'on-change' };
       }
       const gathered = await gather(tailnet, workloads, { read, traffic });
       if (relayImage === undefined) {
-        relayPorts?.publish(name, withoutRelays(gathered));
+        relayPorts.publish(name, withoutRelays(gathered));
         return { requeue: 'on-change' };
       }
       const memory = memories.get(name) ?? NOTHING;
@@ -119,7 +118,7 @@ export function relayPortsController(deps: RelayPortsDeps): Controller<'MeshTail
       );
       reportProblems(tailnet, memory.confirmation, confirmation, deps);
       memories.set(name, { appliedAt, freed, owners: assignment.owners, confirmation });
-      relayPorts?.publish(name, portsOf(assignment, confirmation));
+      relayPorts.publish(name, portsOf(assignment, confirmation));
       return outcomeOf(assignment, freed, confirmation, clock.now());
     },
   };
