@@ -1,4 +1,5 @@
 import type { Clock } from '../api/clock.ts';
+import { TokenBucket } from '../api/token-bucket.ts';
 import type { controlMetrics } from '../telemetry/metrics.ts';
 import type { Recorder } from '../telemetry/metric-recorder.ts';
 import { ControlError } from './control.ts';
@@ -114,22 +115,17 @@ export async function sleep(clock: Pick<Clock, 'after'>, ms: number, signal: Abo
 
 /** The rate limit of a tailnet: a token bucket, and the pause that a 429 demands. */
 export class RateLimit {
-  readonly #intervalMs: number;
-  readonly #burst: number;
-  /** When the bucket is full again if nothing is taken. */
-  #fullAt = -Infinity;
+  readonly #bucket: TokenBucket;
   #pausedUntil = -Infinity;
 
   constructor({ requestsPerSecond, burst }: Pick<ControlEndpoint, 'requestsPerSecond' | 'burst'>) {
-    this.#intervalMs = 1000 / requestsPerSecond;
-    this.#burst = burst;
+    this.#bucket = new TokenBucket({ burst, intervalMs: 1000 / requestsPerSecond });
   }
 
   /** Takes a token, and returns how long to wait for it; takes none where that is longer than `maxMs`, and fails. */
   take(now: number, maxMs: number): number {
-    const fullAt = Math.max(this.#fullAt, now) + this.#intervalMs;
-    const tokenMs = fullAt - now - this.#burst * this.#intervalMs;
-    const ms = Math.max(0, tokenMs, this.#pausedUntil - now);
+    const tokenMs = this.#bucket.waitMs(now);
+    const ms = Math.max(tokenMs, this.#pausedUntil - now);
     if (ms > maxMs) {
       const [why, fix] =
         this.#pausedUntil - now > tokenMs
@@ -137,7 +133,7 @@ export class RateLimit {
           : ['the rate limit of this tailnet is used up', 'raise spec.rateLimit'];
       throw new ControlError('Throttled', `${why}: ${fix}`, { retryAfterMs: ms });
     }
-    this.#fullAt = fullAt;
+    this.#bucket.take(now);
     return ms;
   }
 

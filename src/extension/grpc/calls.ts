@@ -2,6 +2,7 @@ import { ServerInterceptingCall, status as codes } from '@grpc/grpc-js';
 import type { ServerInterceptingCallInterface, ServerMethodDefinition } from '@grpc/grpc-js';
 import type { Http2Session, ServerHttp2Stream } from 'node:http2';
 import type { Clock } from '../../api/clock.ts';
+import { TokenBucket } from '../../api/token-bucket.ts';
 import type { Activity } from '../../telemetry/activity.ts';
 import type { grpcMetrics } from '../../telemetry/metrics.ts';
 import type { Recorder } from '../../telemetry/metric-recorder.ts';
@@ -34,9 +35,8 @@ const TOO_LARGE: GrpcStatus = {
 };
 const UNREAD_RESPONSES: GrpcStatus = { code: 'RESOURCE_EXHAUSTED', message: 'too many unread responses' };
 
-/** A token bucket per connection: the burst of stream resets, and the rate at which it refills. */
-const RESET_BURST = 900;
-const RESETS_PER_MS = 0.03;
+/** The stream resets that a connection may have. */
+const RESETS = { burst: 900, intervalMs: 1000 / 30 };
 
 /** Max messages of a stream of the library's services whose responses the caller has not read. */
 const MAX_UNANSWERED = 1000;
@@ -46,7 +46,7 @@ export class Calls {
   readonly #deps: CallDeps;
   readonly #memory: RequestMemory;
   readonly #running = new Set<Call>();
-  readonly #resets = new WeakMap<Http2Session, ResetBucket>();
+  readonly #resets = new WeakMap<Http2Session, TokenBucket>();
 
   constructor(deps: CallDeps) {
     this.#deps = deps;
@@ -117,16 +117,11 @@ export class Calls {
    */
   #countReset({ session }: ServerHttp2Stream): void {
     if (!session || session.destroyed) return;
-    const now = this.#deps.clock.now();
-    const last = this.#resets.get(session) ?? { left: RESET_BURST, updatedAt: now };
-    const left = Math.min(RESET_BURST, last.left + (now - last.updatedAt) * RESETS_PER_MS) - 1;
-    this.#resets.set(session, { left, updatedAt: now });
-    if (left < 0) session.destroy();
+    const bucket = this.#resets.get(session) ?? new TokenBucket(RESETS);
+    this.#resets.set(session, bucket);
+    if (bucket.take(this.#deps.clock.now()) > 0) session.destroy();
   }
 }
-
-/** The tokens left in a bucket, and when it was last refilled. */
-type ResetBucket = { readonly left: number; readonly updatedAt: number };
 
 /** Limits a call of the library's services, which have no limits of their own. */
 function interceptLibraryCall(

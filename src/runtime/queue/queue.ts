@@ -1,7 +1,7 @@
 import type { Clock } from '../../api/clock.ts';
+import { TokenBucket } from '../../api/token-bucket.ts';
 import { Priorities } from './priorities.ts';
 import type { Priority } from './priorities.ts';
-import { backoffMs, returnIntervalMs, TokenBucket } from './retry.ts';
 
 /** What a reconcile returns: when the key is reconciled next if no change enqueues it before. */
 export type Outcome =
@@ -84,7 +84,7 @@ export class Queue<K extends string> {
   readonly #lanes = new Priorities<Entry<K>>();
   /** The timer of each key that waits for a time. */
   readonly #timers = new Map<Entry<K>, { readonly dueAt: number; readonly cancel: () => void }>();
-  readonly #bucket = new TokenBucket();
+  readonly #bucket = new TokenBucket(RETRIES);
   readonly #whenIdle: (() => void)[] = [];
   #phase: 'created' | 'started' | 'stopped' = 'created';
   #running = 0;
@@ -276,3 +276,24 @@ export class Queue<K extends string> {
     this.#timers.set(entry, { dueAt: clock.now() + ms, cancel });
   }
 }
+
+const FIRST_MS = 5;
+
+/** The longest backoffs: after a failure, and while what a run needs is away, which has to be found again within a minute. */
+const MAX_MS = { failed: 1_000_000, away: 30_000 };
+
+/** The backoff after a number of failures in a row: 5 ms, and twice as long each time up to 1000 s, or 30 s. */
+function backoffMs(failures: number, why: keyof typeof MAX_MS): number {
+  return Math.min(FIRST_MS * 2 ** Math.max(0, failures - 1), MAX_MS[why]);
+}
+
+/** What waits for the same thing is retried within this time once that is back. */
+const RETURN_MS = 20_000;
+
+/** The time between two of these retries: as for all retries, and less where there are more than fit. */
+function returnIntervalMs(retries: number): number {
+  return Math.min(RETRIES.intervalMs, RETURN_MS / retries);
+}
+
+/** The rate limit of all keys' retries together; changes and requeues after a time are not limited. */
+const RETRIES = { burst: 100, intervalMs: 100 };
