@@ -40,6 +40,7 @@ export function findWithCaRef(read: ReadObjects): readonly Kinds['MeshEndpoints'
 
 const routesByEndpoints = ROUTE_KINDS.map(<K extends RouteKind>(kind: K): Index<K> => ({
   name: `${kind} by MeshEndpoints`,
+  group: 'routes by MeshEndpoints',
   kind,
   valuesOf: route => meshBackendsOf(route),
 }));

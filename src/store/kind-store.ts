@@ -95,10 +95,10 @@ export class KindStore {
   }
 
   #indexedAs(from: Entry['values'], to: Entry['values']): readonly string[] {
-    return this.#indexes.flatMap(({ name }, at) => {
+    return this.#indexes.flatMap((index, at) => {
       const [before = NONE, after = NONE] = [from[at], to[at]];
       const all = [...before, ...after.filter(text => !before.includes(text))];
-      return all.map(text => indexedAs(name, text));
+      return all.map(text => indexedAs(index, text));
     });
   }
 

@@ -9,6 +9,8 @@ export type Index<K extends ResourceKind = ResourceKind> = {
   readonly name: string;
   readonly kind: K;
   readonly valuesOf: (object: ResourceOf<K>) => readonly string[];
+  /** Reads of indexes with the same group are recorded as one: less memory for indexes that are always read together. */
+  readonly group?: string;
 };
 
 /** An index of any kind. */
@@ -19,10 +21,13 @@ export function byNamespace<K extends ResourceKind>(kind: K): Index<K> {
   return { name: `${kind} by namespace`, kind, valuesOf: ({ metadata }) => [metadata.namespace ?? ''] };
 }
 
-/** What a change is recorded as that affects an index under a value. */
-export function indexedAs(index: string, value: string): string {
-  return `${index}=${value}`;
+/** What a change is recorded as that affects an index, or one of its group, under a value. */
+export function indexedAs({ group, name }: IndexName, value: string): string {
+  return `${group ?? name}=${value}`;
 }
+
+/** What identifies an index, of any kind. */
+type IndexName = Pick<Index, 'name' | 'group'>;
 
 /** An object was added, modified or deleted. It does not hold the object, so that listeners read the current state. */
 export type Change = {

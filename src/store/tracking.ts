@@ -48,8 +48,7 @@ export interface DerivedValue<V> {
 /** The objects of a store, with everything that depends on reads of them. */
 export class Tracking {
   readonly #read: ReadResources;
-  readonly #any = new Sources();
-  readonly #exceptStatus = new Sources();
+  readonly #sources: TrackedSources = { any: new Sources(), exceptStatus: new Sources() };
   readonly #unsubscribe: () => void;
 
   /** Must be created before others subscribe to the store, so that they find derived values invalidated. */
@@ -58,8 +57,8 @@ export class Tracking {
     this.#unsubscribe = read.subscribe(change => {
       const { isOfStatus } = change;
       for (const id of changedIn(change)) {
-        if (!isOfStatus) this.#exceptStatus.notify(id, change);
-        this.#any.notify(id, change);
+        if (!isOfStatus) this.#sources.exceptStatus.notify(id, change);
+        this.#sources.any.notify(id, change);
       }
     });
   }
@@ -71,13 +70,12 @@ export class Tracking {
 
   /** How many different reads are depended on. */
   get size(): number {
-    return this.#any.size + this.#exceptStatus.size;
+    return this.#sources.any.size + this.#sources.exceptStatus.size;
   }
 
   /** The reads of a dependent, none at first. */
   readsOf(dependent: Dependent): ReadSet {
-    const sources = { any: this.#any, exceptStatus: this.#exceptStatus };
-    return new ReadSet(dependent, this.#read, sources);
+    return new ReadSet(dependent, this.#read, this.#sources);
   }
 
   /** Nothing is notified any more, and derived values that are read later may be stale. */
@@ -240,7 +238,7 @@ class RecordedReads implements ReadObjects {
   }
 
   find<K extends ResourceKind>(index: Index<K>, value: string): readonly ResourceOf<K>[] {
-    this.#depend(index.kind, indexedAs(index.name, value));
+    this.#depend(index.kind, indexedAs(index, value));
     return this.#read.find(index, value);
   }
 

@@ -23,6 +23,9 @@ function endpoints(name: string, tailnet: string, metadata: Readonly<Record<stri
   return readMeshEndpoints(`default/${name}`, { tailnet: `${tailnet}.ts.net` }, metadata);
 }
 
+/** What an object is named by. */
+type Named = { readonly namespace?: string; readonly name: string };
+
 type Program = (read: TrackedRead) => unknown;
 
 /** A store with the MeshEndpoints web, in the tailnet x, and dependents that count their notifications. */
@@ -350,6 +353,26 @@ describe('the tracked reads', () => {
     tracking.close();
     store.put(endpoints('web', 'y'));
     expect(takeNotified()).toBe(false);
+  });
+
+  it('of the indexes of a group are recorded as one for each value', () => {
+    const group = 'by namespace and name';
+    const valuesOf = ({ metadata: { namespace, name } }: { readonly metadata: Named }) => [
+      `${namespace}/${name}`,
+    ];
+    const objects: Index<'MeshEndpoints'> = { name: 'objects', group, kind: 'MeshEndpoints', valuesOf };
+    const routes: Index<'HTTPRoute'> = { name: 'routes', group, kind: 'HTTPRoute', valuesOf };
+    const store = new ResourceStore([objects, routes], failure => expect(failure).toBeUndefined());
+    const tracking = new Tracking(store);
+    let count = 0;
+    const open = tracking.readsOf({ affected: () => (count += 1) }).open();
+    for (const index of [objects, routes]) open.find(index as Index, 'default/web');
+    expect(tracking.size).toBe(1);
+    store.put(resourceOf(route('HTTPRoute', 'default/web')));
+    store.put(endpoints('web', 'x'));
+    expect(count).toBe(2);
+    store.put(resourceOf(route('HTTPRoute', 'default/other')));
+    expect(count).toBe(2);
   });
 
   it('do not include untracked ones', () => {

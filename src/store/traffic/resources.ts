@@ -39,7 +39,12 @@ const slicesByService: Index<'EndpointSlice'> = {
 };
 
 function routesByGateway<K extends RouteKind>(kind: K): Index<K> {
-  return { name: `${kind} by Gateway`, kind, valuesOf: route => gatewaysOf(route) };
+  return {
+    name: `${kind} by Gateway`,
+    group: 'routes by Gateway',
+    kind,
+    valuesOf: route => gatewaysOf(route),
+  };
 }
 
 const gatewaysByClass: Index<'Gateway'> = {
