@@ -1,5 +1,6 @@
 import { findCondition } from '../../api/conditions.ts';
-import type { EndpointStatus, Kinds } from '../../api/generated/types.ts';
+import type { Condition, EndpointStatus, Kinds } from '../../api/generated/types.ts';
+import { conditionChanges, conditionEvent } from '../../store/condition-events.ts';
 import { regardingOf } from '../../store/resources.ts';
 import type { ObjectEvent } from '../../store/resources.ts';
 import { NOT_CHECKED_YET } from '../../traffic/endpoints/health-status.ts';
@@ -11,12 +12,11 @@ type Described = Pick<ObjectEvent, 'type' | 'reason' | 'action' | 'note'>;
 
 /** The Events of a change of status, which is written. */
 export function eventsOf(object: MeshEndpoints, status: Status): readonly ObjectEvent[] {
-  const described = [
-    ...endpointEvents(object.status?.endpoints ?? [], status.endpoints ?? []),
-    ...readyEvents(object.status, status),
-    ...conditionEvents('RoutesResolved', 'Resolve', object.status, status),
+  const described = endpointEvents(object.status?.endpoints ?? [], status.endpoints ?? []);
+  return [
+    ...described.map(each => ({ regarding: regardingOf(object), ...each })),
+    ...conditionEvents(object, status),
   ];
-  return described.map(each => ({ regarding: regardingOf(object), ...each }));
 }
 
 /** The most Events about single endpoints; one more sums up the others. */
@@ -58,29 +58,27 @@ function kindOf({
     : { type: 'Warning', reason: 'EndpointUnhealthy', action: 'Check' };
 }
 
-/** None where the object is not ready only because its first checks have no result yet, or it has no relay ports yet. */
-function readyEvents(before: Status | undefined, now: Status): readonly Described[] {
-  if ([before, now].some(isStarting)) return [];
-  return conditionEvents('Ready', 'Reconcile', before, now);
+/** The conditions that are reported, and the actions of their Events. */
+const ACTIONS: Readonly<Record<string, string>> = { Ready: 'Reconcile', RoutesResolved: 'Resolve' };
+
+/** That a condition is False, with a reason that is new; or no longer False. */
+function conditionEvents(object: MeshEndpoints, status: Status): readonly ObjectEvent[] {
+  const isUndecided = [object.status, status].some(isStarting);
+  return conditionChanges(object.status, status).flatMap(({ before, now }) => {
+    const action = ACTIONS[now.type];
+    if (action === undefined || (now.type === 'Ready' && isUndecided)) return [];
+    if (now.status !== 'False' && before?.status !== 'False') return [];
+    return [conditionEvent(object, now, { type: typeOf(now), action })];
+  });
 }
 
+function typeOf(now: Condition): ObjectEvent['type'] {
+  return now.status === 'False' && now.reason !== 'Paused' ? 'Warning' : 'Normal';
+}
+
+/** The object is not ready only because its first checks have no result yet, or it has no relay ports yet. */
 function isStarting(status: Status | undefined): boolean {
   const isUndecided =
     status?.endpoints?.some(({ error }) => error === NOT_CHECKED_YET || error === NOT_ASSIGNED_YET) === true;
   return isUndecided && findCondition(status.conditions, 'Ready')?.reason === 'NoHealthyEndpoints';
-}
-
-/** That a condition is False, with a reason that is new; or no longer False. */
-function conditionEvents(
-  type: string,
-  action: string,
-  earlier: Status | undefined,
-  status: Status,
-): readonly Described[] {
-  const [before, now] = [findCondition(earlier?.conditions, type), findCondition(status.conditions, type)];
-  if (!now || (before?.status === now.status && before.reason === now.reason)) return [];
-  const isFailure = now.status === 'False';
-  if (!isFailure && before?.status !== 'False') return [];
-  const isWarning = isFailure && now.reason !== 'Paused';
-  return [{ type: isWarning ? 'Warning' : 'Normal', reason: now.reason, action, note: now.message }];
 }
