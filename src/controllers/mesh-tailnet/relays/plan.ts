@@ -1,4 +1,11 @@
 import { createHash } from 'node:crypto';
+import { relayName } from '../../../api/names.ts';
+import { formatTargets, parseTargets, TARGETS_KEY } from '../../../api/relay-targets.ts';
+import { RELAY_PORT_SHARES } from '../../../api/shares.ts';
+import { addressText } from '../../../api/socket-address.ts';
+import type { Workload } from '../../../store/own-namespace.ts';
+import { metadataOf } from '../pool/objects.ts';
+import type { Input } from './gather.ts';
 
 /** A target (`address:port`) that an object wants a relay port for. */
 export type WantedTarget = {
@@ -28,6 +35,89 @@ export type Assignment = {
   /** The namespace to which a port counts, by target, also of those that are no longer wanted and not free yet. */
   readonly owners: ReadonlyMap<string, string>;
 };
+
+/** Ports that lost their target a short time ago, which are not given to another one. */
+type FreedPorts = ReadonlyMap<number, { readonly target: string; readonly at: number }>;
+
+/** The relay ports of a tailnet, and the write that gives them to its relays. */
+export type Plan = Assignment & {
+  readonly freed: FreedPorts;
+  /** When a port becomes free that a target could get; Infinity where none is missing. */
+  readonly retryAt: number;
+  /** The targets, as the ConfigMap has them. */
+  readonly text: string;
+  readonly action: Action;
+  /** When the ConfigMap was last applied. */
+  readonly appliedAt: number;
+};
+
+/** The action that leads to the desired state. */
+type Action = { readonly do: 'nothing' } | { readonly do: 'apply'; readonly object: Workload };
+
+/** What is kept of a plan for the next one; without it nothing but time is lost. */
+export type PreviousPlan = Pick<Plan, 'owners' | 'freed' | 'appliedAt'>;
+
+export const NO_PLAN: PreviousPlan = { owners: new Map(), freed: new Map(), appliedAt: -Infinity };
+
+export type PlanOptions = {
+  readonly range: PortRange;
+  /** How many ports new endpoints of a namespace may take; its share of the range if undefined. */
+  readonly perNamespace: number | undefined;
+};
+
+/** The ConfigMap is applied again after this time, in case others have changed its metadata. */
+const REAPPLY_MS = 600_000;
+
+/** Relays close a port that lost its target after 5 s; by then Envoys no longer send to it. */
+const FREED_MS = 10_000;
+
+/** Plans the relay ports of a tailnet: assigns ports, and keeps those that have just lost their target. */
+export function plan(
+  input: Input,
+  before: PreviousPlan,
+  { range, perNamespace = shareOf(range) }: PlanOptions,
+): Plan {
+  const { wanted, stored = '', now } = input;
+  const held = new Map([...before.freed].filter(([, { at }]) => now - at < FREED_MS));
+  const heldTargets = [...held].map(([port, { target }]) => [port, target] as const);
+  const previous = new Map([...heldTargets, ...targetsIn(stored)]);
+  const assignment = assignPorts(previous, wanted, { range, perNamespace, owners: before.owners });
+  const assigned = new Set(assignment.ports.values());
+  const lost = [...previous].filter(([port]) => !assigned.has(port));
+  const freed = lost.map(([port, target]) => [port, { target, at: held.get(port)?.at ?? now }] as const);
+  const ends = assignment.missing.size === 0 ? [] : freed.map(([, { at }]) => at + FREED_MS);
+  const text = formatTargets(new Map([...assignment.ports].map(([target, port]) => [port, target])));
+  const action = actionFor(text, input, before);
+  return {
+    ...{ ...assignment, freed: new Map(freed), retryAt: Math.min(...ends), text, action },
+    appliedAt: action.do === 'apply' ? now : before.appliedAt,
+  };
+}
+
+/** The relay ports of a namespace where no setting has their number. */
+function shareOf({ first, last }: PortRange): number {
+  return Math.max(1, Math.floor((last - first + 1) / RELAY_PORT_SHARES));
+}
+
+/** The targets in the text of a ConfigMap, by port. */
+function targetsIn(text: string): ReadonlyMap<number, string> {
+  const targets = [...parseTargets(text)];
+  return new Map(targets.map(([port, target]) => [port, addressText({ ...target, meshIP: target.address })]));
+}
+
+function actionFor(
+  text: string,
+  { tailnet, needsConfigMap, stored, now }: Input,
+  { appliedAt }: PreviousPlan,
+): Action {
+  const isCurrent = stored === text && now - appliedAt < REAPPLY_MS;
+  if (!needsConfigMap || isCurrent) return { do: 'nothing' };
+  const metadata = metadataOf({ tailnet }, relayName(tailnet.metadata.name));
+  return {
+    do: 'apply',
+    object: { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { [TARGETS_KEY]: text } },
+  };
+}
 
 /*
  * A target                                      its port
@@ -156,6 +246,7 @@ function namespacesByTarget(wanted: readonly WantedTarget[]): ReadonlyMap<string
 function rankOf({ createdAt = '~', namespace, name, target }: WantedTarget): string {
   return [createdAt, `${namespace}/${name}`, target].join(' ');
 }
+
 /** Takes the first free port, by linear probing: with the same targets a lost assignment is nearly the same again. */
 function freePort(target: string, taken: Set<number>, { first, last }: PortRange): number | undefined {
   const size = last - first + 1;

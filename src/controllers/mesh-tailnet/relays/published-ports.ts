@@ -1,5 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { PortsOfTailnet, RelayPorts } from '../../mesh-endpoints/relay-ports.ts';
+import type { Confirmation } from './confirmation.ts';
+import type { Input } from './gather.ts';
+import type { Plan } from './plan.ts';
 
 /** The relay ports of all tailnets, by the name of the MeshTailnet. */
 export interface PublishedPorts extends RelayPorts {
@@ -24,4 +27,24 @@ export function createPublishedPorts(): PublishedPorts {
       for (const listener of listeners) listener(tailnet);
     },
   };
+}
+
+/** The ports of a tailnet on which relays listen or may listen soon, and why others are missing. */
+export function portsOf(
+  { ports, missing }: Plan,
+  { confirmed, failed, pending }: Confirmation,
+): PortsOfTailnet {
+  const usable = [...ports].filter(([target]) => !failed.has(target));
+  return {
+    ports: new Map(usable.map(([target, port]) => [target, { port, isConfirmed: confirmed.has(target) }])),
+    missing: new Map([...missing, ...failed, ...pending]),
+  };
+}
+
+const NO_IMAGE =
+  'mesh pods have no relay, since the operator has no RELAY_IMAGE: set it to the image of mesh-gateway';
+
+/** Where mesh pods have no relay. */
+export function portsWithoutRelays({ wanted }: Input): PortsOfTailnet {
+  return { ports: new Map(), missing: new Map(wanted.map(({ target }) => [target, NO_IMAGE])) };
 }

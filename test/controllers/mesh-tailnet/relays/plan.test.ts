@@ -1,11 +1,17 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { assignPorts } from '../../../../src/controllers/mesh-tailnet/relays/plan.ts';
+import type { Kinds } from '../../../../src/api/generated/types.ts';
+import type { Input } from '../../../../src/controllers/mesh-tailnet/relays/gather.ts';
+import { assignPorts, NO_PLAN, plan } from '../../../../src/controllers/mesh-tailnet/relays/plan.ts';
 import type {
   AssignOptions,
   PortRange,
+  PreviousPlan,
   WantedTarget,
 } from '../../../../src/controllers/mesh-tailnet/relays/plan.ts';
+import { named } from '../../../support/declared.ts';
+import { meshTailnet } from '../../../support/objects.ts';
+import { resourceOf } from '../../../support/store/resources.ts';
 
 const RANGE = { first: 20_000, last: 29_999 };
 const NONE = new Map<number, string>();
@@ -357,5 +363,56 @@ describe('a tailnet with many targets', () => {
     const lost = assign(NONE, remaining, RANGE).ports;
     const moved = remaining.filter(each => kept.get(each.target) !== lost.get(each.target));
     expect(moved.length).toBeLessThan(15);
+  });
+});
+
+/** Plans a tailnet whose ConfigMap has the port 20000 for a target that is still wanted. */
+function planned(fields: Partial<Input> = {}, before: Partial<PreviousPlan> = {}, range: PortRange = RANGE) {
+  const tailnet = resourceOf(named(meshTailnet(), 'example')) as Kinds['MeshTailnet'];
+  const stored = `20000 ${ONE}\n`;
+  return plan(
+    { tailnet, wanted: [want(ONE)], needsConfigMap: true, stored, pods: [], now: 1_000_000, ...fields },
+    { ...NO_PLAN, appliedAt: 1_000_000, ...before },
+    { range, perNamespace: Infinity },
+  );
+}
+
+describe('the ConfigMap of a plan', () => {
+  it.each<[string, Partial<Input>, Partial<PreviousPlan>, string]>([
+    ['is not applied where it has the targets', {}, {}, 'nothing'],
+    ['is applied where its targets differ', { stored: `20001 ${TWO}\n` }, {}, 'apply'],
+    ['is applied where it does not exist', { stored: undefined }, {}, 'apply'],
+    ['is applied by a new process', {}, NO_PLAN, 'apply'],
+    ['is not applied again for ten minutes', {}, { appliedAt: 400_001 }, 'nothing'],
+    ['is applied again after ten minutes', {}, { appliedAt: 400_000 }, 'apply'],
+    [
+      'is not applied where nothing needs it',
+      { wanted: [], stored: undefined, needsConfigMap: false },
+      NO_PLAN,
+      'nothing',
+    ],
+  ])('%s', (_, fields, before, expected) => {
+    const { action, appliedAt } = planned(fields, before);
+    expect(action.do).toBe(expected);
+    expect(appliedAt).toBe(expected === 'apply' ? 1_000_000 : (before.appliedAt ?? 1_000_000));
+  });
+});
+
+describe('a port that has lost its target', () => {
+  const range = { first: 20_000, last: 20_000 };
+
+  it.each<[string, number, number, readonly string[]]>([
+    ['is not given to another one for ten seconds', 9999, 1_000_001, []],
+    ['is free after ten seconds', 10_000, Infinity, [TWO]],
+  ])('%s', (_, agoMs, retryAt, targets) => {
+    const freed = new Map([[20_000, { target: ONE, at: 1_000_000 - agoMs }]]);
+    const next = planned({ wanted: [want(TWO)], stored: '' }, { freed }, range);
+    expect([...next.ports.keys()]).toEqual(targets);
+    expect(next.retryAt).toBe(retryAt);
+  });
+
+  it('is kept from the time at which it lost it', () => {
+    const { freed } = planned({ wanted: [] });
+    expect([...freed]).toEqual([[20_000, { target: ONE, at: 1_000_000 }]]);
   });
 });

@@ -31,10 +31,10 @@ type Behaviour =
   | 'hangs'
   | 'is away';
 
-/** As in the operator. */
 /** That of an operator which refuses 100.88.0.0/16. */
 const GUARD = createGuard({ allow: [], refuse: ['100.88.0.0/16'], apiServer: [] });
 
+/** As in the operator. */
 const LEADERSHIP_LOST = { graceMs: 0, abortMs: 500 };
 
 const START = Date.UTC(2026, 0, 15, 12);
