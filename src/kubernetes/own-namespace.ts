@@ -10,7 +10,7 @@ import { pathOfAll } from './served-kinds.ts';
 import { goneError, requestError } from './write/errors.ts';
 import { fencedWrites } from './write/fenced.ts';
 import type { FencedDeps } from './write/fenced.ts';
-import { applyRequest, deleteRequest, failedWith, FIELD_MANAGER, getExisting } from './write/requests.ts';
+import { apply, deleteRequest, failedWith, FIELD_MANAGER, getExisting } from './write/requests.ts';
 import { KubeError } from './transport/transport.ts';
 import { fieldsOf, textIn } from './unstructured.ts';
 import type { Fields } from '../api/json.ts';
@@ -120,7 +120,7 @@ function changeNamespace(
       const { kind } = object;
       const value = { ...object, metadata: { ...metadata, namespace } };
       return perform(describe(kind, metadata.name), 'apply', async send =>
-        objectIn(await send(applyRequest(pathOf(kind, metadata.name), value))),
+        objectIn(await apply(send, pathOf(kind, metadata.name), value)),
       );
     },
     get: (kind, name) =>

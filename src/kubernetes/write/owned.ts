@@ -11,7 +11,7 @@ import type { Fields } from '../../api/json.ts';
 
 import { contendedError, describeObject } from './errors.ts';
 import {
-  apply,
+  applyCustomResource,
   deleteRequest,
   failedWith,
   getLive,
@@ -77,7 +77,7 @@ async function applyWhole(deps: WriteDeps, ref: Ref, value: Fields, desired: Res
   const path = pathOf(ref, desired.apiVersion.slice(desired.apiVersion.lastIndexOf('/') + 1));
   const spec = specOf(desired);
   for (let attempts = 1; attempts <= MAX_ATTEMPTS; attempts++) {
-    const response = await apply(deps, path, value);
+    const response = await applyCustomResource(deps.send, path, value);
     if (!spec || !hasExtraFields(response, spec)) return response;
     const reduced = await removeExtraFields(deps, path, response, spec);
     if (reduced !== undefined) return reduced;

@@ -9,7 +9,7 @@ import { ResourceError } from '../../store/resources.ts';
 import type { OwnResource } from '../../store/resources.ts';
 import { pathOf } from '../served-kinds.ts';
 import { contendedError, goneError, describeObject } from './errors.ts';
-import { apply, failedWith, getLive, MAX_ATTEMPTS, putResponse } from './requests.ts';
+import { applyCustomResource, failedWith, getLive, MAX_ATTEMPTS, putResponse } from './requests.ts';
 import type { WriteDeps } from './requests.ts';
 
 /**
@@ -58,7 +58,7 @@ async function applyStatus(
   for (let attempts = 1; attempts <= MAX_ATTEMPTS; attempts++) {
     try {
       const value = { apiVersion, kind, metadata: { name, namespace, uid, resourceVersion }, ...fields };
-      return await apply(deps, `${path}/status`, value);
+      return await applyCustomResource(deps.send, `${path}/status`, value);
     } catch (failure) {
       if (failedWith(failure, 'NotFound')) throw goneError(describeObject(ref));
       if (!failedWith(failure, 'Conflict')) throw failure;

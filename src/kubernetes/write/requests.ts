@@ -47,25 +47,30 @@ export function deleteRequest(path: string, uid?: string): KubeRequest {
   return { verb: 'delete', path, body: { type: 'application/json', value } };
 }
 
+/** Server-side apply, which takes over fields that other managers have set; returns the stored object. */
+export async function apply(send: Send, path: string, value: Fields): Promise<unknown> {
+  const query = { ...FIELD_MANAGER, force: 'true' };
+  return await send({
+    verb: 'apply',
+    path,
+    query,
+    body: { type: 'application/apply-patch+yaml', value },
+  });
+}
+
 /**
- * Server-side apply. Where a nested object of a custom resource loses its last field, an API server sees null and refuses
- * it. Then the object is applied without its empty parts first, which removes the fields, and then with them.
+ * Applies a custom resource. Where a nested object of it loses its last field, an API server sees null and refuses it. Then
+ * the resource is applied without its empty parts first, which removes the fields, and then with them.
  */
-export async function apply({ send }: WriteDeps, path: string, object: Fields): Promise<unknown> {
+export async function applyCustomResource(send: Send, path: string, object: Fields): Promise<unknown> {
   try {
-    return await send(applyRequest(path, object));
+    return await apply(send, path, object);
   } catch (failure) {
     const nonEmpty = withoutEmpty(object) as Fields;
     if (!failedWith(failure, 'Invalid') || isEqual(nonEmpty, object)) throw failure;
-    const { version } = seenIn(await send(applyRequest(path, nonEmpty)));
-    return await send(applyRequest(path, withVersion(object, version)));
+    const { version } = seenIn(await apply(send, path, nonEmpty));
+    return await apply(send, path, withVersion(object, version));
   }
-}
-
-/** Server-side apply, which takes over fields that other managers have set. */
-export function applyRequest(path: string, value: Fields): KubeRequest {
-  const query = { ...FIELD_MANAGER, force: 'true' };
-  return { verb: 'apply', path, query, body: { type: 'application/apply-patch+yaml', value } };
 }
 
 /** Replaces the resourceVersion, if the object has one. */
