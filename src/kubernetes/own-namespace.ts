@@ -119,9 +119,9 @@ function changeNamespace(
     apply: ({ metadata, ...object }: Workload) => {
       const { kind } = object;
       const value = { ...object, metadata: { ...metadata, namespace } };
-      return perform(describe(kind, metadata.name), 'apply', async send =>
-        objectIn(await apply(send, pathOf(kind, metadata.name), value)),
-      );
+      return perform(describe(kind, metadata.name), 'apply', async send => {
+        objectIn(await apply(send, pathOf(kind, metadata.name), value));
+      });
     },
     get: (kind, name) =>
       perform(describe(kind, name), 'get', async send => {

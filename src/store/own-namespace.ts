@@ -1,4 +1,6 @@
 import type { Fields } from '../api/json.ts';
+import type { ApplyObjects, OwnedObject } from './resources.ts';
+
 /** The data of a Secret or ConfigMap, as texts. */
 export type OwnData = {
   /** Changes whenever the data does; undefined where the source keeps no versions. */
@@ -32,9 +34,7 @@ export type WorkloadKind =
   | 'ServiceAccount'
   | 'StatefulSet';
 
-type WorkloadMetadata = {
-  readonly name: string;
-  readonly labels?: Readonly<Record<string, string>>;
+type WorkloadMetadata = OwnedObject['metadata'] & {
   readonly annotations?: Readonly<Record<string, string>>;
   readonly ownerReferences?: readonly OwnerReference[];
 };
@@ -49,8 +49,7 @@ export type OwnerReference = {
 };
 
 /** An object that the operator runs in its own namespace; the adapter adds the namespace. */
-export type Workload = {
-  readonly apiVersion: string;
+export type Workload = OwnedObject & {
   readonly kind: WorkloadKind;
   readonly metadata: WorkloadMetadata;
   readonly [field: string]: unknown;
@@ -69,10 +68,8 @@ export type SecretChange = {
  * What the operator runs in its own namespace. All fail with ResourceError; `apply`, `get` and the changes of it fail with
  * Unavailable once leadership is lost.
  */
-export interface OwnNamespace extends ReadOwnNamespace {
+export interface OwnNamespace extends ReadOwnNamespace, ApplyObjects<Workload> {
   readonly namespace: string;
-  /** Server-side apply that takes over fields of other managers; returns the stored object. */
-  apply(object: Workload): Promise<Fields>;
   /** Undefined where it does not exist. */
   get(kind: WorkloadKind, name: string): Promise<Fields | undefined>;
   /** Fails with Unavailable where it exists already. */

@@ -86,27 +86,36 @@ export class ResourceError extends Error {
 /** An object of one of our own kinds. */
 export type OwnResource = Kinds[KindName];
 
+/** An object that we create and own: its identity and labels, whatever else it has. */
+export type OwnedObject = {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly labels?: Readonly<Record<string, string>> };
+};
+
+/** Writes objects that we own, each as a whole; T are those that may be written. */
+export interface ApplyObjects<T extends OwnedObject> {
+  /**
+   * Creates an object or updates it, as server-side apply does: takes over the fields that other managers have set, and
+   * removes those that were applied before and no longer are. Fails with ResourceError.
+   */
+  apply(object: T): Promise<void>;
+}
+
 /** Writes status and finalizers of users' objects, and whole objects that we own. All fail with ResourceError. */
-export interface WriteResources {
+export interface WriteResources extends ApplyObjects<OwnedResource> {
   /** Replaces the status, unless it is equal. */
   replaceStatus<T extends OwnResource>(object: T, status: NonNullable<T['status']>): Promise<void>;
   addFinalizer(object: OwnResource, finalizer: string): Promise<void>;
   removeFinalizer(object: OwnResource, finalizer: string): Promise<void>;
-  /** Creates or updates an object that we own. */
-  apply(object: OwnedResource): Promise<void>;
   /** Deletes an object that we own, if it exists. */
   remove(ref: Ref): Promise<void>;
 }
 
-/** An object that we create and own: identity, labels and spec. */
-export type OwnedResource = {
-  readonly apiVersion: string;
+/** An owned object of a kind that is read. */
+export type OwnedResource = OwnedObject & {
   readonly kind: ResourceKind;
-  readonly metadata: {
-    readonly name: string;
-    readonly namespace?: string;
-    readonly labels?: Readonly<Record<string, string>>;
-  };
+  readonly metadata: { readonly namespace?: string };
   readonly spec: unknown;
 };
 

@@ -5,6 +5,7 @@ import { keyOf } from '../../src/api/key.ts';
 import type { Ref } from '../../src/api/key.ts';
 import type { OwnedResource } from '../../src/store/resources.ts';
 import { meshBackend } from '../support/declared.ts';
+import { applyCases } from './apply.ts';
 import {
   byBackend,
   untilCaughtUp,
@@ -13,7 +14,7 @@ import {
   changesOf,
   untilRemoved,
 } from './resources-scene.ts';
-import type { Case } from './resources-scene.ts';
+import type { Case, Scene } from './resources-scene.ts';
 
 const binding: Ref<'MeshBinding'> = { kind: 'MeshBinding', namespace: 'team-a', name: 'public' };
 const anchor: Ref<'HTTPRoute'> = { kind: 'HTTPRoute', namespace: 'default', name: 'anchor' };
@@ -32,8 +33,18 @@ function anchorTo(name: string): OwnedResource {
 
 const [first, second] = ['0123456789abcdef', 'fedcba9876543210'];
 
+const appliedCases = applyCases<Scene>(scene => ({
+  apply: labels => scene.write.apply(bindingOf(first, labels)),
+  metadata: async () => {
+    await untilCaughtUp(scene);
+    return (await untilFound(scene, binding)).metadata;
+  },
+}));
+
 /** Writes of objects that we own. */
 export const ownedCases: Readonly<Record<string, Case>> = {
+  ...Object.fromEntries(Object.entries(appliedCases).map(([name, run]) => [name, { expect: run }])),
+
   'creates an object that we own, and reads it': {
     expect: async scene => {
       await scene.write.apply(bindingOf(first, { app: 'mesh' }));

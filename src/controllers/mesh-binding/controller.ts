@@ -5,7 +5,7 @@ import type { Kinds } from '../../api/generated/types.ts';
 import { keyOf, refOf } from '../../api/key.ts';
 import type { Key, Ref, ResourceKind } from '../../api/key.ts';
 import type { Controller } from '../../runtime/controller.ts';
-import type { WriteResources } from '../../store/resources.ts';
+import type { ApplyObjects, OwnedResource, WriteResources } from '../../store/resources.ts';
 import type { TrackedRead } from '../../store/tracking.ts';
 import { bindingsByGateway } from '../../store/traffic/resources.ts';
 import type { TrafficValues } from '../../store/traffic/values.ts';
@@ -14,7 +14,7 @@ import { plan } from './plan.ts';
 import type { Action } from './plan.ts';
 
 export type BindingDeps = {
-  readonly write: Pick<WriteResources, 'apply' | 'remove'>;
+  readonly write: ApplyObjects<OwnedResource> & Pick<WriteResources, 'remove'>;
   readonly clock: Pick<Clock, 'now'>;
   readonly values: Pick<TrafficValues, 'revisions'>;
 };

@@ -8,8 +8,9 @@ import { REFERENCE_READS } from '../../api/shares.ts';
 import { caRefIn, caRefsOf, caRefText, formatTrust, parseTrust } from '../../api/trust.ts';
 import type { CaRef, Trust, TrustedCa } from '../../api/trust.ts';
 import { findWithCaRef } from '../../store/indexes.ts';
-import type { OwnNamespace } from '../../store/own-namespace.ts';
+import type { OwnNamespace, Workload } from '../../store/own-namespace.ts';
 import type { ReadReferenced } from '../../store/referenced.ts';
+import type { ApplyObjects } from '../../store/resources.ts';
 import type { TrackedRead } from '../../store/tracking.ts';
 import type { Controller } from '../../runtime/controller.ts';
 import type { Outcome } from '../../runtime/queue/queue.ts';
@@ -112,7 +113,7 @@ function distinct(refs: readonly CaRef[]): readonly CaRef[] {
   return [...new Map(refs.map(ref => [caRefText(ref), ref])).values()];
 }
 
-async function publish(trust: Trust, workloads: OwnNamespace): Promise<void> {
+async function publish(trust: Trust, workloads: ApplyObjects<Workload>): Promise<void> {
   const metadata = { name: TRUST.configMap, labels: MANAGED_BY };
   await workloads.apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data: formatTrust(trust) });
 }

@@ -99,11 +99,13 @@ describe('the operator', () => {
     const metadata = { namespace: workloads.namespace, name: 'meshd-example' };
     const labels = { 'example.com/team': 'a', shared: 'theirs' };
     await admin.apply({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { ...metadata, labels } });
-    const stored = await workloads.apply({
+    await workloads.apply({
       ...{ apiVersion: 'v1', kind: 'ServiceAccount' },
       metadata: { name: metadata.name, labels: { shared: 'ours' } },
     });
-    expect(stored).toMatchObject({ metadata: { labels: { 'example.com/team': 'a', shared: 'ours' } } });
+    expect(await workloads.get('ServiceAccount', metadata.name)).toMatchObject({
+      metadata: { labels: { 'example.com/team': 'a', shared: 'ours' } },
+    });
   });
 
   it('is refused what its Role does not allow, and what is invalid', async () => {

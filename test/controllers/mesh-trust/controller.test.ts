@@ -46,10 +46,9 @@ class Scene {
 
   /** The watch of the operator has what it wrote. */
   readonly apply: MemoryNamespace['apply'] = async object => {
-    const stored = await this.workloads.apply(object);
+    await this.workloads.apply(object);
     const metadata = { ...object.metadata, namespace: this.workloads.namespace };
     await this.runtime.memory.author.put({ ...object, metadata });
-    return stored;
   };
 
   readonly referenced: ReadReferenced = {

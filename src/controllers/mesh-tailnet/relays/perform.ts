@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import type { Clock } from '../../../api/clock.ts';
 import { targetsVersion } from '../../../api/relay-targets.ts';
 import { endsWithin } from '../../../runtime/clock.ts';
-import type { OwnNamespace } from '../../../store/own-namespace.ts';
+import type { Workload } from '../../../store/own-namespace.ts';
 import { regardingOf } from '../../../store/resources.ts';
-import type { RecordEvents } from '../../../store/resources.ts';
+import type { ApplyObjects, RecordEvents } from '../../../store/resources.ts';
 import type { Log } from '../../../telemetry/log.ts';
 import { confirm } from './confirmation.ts';
 import type { Confirmation } from './confirmation.ts';
@@ -14,7 +14,7 @@ import { readRelays } from './relay-status.ts';
 import type { HttpGet } from './relay-status.ts';
 
 export type PerformDeps = {
-  readonly workloads: Pick<OwnNamespace, 'apply'>;
+  readonly workloads: ApplyObjects<Workload>;
   readonly httpGet: HttpGet;
   readonly clock: Clock;
   readonly events: RecordEvents;

@@ -50,8 +50,8 @@ export class MemoryNamespace implements OwnNamespace {
     return Promise.reject(new ResourceError('Refused', 'this namespace issues no tokens'));
   }
 
-  apply(object: Workload): Promise<StoredObject> {
-    return settled(() => this.#put(object));
+  apply(object: Workload): Promise<void> {
+    return settled(() => void this.#put(object));
   }
 
   get(kind: WorkloadKind, name: string): Promise<StoredObject | undefined> {
