@@ -228,9 +228,9 @@ function electLeader(
       });
       const tailnets = startTailnets();
       const targets = startTargets();
-      const suspected = new Set<string>();
+      const withoutDevice = new Set<string>();
       const relayPorts = createPublishedPorts();
-      const { health, close: endChecks } = healthChecksFrom(settings, read, suspected, telemetry);
+      const { health, close: endChecks } = healthChecksFrom(settings, read, withoutDevice, telemetry);
       const endGauges = [readPoolGauges, readEndpointGauges].map(readGauges =>
         readGauges(read, telemetry.metrics),
       );
@@ -247,7 +247,7 @@ function electLeader(
         health,
         tailnets,
         relayPorts,
-        pools: poolsOf(settings, { read, workloads: own, suspected }),
+        pools: poolsOf(settings, { read, workloads: own, withoutDevice }),
         cluster: {
           ...{ workloads: own, relayImage: settings.relayImage, caBundle: cachedCaBundles() },
           referenced: kubernetesReferenced(cluster.referencedTransport),
@@ -279,10 +279,10 @@ function electLeader(
 function healthChecksFrom(
   { healthCheckConcurrency: concurrency }: OperatorSettings,
   read: ReadResources,
-  suspected: ReadonlySet<string>,
+  withoutDevice: ReadonlySet<string>,
   { log, metrics: { record } }: ProcessTelemetry,
 ): HealthChecks {
-  const members = readyMembers(read, suspected);
+  const members = readyMembers(read, withoutDevice);
   return startHealthChecks({ members, concurrency, clock, now: date, random: Math.random, record, log });
 }
 
@@ -303,7 +303,7 @@ function inputsOf(
 /** Undefined where this installation has no id. */
 function poolsOf(
   { podNamespace, relayImage, orphanAgeMs, meshPods, imagePullSecrets }: OperatorSettings,
-  { read, ...more }: Pick<PoolsOptions, 'workloads' | 'suspected'> & { readonly read: ReadResources },
+  { read, ...more }: Pick<PoolsOptions, 'workloads' | 'withoutDevice'> & { readonly read: ReadResources },
 ): PoolsOptions | undefined {
   const installation = installationIn(read, podNamespace);
   if (installation === undefined) return undefined;

@@ -8,8 +8,8 @@ import { desiredOf, deviceOf, memberSecretOf, poolTailnetsOf } from './members.t
 import type { MeshPod, MemberSecret, PoolNames } from './members.ts';
 import { POOL_ANNOTATIONS } from './objects.ts';
 import type { PoolSituation, PoolSize, StatefulSetState } from './plan.ts';
-import { suspectsAfter } from './suspects.ts';
-import type { Suspects } from './suspects.ts';
+import { missingAfter } from './missing.ts';
+import type { MissingByPod } from './missing.ts';
 
 type MeshTailnet = Kinds['MeshTailnet'];
 
@@ -34,7 +34,7 @@ export type GatherPoolOptions = {
   readonly view: TailnetView | undefined;
   readonly isAuthenticated: boolean;
   /** Of the last pass. */
-  readonly suspects: Suspects;
+  readonly missing: MissingByPod;
   readonly keys: PoolSituation['keys'];
   readonly replaced: PoolSituation['replaced'];
   readonly meshd: PoolSituation['meshd'];
@@ -75,14 +75,14 @@ export async function gatherPool(options: GatherPoolOptions, deps: GatherPoolDep
   );
   const now = deps.now();
   const { hasDatagrams, specHashOf, isAuthenticated, keys, replaced, meshd, requestDevice } = options;
-  const suspects = await suspectsAfter(members, { view, before: options.suspects, now, requestDevice });
+  const missing = await missingAfter(members, { view, before: options.missing, now, requestDevice });
   const situation = {
     desired,
     hasDatagrams,
     statefulSet: state,
     specHashOf,
     members,
-    suspects,
+    missing,
     keys,
     replaced,
     meshd,

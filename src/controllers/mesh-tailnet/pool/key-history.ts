@@ -1,7 +1,7 @@
 import { joinFailureOf } from './join-failure.ts';
 import { isReady } from './members.ts';
 import type { MeshPod } from './members.ts';
-import type { Suspects } from './suspects.ts';
+import type { MissingByPod } from './missing.ts';
 
 /** The join keys of a member since it last carried traffic. */
 type KeyHistory = {
@@ -43,16 +43,16 @@ function isAfter({ createdAt }: KeyHistory, ms: number, now: Date): boolean {
 type Joining = {
   readonly keys: KeyHistories;
   readonly members: readonly MeshPod[];
-  readonly suspects: Suspects;
+  readonly missing: MissingByPod;
 };
 
 /** With the keys that were `created` just now. A member that carries traffic, with a device that is listed, starts with none. */
 export function keysAfter(
-  { keys, members, suspects }: Joining,
+  { keys, members, missing }: Joining,
   created: readonly MeshPod[],
   now: number,
 ): KeyHistories {
-  const hasJoined = (member: MeshPod) => isReady(member) && member.device && !suspects.has(member.name);
+  const hasJoined = (member: MeshPod) => isReady(member) && member.device && !missing.has(member.name);
   const joined = new Set(members.filter(hasJoined).map(({ name }) => name));
   const after = new Map([...keys].filter(([name]) => !joined.has(name)));
   for (const member of created) {

@@ -5,7 +5,7 @@ import type { KeyHistories } from './key-history.ts';
 import { hasExpired, isPast, isReady } from './members.ts';
 import type { MeshPod } from './members.ts';
 import type { MeshdState } from './meshd-state.ts';
-import type { Suspects } from './suspects.ts';
+import type { MissingByPod } from './missing.ts';
 
 /** The StatefulSet of a pool, as it is. */
 export type StatefulSetState = {
@@ -35,7 +35,7 @@ export type PoolSituation = {
   readonly specHashOf: (size: PoolSize) => string;
   /** By ordinal: all that are to be, and all that may have a Secret. */
   readonly members: readonly MeshPod[];
-  readonly suspects: Suspects;
+  readonly missing: MissingByPod;
   readonly keys: KeyHistories;
   /** The names of members that get another device in place of one that was removed, until they carry traffic. */
   readonly replaced: ReadonlySet<string>;
@@ -106,10 +106,7 @@ export function planPool(situation: PoolSituation): readonly Step[] {
  *
  * One that is ready has joined, so that only a device that was removed matters. Keys follow one another ever more slowly.
  */
-function renewalOf(
-  member: MeshPod,
-  { isAuthenticated, suspects, keys, now }: PoolSituation,
-): readonly Step[] {
+function renewalOf(member: MeshPod, { isAuthenticated, missing, keys, now }: PoolSituation): readonly Step[] {
   const { name, hostname, secret, hasForeignSecret, pod, device } = member;
   const restart = restartOf(pod);
   const history = keys.get(name);
@@ -118,11 +115,11 @@ function renewalOf(
   const create = [{ do: 'create-key', member } as const, ...restart];
   const startOver = [{ do: 'delete-secret', name } as const, ...restart];
   if (!secret) return create;
-  const loss = suspects.get(name)?.loss;
-  if (loss === 'removed') return startOver;
+  const confirmed = missing.get(name)?.confirmed;
+  if (confirmed === 'removed') return startOver;
   if (isReady(member)) return [];
   const isRefused = secret.hasKey && joinFailureOf(pod) === 'refused';
-  if (device && hasExpired(device, now) && (isRefused || loss === 'expired')) {
+  if (device && hasExpired(device, now) && (isRefused || confirmed === 'expired')) {
     // Headscale leaves a node expired that logs in with a valid key.
     const keepsExpiry = (history?.count ?? 0) >= LOGINS;
     return keepsExpiry ? [{ do: 'delete-device', id: device.id, hostname, name }, ...startOver] : create;
@@ -141,9 +138,9 @@ const LOGINS = 2;
  * The names of members whose device was removed, and which are not replaced yet. Where no other member carries traffic for
  * certain, they are replaced one by one, because the lists may be wrong: those that are ready may carry some.
  */
-function waitingOf(kept: readonly MeshPod[], { suspects, replaced }: PoolSituation): ReadonlySet<string> {
+function waitingOf(kept: readonly MeshPod[], { missing, replaced }: PoolSituation): ReadonlySet<string> {
   const ready = kept.filter(isReady);
-  const removed = ready.filter(({ name }) => suspects.get(name)?.loss === 'removed');
+  const removed = ready.filter(({ name }) => missing.get(name)?.confirmed === 'removed');
   if (removed.length < ready.length) return new Set();
   const isReplacing = kept.some(member => replaced.has(member.name) && !isReady(member));
   return new Set(removed.slice(isReplacing ? 0 : 1).map(({ name }) => name));

@@ -21,8 +21,8 @@ import { planPool } from './plan.ts';
 import type { PoolSituation, PoolSize, Step } from './plan.ts';
 import { poolFinding, poolStatusOf } from './status.ts';
 import type { PoolProblem } from './status.ts';
-import { isUrgent, missingIn } from './suspects.ts';
-import type { Suspects } from './suspects.ts';
+import { isUrgent, withMissingDevice } from './missing.ts';
+import type { MissingByPod } from './missing.ts';
 import { NO_ORPHANS, sweep } from './sweep.ts';
 import type { OrphanMemory } from './sweep.ts';
 
@@ -40,7 +40,7 @@ export type PoolDeps = {
   /** How long a device without a mesh pod is reported before it is deleted. */
   readonly orphanAgeMs: number;
   /** The names of mesh pods whose device may no longer exist; changed here. */
-  readonly suspected: Set<string>;
+  readonly withoutDevice: Set<string>;
   /** Reads what the meshd at the address of a mesh pod reports; undefined where it does not respond. */
   readonly readMeshd: (address: string) => Promise<MeshdState | undefined>;
   readonly report: (tailnet: MeshTailnet, event: PoolEvent) => void;
@@ -91,7 +91,7 @@ const MESHD_MS = 30_000;
 const REAPPLY_MS = 600_000;
 
 type Memory = {
-  readonly suspects: Suspects;
+  readonly missing: MissingByPod;
   readonly keys: KeyHistories;
   readonly replaced: PoolSituation['replaced'];
   readonly meshd: PoolSituation['meshd'];
@@ -103,7 +103,7 @@ type Memory = {
 };
 
 const NOTHING: Memory = {
-  suspects: new Map(),
+  missing: new Map(),
   keys: new Map(),
   replaced: new Set(),
   meshd: new Map(),
@@ -119,30 +119,30 @@ export function poolReconciler(deps: PoolDeps) {
   const memories = new Map<string, Memory>();
   return {
     forget: (name: string) => {
-      for (const pod of memories.get(name)?.suspects.keys() ?? []) deps.suspected.delete(pod);
+      for (const pod of memories.get(name)?.missing.keys() ?? []) deps.withoutDevice.delete(pod);
       memories.delete(name);
     },
     /** Whether the next list of devices is wanted sooner than after an interval. */
-    isUrgent: (name: string) => isUrgent(memories.get(name)?.suspects ?? NOTHING.suspects),
+    isUrgent: (name: string) => isUrgent(memories.get(name)?.missing ?? NOTHING.missing),
     reconcile: async (tailnet: MeshTailnet, input: PoolInput): Promise<ReconciledPool> => {
       const { name } = tailnet.metadata;
       const memory = memories.get(name) ?? NOTHING;
       const now = deps.now().getTime();
       const isDue = now - memory.appliedAt >= REAPPLY_MS;
-      const { suspects, keys, replaced } = memory;
+      const { missing, keys, replaced } = memory;
       const online: OnlineDevices = new Map(memory.online);
       const isMeshdDue = now - memory.meshdReadAt >= MESHD_MS;
       const meshd = isMeshdDue ? await readMeshdOf(name, input.read, deps) : memory.meshd;
-      const options = { ...input, suspects, keys, replaced, meshd, online, isDue };
+      const options = { ...input, missing, keys, replaced, meshd, online, isDue };
       const { pool, performed, ...outcome } = await reconcilePool(tailnet, options, deps);
       const { situation } = pool;
       const created = performed.flatMap(step => (step.do === 'create-key' ? [step.member] : []));
       const isApplied = isDue && performed.some(step => step.do === 'apply');
-      for (const pod of suspects.keys()) deps.suspected.delete(pod);
-      for (const pod of missingIn(situation.suspects)) deps.suspected.add(pod);
+      for (const pod of missing.keys()) deps.withoutDevice.delete(pod);
+      for (const pod of withMissingDevice(situation.missing)) deps.withoutDevice.add(pod);
       const swept = await sweepOrphans(tailnet, situation, memory, input, deps);
       memories.set(name, {
-        suspects: situation.suspects,
+        missing: situation.missing,
         keys: keysAfter(situation, created, now),
         replaced: replacedAfter(situation, performed),
         meshd,
@@ -173,12 +173,12 @@ async function readMeshdOf(
 
 /** With the members that have just lost the identity of a device that was removed. */
 function replacedAfter(
-  { replaced, members, suspects }: PoolSituation,
+  { replaced, members, missing }: PoolSituation,
   performed: readonly Step[],
 ): ReadonlySet<string> {
   const deleted = new Set(performed.flatMap(step => (step.do === 'delete-secret' ? [step.name] : [])));
   const names = members.filter(member => {
-    const isDeleted = deleted.has(member.name) && suspects.get(member.name)?.loss === 'removed';
+    const isDeleted = deleted.has(member.name) && missing.get(member.name)?.confirmed === 'removed';
     return isDeleted || (replaced.has(member.name) && !isReady(member));
   });
   return new Set(names.map(({ name }) => name));
@@ -228,11 +228,11 @@ async function sweepOrphans(
 const UNKNOWN: ControlServer = { controlURL: 'http://unknown.invalid', ca: undefined };
 
 type ReconcileOptions = PoolInput &
-  Pick<GatherPoolOptions, 'suspects' | 'keys' | 'replaced' | 'meshd'> &
+  Pick<GatherPoolOptions, 'missing' | 'keys' | 'replaced' | 'meshd'> &
   Pick<PerformOptions, 'online'> & { readonly isDue: boolean };
 
 async function reconcilePool(tailnet: MeshTailnet, options: ReconcileOptions, deps: PoolDeps) {
-  const { api, view, isAuthenticated, reach, suspects, keys, replaced, meshd, isDue } = options;
+  const { api, view, isAuthenticated, reach, missing, keys, replaced, meshd, isDue } = options;
   const { workloads, installation, meshPods, relayImage, log } = deps;
   const { namespace } = workloads;
   const names = poolNames(tailnet.metadata.name, installation);
@@ -252,7 +252,7 @@ async function reconcilePool(tailnet: MeshTailnet, options: ReconcileOptions, de
   const known = { tailnet, names, hasDatagrams, specHashOf, view, isAuthenticated };
   const requestDevice = async (id: string) => await apiOf({ api }).device(id);
   const pool = await gatherPool(
-    { ...known, suspects, keys, replaced, meshd, requestDevice },
+    { ...known, missing, keys, replaced, meshd, requestDevice },
     { ...deps, read: options.read },
   );
   const isRemoving = pool.situation.desired === 0;
@@ -273,7 +273,7 @@ async function reconcilePool(tailnet: MeshTailnet, options: ReconcileOptions, de
     performed: failure ? steps.slice(0, steps.indexOf(failure.step)) : steps,
     status: poolStatusOf(pool.situation, pool.proxyAddress, tailnet.status?.pool?.proxyAddress),
     waitsFor,
-    isSettled: steps.length === 0 && finding.status === 'True' && !isUrgent(pool.situation.suspects),
+    isSettled: steps.length === 0 && finding.status === 'True' && !isUrgent(pool.situation.missing),
     error: failure?.error,
   };
 }

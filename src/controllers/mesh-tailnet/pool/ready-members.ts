@@ -8,12 +8,12 @@ import { isReady } from './members.ts';
 
 /**
  * The members of pools, of a store with the indexes of mesh-tailnet: the ready mesh pods of a managed pool, or the proxies that
- * others run. A MeshTailnet that is being deleted has none, because it carries no traffic either; nor is one `suspected` whose
- * device may no longer exist, by the name of its pod: a check that hangs there is no result of the endpoint.
+ * others run. A MeshTailnet that is being deleted has none, because it carries no traffic either; nor is a mesh pod one
+ * whose device may no longer exist, named in `withoutDevice`: a check that hangs there is no result of the endpoint.
  */
 export function readyMembers(
   read: Pick<ReadResources, 'get' | 'find'>,
-  suspected: ReadonlySet<string> = new Set(),
+  withoutDevice: ReadonlySet<string> = new Set(),
 ): ProbeProxies {
   return name => {
     const tailnet = read.get({ kind: 'MeshTailnet', namespace: '', name });
@@ -29,7 +29,7 @@ export function readyMembers(
     }
     return read.find(podsByTailnet, name).flatMap(pod => {
       const [address] = pod.status.addresses;
-      if (address === undefined || !isReady({ pod }) || suspected.has(pod.metadata.name)) return [];
+      if (address === undefined || !isReady({ pod }) || withoutDevice.has(pod.metadata.name)) return [];
       return [{ name: pod.metadata.name, proxy: { address, port: MESH_POD.ports.proxy }, pod: address }];
     });
   };

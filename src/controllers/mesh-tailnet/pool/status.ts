@@ -56,11 +56,11 @@ export function poolStatusOf(
 }
 
 /** A member whose device was removed may be ready, and its connections hang. */
-function carriesTraffic(member: MeshPod, { suspects }: PoolSituation): boolean {
-  return isReady(member) && suspects.get(member.name)?.loss !== 'removed';
+function carriesTraffic(member: MeshPod, { missing }: PoolSituation): boolean {
+  return isReady(member) && missing.get(member.name)?.confirmed !== 'removed';
 }
 
-function memberStatusOf({ name, hostname, secret, device }: MeshPod, { suspects }: PoolSituation) {
+function memberStatusOf({ name, hostname, secret, device }: MeshPod, { missing }: PoolSituation) {
   const addresses = secret && secret.ips.length > 0 ? secret.ips : (device?.addresses ?? []);
   const meshIP = addresses.find(address => !address.includes(':')) ?? addresses[0];
   return {
@@ -68,7 +68,7 @@ function memberStatusOf({ name, hostname, secret, device }: MeshPod, { suspects 
     hostname,
     ...(meshIP === undefined ? {} : { meshIP: meshIP.slice(0, 45) }),
     ...(secret?.fqdn === undefined ? {} : { fqdn: secret.fqdn.slice(0, 253) }),
-    ...(device && suspects.get(name)?.loss !== 'removed' ? { online: device.isOnline } : {}),
+    ...(device && missing.get(name)?.confirmed !== 'removed' ? { online: device.isOnline } : {}),
   };
 }
 
@@ -118,7 +118,7 @@ function memberProblem(
   situation: PoolSituation,
 ): PoolProblem | undefined {
   if (carriesTraffic(member, situation)) return undefined;
-  const { isAuthenticated, suspects, replaced, keys, now } = situation;
+  const { isAuthenticated, missing, replaced, keys, now } = situation;
   const { name, hostname, secret, hasForeignSecret, pod, device } = member;
   const problem = (reason: PoolProblem['reason'], message: string): PoolProblem => ({ reason, message });
   if (hasForeignSecret) {
@@ -129,7 +129,7 @@ function memberProblem(
     const fix = `approve the device ${hostname} in the admin console of the tailnet`;
     return problem('AwaitingApproval', `${name} has joined and waits: ${fix}`);
   }
-  if (suspects.get(name)?.loss === 'removed') {
+  if (missing.get(name)?.confirmed === 'removed') {
     const fix = 'it gets another one; to have fewer mesh pods, change spec.pool.replicas';
     return problem('DeviceRemoved', `the device ${hostname} was removed from the tailnet: ${fix}`);
   }
@@ -148,9 +148,9 @@ function memberProblem(
   if (!secret && !isAuthenticated) {
     return problem('NotAuthenticated', `${name} needs a join key: see the condition Authenticated`);
   }
-  const sign = suspects.get(name)?.sign;
+  const inLists = missing.get(name)?.inLists;
   // One that was never listed may just have joined.
-  const isLoggedOut = sign !== undefined && sign !== 'unlisted';
+  const isLoggedOut = inLists !== undefined && inLists !== 'unlisted';
   const message = startingMessage(tailnet, member, isLoggedOut);
   return replaced.has(name)
     ? problem('DeviceRemoved', `the device ${hostname} was removed from the tailnet: ${message}`)

@@ -129,7 +129,7 @@ describe('a member', () => {
     installation.put({ syncInterval: '60s' });
     await scene.until(() => expect(installation.kubelet.isReady(FIRST)).toBe(true));
     await scene.steps(10);
-    expect([...installation.suspected]).toEqual([]);
+    expect([...installation.withoutDevice]).toEqual([]);
     expect(installation.condition('PoolReady')?.message).toBe('2 of 2 mesh pods are ready');
   });
 
@@ -158,7 +158,7 @@ describe('a member', () => {
     const { device_id: id = '' } = secretOf(installation);
     const removedAt = scene.clock.now();
     scene.api.removeDevice(id);
-    await scene.until(() => expect(installation.suspected).toContain(FIRST));
+    await scene.until(() => expect(installation.withoutDevice).toContain(FIRST));
     expect(installation.kubelet.isReady(FIRST)).toBe(true);
     await scene.until(() => expect(installation.kubelet.isReady(FIRST)).toBe(false));
     // Two intervals between lists.
@@ -172,7 +172,7 @@ describe('a member', () => {
     });
     expect(scene.clock.now() - removedAt).toBeLessThanOrEqual(70_000);
     expect(secretOf(installation)['device_id']).not.toBe(id);
-    expect([...installation.suspected]).toEqual([]);
+    expect([...installation.withoutDevice]).toEqual([]);
   });
 
   it('gets another device where headscale removed its own before the operator started', async () => {

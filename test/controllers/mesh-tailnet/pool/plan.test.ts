@@ -15,7 +15,7 @@ import {
   carrying,
   EXPIRED,
   joined,
-  lossOf,
+  missingOf,
   member,
   names,
   NOW,
@@ -116,12 +116,12 @@ describe('the plan of a pool', () => {
 
   it('gives a new key to a device whose node key has expired, and a new identity for one that was removed', () => {
     const expired = member(1, { secret: joined, pod: unready(1), device: EXPIRED });
-    expect(planned({ suspects: lossOf('expired', 1), members: [carrying(0), expired] })).toEqual([
+    expect(planned({ missing: missingOf('expired', 1), members: [carrying(0), expired] })).toEqual([
       'create-key 1',
       'delete-pod meshd-example-1',
     ]);
     const removed = member(1, { secret: joined, pod: unready(1) });
-    expect(planned({ suspects: lossOf('removed', 1), members: [carrying(0), removed] })).toEqual([
+    expect(planned({ missing: missingOf('removed', 1), members: [carrying(0), removed] })).toEqual([
       'delete-secret meshd-example-1',
       'delete-pod meshd-example-1',
     ]);
@@ -184,25 +184,25 @@ describe('the plan of a pool', () => {
       'delete-secret meshd-example-2',
       'delete-pod meshd-example-2',
     ]);
-    expect(planned({ ...three, members, suspects: lossOf('removed', 0, 2) })).toEqual(both);
+    expect(planned({ ...three, members, missing: missingOf('removed', 0, 2) })).toEqual(both);
   });
 
   it('replaces all members one by one where the devices of all were removed, because lists may be wrong', () => {
-    const suspects = lossOf('removed', 0, 1);
-    expect(planned({ suspects })).toEqual(['delete-secret meshd-example-0', 'delete-pod meshd-example-0']);
+    const missing = missingOf('removed', 0, 1);
+    expect(planned({ missing })).toEqual(['delete-secret meshd-example-0', 'delete-pod meshd-example-0']);
     const replaced = new Set([names.pod(0)]);
     const starting = member(0, { secret: waiting, pod: unready(0) });
-    expect(planned({ suspects: lossOf('removed', 1), replaced, members: [starting, carrying(1)] })).toEqual(
+    expect(planned({ missing: missingOf('removed', 1), replaced, members: [starting, carrying(1)] })).toEqual(
       [],
     );
-    expect(planned({ suspects: lossOf('removed', 1) })).toEqual([
+    expect(planned({ missing: missingOf('removed', 1) })).toEqual([
       'delete-secret meshd-example-1',
       'delete-pod meshd-example-1',
     ]);
   });
 
   it('takes no identity while the control API does not accept the credentials', () => {
-    expect(planned({ suspects: lossOf('removed', 0, 1), isAuthenticated: false })).toEqual([]);
+    expect(planned({ missing: missingOf('removed', 0, 1), isAuthenticated: false })).toEqual([]);
   });
 
   it('applies the objects where they differ, or the StatefulSet was scaled by others', () => {

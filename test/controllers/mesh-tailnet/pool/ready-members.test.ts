@@ -20,12 +20,12 @@ function pod(name: string, ips: readonly string[], { status = 'True', ...metadat
 }
 
 /** The members of the pool of a MeshTailnet. */
-function membersOf(name: string, objects: readonly object[], suspected = new Set<string>()) {
+function membersOf(name: string, objects: readonly object[], withoutDevice = new Set<string>()) {
   const store = new ResourceStore(tailnetIndexes, failure => {
     throw failure;
   });
   for (const object of objects) store.put(admit(object));
-  return readyMembers(store, suspected)(name);
+  return readyMembers(store, withoutDevice)(name);
 }
 
 const deleted = { deletionTimestamp: '2026-11-23T08:00:00Z', finalizers: ['example.org/test'] };

@@ -8,7 +8,7 @@ import {
   BEFORE,
   carrying,
   joined,
-  lossOf,
+  missingOf,
   member,
   names,
   situation,
@@ -122,7 +122,7 @@ describe('the condition PoolReady', () => {
   });
 
   it('is False/DeviceRemoved where the device of a ready mesh pod was removed, until another one carries traffic', () => {
-    const removed = found([carrying(0), carrying(1)], { suspects: lossOf('removed', 1) });
+    const removed = found([carrying(0), carrying(1)], { missing: missingOf('removed', 1) });
     expect(removed).toMatchObject({ status: 'False', reason: 'DeviceRemoved' });
     expect(removed.message).toContain('1 of 2 mesh pods are ready; the device meshd-example-1-abcd1234');
     const starting = [carrying(0), member(1, { secret: waiting, pod: unready(1) })];
@@ -133,10 +133,10 @@ describe('the condition PoolReady', () => {
 
   it('shows that a mesh pod waits to log in again', () => {
     const members = [carrying(0), member(1, { secret: joined, pod: unready(1) })];
-    const suspects = new Map([
-      [names.pod(1), { sign: 'missing', since: 0, listedAt: 0, loss: undefined } as const],
+    const missing = new Map([
+      [names.pod(1), { inLists: 'missing', since: 0, listedAt: 0, confirmed: undefined } as const],
     ]);
-    const { reason, message } = found(members, { suspects });
+    const { reason, message } = found(members, { missing });
     expect(reason).toBe('Starting');
     expect(message).toContain('meshd-example-1 waits to log in again');
   });

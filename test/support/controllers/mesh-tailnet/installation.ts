@@ -55,7 +55,7 @@ export class Installation {
   readonly kubelet: SimulatedKubelet;
   readonly events: ObjectEvent[] = [];
   readonly lines: string[] = [];
-  readonly suspected = new Set<string>();
+  readonly withoutDevice = new Set<string>();
   /** Called when the process has crashed. */
   beforeRestart: () => void = () => undefined;
   readonly id: string;
@@ -220,7 +220,7 @@ export class Installation {
         meshPods: {},
         relayImage: 'mesh-gateway:test',
         orphanAgeMs: ORPHAN_AGE_MS,
-        suspected: this.suspected,
+        withoutDevice: this.withoutDevice,
         readMeshd: () => Promise.resolve(undefined),
       },
       tailnets,

@@ -56,7 +56,7 @@ export function situation(more: Partial<PoolSituation>): PoolSituation {
     statefulSet: applied,
     specHashOf: ({ replicas, members }) => `${replicas}/${members}`,
     members: [carrying(0), carrying(1)],
-    suspects: new Map(),
+    missing: new Map(),
     keys: new Map(),
     replaced: new Set(),
     meshd: new Map(),
@@ -68,12 +68,12 @@ export function situation(more: Partial<PoolSituation>): PoolSituation {
 
 export const EXPIRED = deviceWith({ id: 'n1', expires: BEFORE.toISOString() });
 
-/** Lists have shown members without a usable identity for long enough. */
-export function lossOf(
-  loss: 'removed' | 'expired',
+/** Mesh pods whose devices lists have shown as removed or expired for long enough. */
+export function missingOf(
+  confirmed: 'removed' | 'expired',
   ...ordinals: readonly number[]
-): PoolSituation['suspects'] {
-  const sign = loss === 'expired' ? ('expired' as const) : ('missing' as const);
+): PoolSituation['missing'] {
+  const inLists = confirmed === 'expired' ? ('expired' as const) : ('missing' as const);
   const listedAt = NOW.getTime();
-  return new Map(ordinals.map(ordinal => [names.pod(ordinal), { sign, since: 0, listedAt, loss }]));
+  return new Map(ordinals.map(ordinal => [names.pod(ordinal), { inLists, since: 0, listedAt, confirmed }]));
 }

@@ -1,0 +1,113 @@
+import { ControlError } from '../../../control/control.ts';
+import type { Device, TailnetView } from '../../../control/control.ts';
+import { hasExpired, isReady } from './members.ts';
+import type { MeshPod } from './members.ts';
+
+/** A mesh pod without a usable identity, as lists of devices show it. */
+type Missing = {
+  /** Its device in the last list: missing from it, not in any list yet, or with a node key that has expired. */
+  readonly inLists: 'missing' | 'unlisted' | 'expired';
+  /** The time of the first list that showed it so. */
+  readonly since: number;
+  /** The time of the last one. */
+  readonly listedAt: number;
+  /** That its device no longer exists, or that its node key has expired; undefined while lists may be late. */
+  readonly confirmed: 'removed' | 'expired' | undefined;
+};
+
+/** Mesh pods without a usable identity, by their names. */
+export type MissingByPod = ReadonlyMap<string, Missing>;
+
+/** A device that was listed before is missing from this number of lists in a row before it is requested. */
+const LISTS = 3;
+
+/** Lists of a control API may be this late, so that they lack a device that has just joined. */
+const LATE_MS = 60_000;
+
+export type MissingOptions = {
+  readonly view: TailnetView | undefined;
+  /** Of the last reconcile. */
+  readonly before: MissingByPod;
+  readonly now: Date;
+  /** Requests a device by its id. */
+  readonly requestDevice: (id: string) => Promise<Device | undefined>;
+};
+
+/*
+ * What a new list shows of a mesh pod whose key was used:
+ *
+ *   device that was listed before, missing       removed after 3 lists in a row, if the device does not exist either
+ *   device that was never listed                 the same after all lists of a minute
+ *   no device, and no id of one, and not ready   removed after all lists of a minute
+ *   node key of the device expired, not ready    expired after 2 lists: the first may be older than its login
+ *
+ * A control server need not log a device out that was removed: meshd then stays ready, and its connections hang. The pod shows no
+ * sign of that: meshd stays in its state Running, with itself online and no health message.
+ */
+
+/** Finds the mesh pods without a usable identity; a list that is as old as the last one shows nothing new. */
+export async function missingAfter(
+  meshPods: readonly MeshPod[],
+  options: MissingOptions,
+): Promise<MissingByPod> {
+  const { view, before, now } = options;
+  const listedAt = view?.isStale === false ? view.lastSuccess?.getTime() : undefined;
+  if (view === undefined || listedAt === undefined) return before;
+  const missing = new Map<string, Missing>();
+  for (const meshPod of meshPods) {
+    const inLists = inListsOf(meshPod, view, now);
+    if (inLists === undefined) continue;
+    const known = before.get(meshPod.name);
+    if (known?.listedAt === listedAt) missing.set(meshPod.name, known);
+    else {
+      const since = known?.since ?? listedAt;
+      const confirmed = await confirm({ meshPod, inLists, since, listedAt, view }, options);
+      missing.set(meshPod.name, { inLists, since, listedAt, confirmed });
+    }
+  }
+  return missing;
+}
+
+/** The names of mesh pods whose device is missing from the last list, or was removed; one that was never listed may just have joined. */
+export function withMissingDevice(missing: MissingByPod): readonly string[] {
+  const isMissing = ({ inLists, confirmed }: Missing) => inLists === 'missing' || confirmed === 'removed';
+  return [...missing].flatMap(([name, each]) => (isMissing(each) ? [name] : []));
+}
+
+/** Whether the next list is wanted soon, because it may show that a device that was listed before no longer exists. */
+export function isUrgent(missing: MissingByPod): boolean {
+  return [...missing.values()].some(
+    ({ inLists, confirmed }) => inLists === 'missing' && confirmed === undefined,
+  );
+}
+
+function inListsOf(meshPod: MeshPod, view: TailnetView, now: Date): Missing['inLists'] | undefined {
+  const { secret, device } = meshPod;
+  if (!secret || secret.hasKey) return undefined;
+  if (!device) return secret.deviceId !== undefined || !isReady(meshPod) ? 'unlisted' : undefined;
+  if (view.missing.has(device.id)) return 'missing';
+  return hasExpired(device, now) && !isReady(meshPod) ? 'expired' : undefined;
+}
+
+type Unconfirmed = Omit<Missing, 'confirmed'> & { readonly meshPod: MeshPod; readonly view: TailnetView };
+
+async function confirm(
+  { meshPod, inLists, since, listedAt, view }: Unconfirmed,
+  { requestDevice }: MissingOptions,
+): Promise<Missing['confirmed']> {
+  if (inLists === 'expired') return listedAt === since ? undefined : 'expired';
+  const id = meshPod.device?.id ?? meshPod.secret?.deviceId;
+  const isAbsent =
+    inLists === 'missing'
+      ? (view.missing.get(id ?? '') ?? 0) >= LISTS
+      : // The clock may have been set back.
+        Math.abs(listedAt - since) >= LATE_MS;
+  if (!isAbsent) return undefined;
+  if (id === undefined) return 'removed';
+  try {
+    return (await requestDevice(id)) ? undefined : 'removed';
+  } catch (error) {
+    if (error instanceof ControlError) return undefined;
+    throw error;
+  }
+}
