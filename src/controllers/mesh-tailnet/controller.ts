@@ -1,6 +1,5 @@
 import type { Access, AccessRule } from '../../api/access.ts';
 import { findCondition } from '../../api/conditions.ts';
-import type { ConditionUpdate } from '../../api/conditions.ts';
 import { isEqual } from '../../api/json.ts';
 import { GROUP } from '../../api/generated/kinds.ts';
 import type { Kinds } from '../../api/generated/types.ts';
@@ -17,6 +16,7 @@ import { tailnetsByDomain } from '../../store/traffic/resources.ts';
 import type { Controller } from '../../runtime/controller.ts';
 import type { Outcome } from '../../runtime/queue/queue.ts';
 import type { Log } from '../../telemetry/log.ts';
+import { authenticationLog, eventsOf } from './events.ts';
 import { gather, intervalMsOf } from './gather.ts';
 import type { Gathered, GatherDeps } from './gather.ts';
 import { createdTailnet, plan } from './plan.ts';
@@ -27,7 +27,6 @@ import type { PoolDeps, ReconciledPool } from './pool/pool.ts';
 import { authenticatedOf, statusOf } from './status.ts';
 
 type MeshTailnet = Kinds['MeshTailnet'];
-type Status = NonNullable<MeshTailnet['status']>;
 
 /** What an operator runs mesh pods with. */
 export type PoolsOptions = Omit<PoolDeps, 'report' | 'log' | 'now' | 'write'>;
@@ -96,8 +95,8 @@ export const access: Access = {
 
 /** Authenticates with the control API of each MeshTailnet, and reports what it finds there in its status. */
 export function tailnetController(deps: TailnetDeps): Controller<'MeshTailnet'> {
-  const { tracking, write, tailnets } = deps;
-  const report = reporter(deps);
+  const { tracking, write, tailnets, events } = deps;
+  const authentication = authenticationLog(deps.log);
   const isUsed = new Derived(
     tracking,
     (domain, read) => read.exceptStatus.find(endpointsByTailnet, domain).length > 0,
@@ -138,7 +137,7 @@ export function tailnetController(deps: TailnetDeps): Controller<'MeshTailnet'> 
       const created = await create(ref.name, tailnet, read);
       if (!tailnet) {
         tailnets.forget(ref.name);
-        report.forget(ref.name);
+        authentication.forget(ref.name);
         pools?.forget(ref.name);
         return created === 'wanted' ? { requeue: 'after', ms: RETRY_MS } : { requeue: 'on-change' };
       }
@@ -152,7 +151,8 @@ export function tailnetController(deps: TailnetDeps): Controller<'MeshTailnet'> 
       if (pool?.isRemoved === true && isDeleted(tailnet)) return { requeue: 'on-change' };
       const status = statusOf({ ...situation, pool });
       if (status !== tailnet.status) await write.replaceStatus(tailnet, status);
-      report.changes(tailnet, status);
+      for (const event of eventsOf(tailnet, status)) events.record(event);
+      authentication.write(ref.name, status);
       return outcomeOf(situation, pool);
     },
   };
@@ -258,59 +258,4 @@ function creator(deps: TailnetDeps, isUsed: Derived<boolean>) {
 function domainsNamed(name: string, read: ReadObjects): readonly string[] {
   const domains = read.values(endpointsByTailnet);
   return domains.filter(domain => createdTailnetName(domain) === name).sort();
-}
-
-/** Records an Event for each transition, and a log line for each that this process has not logged yet. */
-function reporter({ events, log }: Pick<TailnetDeps, 'events' | 'log'>) {
-  const logged = new Map<string, string>();
-  return {
-    forget: (name: string) => void logged.delete(name),
-    changes: (tailnet: MeshTailnet, { conditions = [] }: Status) => {
-      const { name } = tailnet.metadata;
-      for (const condition of conditions) {
-        const before = findCondition(tailnet.status?.conditions, condition.type);
-        if (!isSame(before, condition) && isReported(tailnet, condition)) {
-          events.record(eventOf(tailnet, condition));
-        }
-        const key = `${condition.status} ${condition.reason}`;
-        if (condition.type !== 'Authenticated' || logged.get(name) === key) continue;
-        logged.set(name, key);
-        logLine(log, name, condition);
-      }
-    },
-  };
-}
-
-/** Reasons without an Event: another condition has the cause, or it is only a matter of time. */
-const UNREPORTED: readonly string[] = ['NotAuthenticated', 'Starting'];
-
-function isReported({ spec }: MeshTailnet, { reason }: ConditionUpdate): boolean {
-  // Proxies that others run need no control API.
-  if (spec.pool.mode === 'External' && reason === 'ControlURLMissing') return false;
-  return !UNREPORTED.includes(reason);
-}
-
-function isSame(before: ConditionUpdate | undefined, now: ConditionUpdate): boolean {
-  return before?.status === now.status && before.reason === now.reason;
-}
-
-function eventOf(tailnet: MeshTailnet, { type, status, reason, message }: ConditionUpdate) {
-  return {
-    regarding: regardingOf(tailnet),
-    type: status === 'True' ? ('Normal' as const) : ('Warning' as const),
-    reason,
-    action: type === 'Authenticated' ? 'Authenticate' : 'Reconcile',
-    note: message,
-  };
-}
-
-/** These messages are part of the contract. */
-function logLine(log: Log, tailnet: string, { status, reason, message }: ConditionUpdate): void {
-  if (status === 'True') log.info('authenticated with the control API', { tailnet });
-  // Proxies that others run need no control API.
-  else if (reason === 'ControlURLMissing') log.info('no control API is configured', { tailnet });
-  else if (reason === 'CredentialsInvalid') log.error('invalid OAuth credentials', { tailnet, why: message });
-  else if (status === 'False') {
-    log.error('failed to authenticate with the control API', { tailnet, reason, why: message });
-  }
 }
