@@ -3,14 +3,7 @@ import { authorized, call } from './call.ts';
 import type { CallDeps } from './call.ts';
 import { ControlError } from './control.ts';
 import type { ControlApi, ControlErrorReason, Credentials, KeyOptions } from './control.ts';
-import {
-  decodeCreatedKey,
-  decodeDevice,
-  decodeDevices,
-  decodeKeys,
-  decodeSettings,
-  decodeToken,
-} from './decode.ts';
+import { decodeCreatedKey, decodeDevice, decodeDevices, decodeKeys, decodeToken } from './decode.ts';
 import type { GrantedToken, TokenSource } from './token.ts';
 import type { Route, WireRequest } from './wire.ts';
 
@@ -98,7 +91,6 @@ export function controlApi(tokens: TokenSource, deps: CallDeps): ControlApi {
     },
     keys,
     revokeKey,
-    settings: async () => decodeSettings(await get('settings', `${TAILNET}/settings`)),
     hasServices: async () => {
       // The document of the API has the first spelling, the vendor's clients have the second.
       for (const spelling of ['services', 'vip-services']) {

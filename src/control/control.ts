@@ -82,12 +82,6 @@ export type KeyInfo = {
 
 export type JoinKey = { readonly id: string; readonly secret: string };
 
-/** Settings of a tailnet; one that the credentials may not read is undefined. */
-export type TailnetSettings = {
-  readonly devicesApprovalOn: boolean | undefined;
-  readonly devicesKeyDurationDays: number | undefined;
-};
-
 /**
  * The control API of one tailnet. All fail with ControlError; once the connections are closed, with another error, so that
  * it is not reported as a failure of the control API.
@@ -106,7 +100,6 @@ export interface ControlApi {
   keys(): Promise<readonly KeyInfo[]>;
   /** Revokes a key, which counts if it was valid. Succeeds where the key no longer exists. */
   revokeKey(key: Pick<KeyInfo, 'id'> & Partial<Pick<KeyInfo, 'isInvalid'>>): Promise<void>;
-  settings(): Promise<TailnetSettings>;
   /** Whether the control server has VIP services; undefined where its response is ambiguous. */
   hasServices(): Promise<boolean | undefined>;
 }

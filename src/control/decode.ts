@@ -1,6 +1,6 @@
 import type { Fields } from '../api/json.ts';
 import { ControlError } from './control.ts';
-import type { Device, JoinKey, KeyInfo, TailnetSettings } from './control.ts';
+import type { Device, JoinKey, KeyInfo } from './control.ts';
 import type { GrantedToken } from './token.ts';
 
 /** The JSON object that a text is; undefined where it is none. */
@@ -102,14 +102,4 @@ export function decodeKeys(body: Fields): readonly KeyInfo[] {
     isInvalid: fields['invalid'] === true,
     isRevoked: timeIn(fields, 'revoked') !== undefined,
   }));
-}
-
-/** The settings that the response has; one that needs another scope is missing. */
-export function decodeSettings(body: Fields): TailnetSettings {
-  const approval = body['devicesApprovalOn'];
-  const days = body['devicesKeyDurationDays'];
-  return {
-    devicesApprovalOn: typeof approval === 'boolean' ? approval : undefined,
-    devicesKeyDurationDays: typeof days === 'number' ? days : undefined,
-  };
 }

@@ -9,8 +9,7 @@ import { malformed, jsonIn } from './decode.ts';
 import type { Fields } from '../api/json.ts';
 
 /** The calls of the control API, as metrics name them. */
-export type Route =
-  'token' | 'token-exchange' | 'probe' | 'devices' | 'device' | 'keys' | 'key' | 'settings' | 'services';
+export type Route = 'token' | 'token-exchange' | 'probe' | 'devices' | 'device' | 'keys' | 'key' | 'services';
 
 /** A request to the control API. */
 export type WireRequest = {
@@ -177,7 +176,6 @@ const SCOPES: Readonly<Partial<Record<Route, string>>> = {
   device: 'devices:core',
   keys: 'auth_keys',
   key: 'auth_keys',
-  settings: 'feature_settings:read',
   services: 'services:read',
 };
 

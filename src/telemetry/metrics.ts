@@ -232,7 +232,7 @@ export const sourceMetrics = {
 const TAILNET = { tailnet: [] } as const;
 
 const ROUTE = {
-  route: ['token', 'token-exchange', 'probe', 'devices', 'device', 'keys', 'key', 'settings', 'services'],
+  route: ['token', 'token-exchange', 'probe', 'devices', 'device', 'keys', 'key', 'services'],
 } as const;
 
 /** Metrics of the client of control APIs. */

@@ -27,7 +27,6 @@ const LENIENT = {
   ...PROBE,
   deleteDevice: 'success',
   revokeKey: 'success',
-  settings: 'success',
   hasServices: 'success',
 } as const;
 /** A status from which it follows whether there are services. */

@@ -132,7 +132,7 @@ describe('2. both dialects', () => {
   it('answer an unknown route as what is not supported', async () => {
     const { api, control } = await authorizedClient({ api: { dialect: 'headscale' } });
     api.fail({ fault: { is: 'answer', status: 404, text: '404 page not found' } });
-    expect(await failureOf(control.settings())).toMatchObject({ reason: 'NotSupported' });
+    expect(await failureOf(control.devices())).toMatchObject({ reason: 'NotSupported' });
   });
 });
 
@@ -418,26 +418,15 @@ describe('16. faults', () => {
   });
 });
 
-describe('18. settings and the probe', () => {
-  it.each(DIALECTS)('read whether devices need approval, at %s', async dialect => {
-    const { control } = await authorizedClient({ api: { dialect } });
-    expect(await control.settings()).toMatchObject({ devicesApprovalOn: false });
-  });
-
-  it('leave out a setting that the credentials may not read', async () => {
-    const { api, control } = await authorizedClient();
-    api.fail({ fault: { is: 'answer', status: 200, json: {} } });
-    expect((await control.settings()).devicesApprovalOn).toBeUndefined();
-  });
-
-  it.each([200, 401, 403, 404, 405, 500])('take a status of %i as reachable', async status => {
+describe('18. the probe', () => {
+  it.each([200, 401, 403, 404, 405, 500])('takes a status of %i as reachable', async status => {
     const { api, control } = await clientOf();
     api.fail({ routes: ['probe'], fault: { is: 'answer', status, text: 'whatever' } });
     await control.probe();
     expect(api.countByRoute()).toEqual({ probe: 1 });
   });
 
-  it('fail where nothing answers', async () => {
+  it('fails where nothing answers', async () => {
     const { api, control, clock } = await clientOf();
     api.fail({ fault: { is: 'hang' } });
     const error = await inTime(clock, failureOf(control.probe()), 500);

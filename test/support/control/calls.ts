@@ -41,12 +41,7 @@ function tested(
 }
 
 /** All scopes that calls need. */
-export const CALL_SCOPES: readonly string[] = [
-  'devices:core',
-  'auth_keys',
-  'feature_settings:read',
-  'services:read',
-];
+export const CALL_SCOPES: readonly string[] = ['devices:core', 'auth_keys', 'services:read'];
 
 /** How long a call may take: the time within which it starts its last try, and that of the try. */
 export const CALL_BOUND_MS = 20_000 + 15_000;
@@ -92,7 +87,6 @@ export const CALLS: readonly TestedCall[] = [
     const key = await control.createKey(KEY);
     return () => control.revokeKey(key);
   }),
-  tested('settings', 'settings.get', true, ({ control }) => ready(() => control.settings())),
   tested('hasServices', 'services.list', false, ({ control }) => ready(() => control.hasServices())),
 ];
 

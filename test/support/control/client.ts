@@ -37,7 +37,7 @@ export async function startClient({
 }: ClientOptions = {}) {
   const now = () => new Date(START + clock.now());
   const simulated = await startControlApi({ clock: { now: () => START + clock.now() }, ...api });
-  const client = simulated.addClient(scopes ?? ['devices:core', 'auth_keys', 'feature_settings:read']);
+  const client = simulated.addClient(scopes ?? ['devices:core', 'auth_keys']);
   const credentials = { kind: 'oauth', clientId: client.id, clientSecret: client.secret } as const;
   const registry = createRegistry({ metrics: controlMetrics, version: 'test' });
   const limits = { requestsPerSecond: 1000, burst: 1000, ...endpoint };
