@@ -202,7 +202,7 @@ function electLeader(
   const { podNamespace, podName = hostname(), relayPorts: relayPortRange } = settings;
   const { read, write, leaseTransport } = cluster;
   const name = COMPONENTS.operator;
-  const own = kubernetesNamespace({
+  const ownNamespace = kubernetesNamespace({
     transport: cluster.transport,
     namespace: podNamespace,
     serviceAccount: name,
@@ -242,14 +242,14 @@ function electLeader(
         clock,
         telemetry,
         events,
-        own,
+        ownNamespace,
         inputs: inputsOf(settings, cluster, guard, targets),
         health,
         tailnets,
         relayPorts,
-        pools: poolsOf(settings, { read, workloads: own, withoutDevice }),
+        pools: poolsOf(settings, { read, ownNamespace, withoutDevice }),
         cluster: {
-          ...{ workloads: own, relayImage: settings.relayImage, caBundle: cachedCaBundles() },
+          ...{ ownNamespace, relayImage: settings.relayImage, caBundle: cachedCaBundles() },
           referenced: kubernetesReferenced(cluster.referencedTransport),
           ...{ relayPorts, relayPortRange, relayPortsPerNamespace: settings.relayPortsPerNamespace },
         },
@@ -303,7 +303,7 @@ function inputsOf(
 /** Undefined where this installation has no id. */
 function poolsOf(
   { podNamespace, relayImage, orphanAgeMs, meshPods, imagePullSecrets }: OperatorSettings,
-  { read, ...more }: Pick<PoolsOptions, 'workloads' | 'withoutDevice'> & { readonly read: ReadResources },
+  { read, ...more }: Pick<PoolsOptions, 'ownNamespace' | 'withoutDevice'> & { readonly read: ReadResources },
 ): PoolsOptions | undefined {
   const installation = installationIn(read, podNamespace);
   if (installation === undefined) return undefined;

@@ -126,7 +126,7 @@ export async function startStandalone(
       clock,
       telemetry,
       tailnets,
-      own: secretsOf(settings),
+      ownNamespace: secretsOf(settings),
       dataPath: settings.dataPath,
       relayPorts: undefined,
       health,

@@ -27,7 +27,7 @@ describe('the registry of controllers', () => {
     telemetry,
     now,
     tailnets,
-    own: new OwnNamespace(),
+    ownNamespace: new OwnNamespace(),
     events: { record: () => undefined },
     controlURL: undefined,
     dataPath: 'Proxy' as const,
@@ -36,7 +36,7 @@ describe('the registry of controllers', () => {
     inputs: [],
     pools: undefined,
     cluster: {
-      workloads: new MemoryNamespace(),
+      ownNamespace: new MemoryNamespace(),
       referenced: { configMap: () => Promise.resolve(undefined), secret: () => Promise.resolve(undefined) },
       caBundle: readCaBundle,
       relayPorts: createPublishedPorts(),

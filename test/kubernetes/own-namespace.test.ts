@@ -22,42 +22,46 @@ function namespaceOn(...responses: readonly unknown[]) {
     if (response instanceof Error) throw response;
     return response;
   };
-  const own = kubernetesNamespace({
+  const ownNamespace = kubernetesNamespace({
     ...{ transport: { send }, namespace: 'mesh-system', serviceAccount: 'mesh-operator' },
     ...{ clock, random: () => 0, fence: { signal: () => term.signal } },
   });
-  return { own, clock, term, requests };
+  return { ownNamespace, clock, term, requests };
 }
 
-type Write = (own: OwnNamespace) => Promise<unknown>;
+type Write = (ownNamespace: OwnNamespace) => Promise<unknown>;
 
 const writes: readonly (readonly [what: string, Write])[] = [
-  ['apply', own => own.apply(SERVICE)],
-  ['get', own => own.get('Service', 'meshd-example')],
-  ['createSecret', own => own.createSecret(SECRET)],
-  ['changeSecret', own => own.changeSecret('meshd-example-0', '7', { data: { authkey: 'planted-secret' } })],
-  ['remove', own => own.remove('Pod', 'meshd-example-0', 'u')],
+  ['apply', ownNamespace => ownNamespace.apply(SERVICE)],
+  ['get', ownNamespace => ownNamespace.get('Service', 'meshd-example')],
+  ['createSecret', ownNamespace => ownNamespace.createSecret(SECRET)],
+  [
+    'changeSecret',
+    ownNamespace =>
+      ownNamespace.changeSecret('meshd-example-0', '7', { data: { authkey: 'planted-secret' } }),
+  ],
+  ['remove', ownNamespace => ownNamespace.remove('Pod', 'meshd-example-0', 'u')],
 ];
 
 describe.each(writes)("%s of the operator's namespace", (_what, write) => {
   it('sends nothing where this process is not the leader', async () => {
-    const { own, term, requests } = namespaceOn({});
+    const { ownNamespace, term, requests } = namespaceOn({});
     term.abort();
-    await expect(write(own)).rejects.toMatchObject({ name: 'ResourceError', reason: 'Unavailable' });
-    await expect(write(own)).rejects.toThrow('not the leader');
+    await expect(write(ownNamespace)).rejects.toMatchObject({ name: 'ResourceError', reason: 'Unavailable' });
+    await expect(write(ownNamespace)).rejects.toThrow('not the leader');
     expect(requests).toEqual([]);
   });
 
   it('fails with Unavailable where leadership is lost before the response', async () => {
-    const { own, term } = namespaceOn(new KubeError('Aborted', 'aborted'));
-    const begun = write(own);
+    const { ownNamespace, term } = namespaceOn(new KubeError('Aborted', 'aborted'));
+    const begun = write(ownNamespace);
     term.abort();
     await expect(begun).rejects.toMatchObject({ reason: 'Unavailable' });
   });
 
   it('retries busy responses', async () => {
-    const { own, clock, requests } = namespaceOn(new KubeError('Busy', 'busy', { status: 429 }), {});
-    const begun = write(own);
+    const { ownNamespace, clock, requests } = namespaceOn(new KubeError('Busy', 'busy', { status: 429 }), {});
+    const begun = write(ownNamespace);
     await clock.advance(1000);
     await begun;
     expect(requests).toHaveLength(2);
@@ -70,22 +74,29 @@ describe.each(writes)("%s of the operator's namespace", (_what, write) => {
     ['Unreachable', 'Unavailable'],
     ['Unauthorized', 'Unavailable'],
   ] as const)('that fails with %s is %s, without what was sent', async (reason, expected) => {
-    const { own } = namespaceOn(new KubeError(reason, 'the request failed'));
-    await expect(write(own)).rejects.toMatchObject({ name: 'ResourceError', reason: expected });
-    await expect(write(own)).rejects.toThrow(/mesh-system\/meshd-example.*: the request failed$/);
+    const { ownNamespace } = namespaceOn(new KubeError(reason, 'the request failed'));
+    await expect(write(ownNamespace)).rejects.toMatchObject({ name: 'ResourceError', reason: expected });
+    await expect(write(ownNamespace)).rejects.toThrow(/mesh-system\/meshd-example.*: the request failed$/);
   });
 });
 
 describe("the operator's namespace", () => {
   it('is read also where this process is not the leader', async () => {
-    const { own, term } = namespaceOn({ data: { key: 'dmFsdWU=' }, metadata: { resourceVersion: '7' } });
+    const { ownNamespace, term } = namespaceOn({
+      data: { key: 'dmFsdWU=' },
+      metadata: { resourceVersion: '7' },
+    });
     term.abort();
-    expect(await own.secret('mesh-oauth')).toEqual({ version: '7', data: { key: 'value' }, annotations: {} });
+    expect(await ownNamespace.secret('mesh-oauth')).toEqual({
+      version: '7',
+      data: { key: 'value' },
+      annotations: {},
+    });
   });
 
   it('takes over the fields that it applies', async () => {
-    const { own, requests } = namespaceOn({});
-    await own.apply(SERVICE);
+    const { ownNamespace, requests } = namespaceOn({});
+    await ownNamespace.apply(SERVICE);
     expect(requests).toMatchObject([
       {
         ...{ verb: 'apply', path: '/api/v1/namespaces/mesh-system/services/meshd-example' },
@@ -98,15 +109,15 @@ describe("the operator's namespace", () => {
   it('reads Secrets that others have written in odd ways', async () => {
     const metadata = { resourceVersion: '7', annotations: { a: 1, b: 'c' } };
     const data = { key: null, device_id: 'ZDE=' };
-    const { own } = namespaceOn({ metadata, data });
-    expect(await own.secret('meshd-example-0')).toMatchObject({
+    const { ownNamespace } = namespaceOn({ metadata, data });
+    expect(await ownNamespace.secret('meshd-example-0')).toMatchObject({
       data: { key: '', device_id: 'd1' },
       annotations: { a: '', b: 'c' },
     });
   });
 
   it('refuses a response that is not an object', async () => {
-    const { own } = namespaceOn('proxy error');
-    await expect(own.apply(SERVICE)).rejects.toMatchObject({ reason: 'Unavailable' });
+    const { ownNamespace } = namespaceOn('proxy error');
+    await expect(ownNamespace.apply(SERVICE)).rejects.toMatchObject({ reason: 'Unavailable' });
   });
 });

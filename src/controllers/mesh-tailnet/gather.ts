@@ -13,7 +13,7 @@ type MeshTailnet = Kinds['MeshTailnet'];
 
 export type GatherDeps = {
   readonly read: Pick<TrackedRead, 'exceptStatus'>;
-  readonly own: ReadOwnNamespace;
+  readonly ownNamespace: ReadOwnNamespace;
   readonly tailnets: Tailnets;
   /** The control API of MeshTailnets that name none. */
   readonly controlURL: string | undefined;
@@ -31,7 +31,7 @@ export async function gather(
   intervalMs = intervalMsOf(tailnet),
 ): Promise<Gathered> {
   const { spec, metadata } = tailnet;
-  const origin = originOf(tailnet, deps.own);
+  const origin = originOf(tailnet, deps.ownNamespace);
   const olderName = olderOf(tailnet, deps.read);
   const base = { tailnet, olderName, origin, secretVersion: undefined, trimmed: [] };
   const without = (problem: AuthenticationProblem | undefined): Gathered => ({
@@ -48,14 +48,14 @@ export async function gather(
     deps.tailnets.forget(metadata.name);
     return without(isSuperseded ? undefined : CONTROL_URL_MISSING);
   }
-  const ca = await readAuthority(tailnet, deps.own);
+  const ca = await readAuthority(tailnet, deps.ownNamespace);
   if (ca.problem) {
     // Not forgotten: a ConfigMap may be unreadable for a moment only.
     const known = deps.tailnets.lastView(metadata.name);
     const view = known && { ...known, isStale: true, nextMs: intervalMsOf(tailnet) };
     return { ...without(ca.problem), view };
   }
-  const { credentials, ...found } = await readCredentials(tailnet, origin, deps.own);
+  const { credentials, ...found } = await readCredentials(tailnet, origin, deps.ownNamespace);
   const view = await deps.tailnets.observe({
     name: metadata.name,
     endpoint: {
@@ -99,17 +99,17 @@ function olderOf({ spec, metadata }: MeshTailnet, read: GatherDeps['read']): str
 type Authority = { readonly pem: string | undefined; readonly problem?: AuthenticationProblem };
 
 /** The CA certificates for the control API, which a ConfigMap may hold. */
-async function readAuthority({ spec }: MeshTailnet, own: ReadOwnNamespace): Promise<Authority> {
+async function readAuthority({ spec }: MeshTailnet, ownNamespace: ReadOwnNamespace): Promise<Authority> {
   const { ca, configMapRef } = spec.controlCA ?? {};
   if (!configMapRef) return { pem: ca };
   const { name, key } = configMapRef;
-  const what = `ConfigMap ${name} (${own.place})`;
+  const what = `ConfigMap ${name} (${ownNamespace.place})`;
   const without = (why: string): Authority => ({
     pem: undefined,
     problem: { reason: 'Unreachable', message: `the CA of the control API is not known: ${what} ${why}` },
   });
   try {
-    const pem = (await own.configMap(name))?.data[key];
+    const pem = (await ownNamespace.configMap(name))?.data[key];
     if (pem === undefined) return without(`does not exist, or has no key ${key}: create it`);
     if (!pem.includes('-----BEGIN CERTIFICATE-----')) return without(`has no certificate under ${key}`);
     return { pem };
@@ -129,12 +129,12 @@ const NOTHING_READ = { secretVersion: undefined, trimmed: [], credentials: undef
 async function readCredentials(
   { spec: { oauth } }: MeshTailnet,
   origin: string,
-  own: ReadOwnNamespace,
+  ownNamespace: ReadOwnNamespace,
 ): Promise<ReadCredentials> {
   const { clientIdKey, clientSecretKey, workloadIdentity } = oauth;
   if (workloadIdentity) {
     const { clientID, audience } = workloadIdentity;
-    const idToken = () => own.serviceAccountToken(audience);
+    const idToken = () => ownNamespace.serviceAccountToken(audience);
     const credentials = { kind: 'federated', clientId: clientID, audience, idToken } as const;
     return { ...NOTHING_READ, problem: undefined, credentials };
   }
@@ -144,7 +144,7 @@ async function readCredentials(
   });
   let secret: OwnData | undefined;
   try {
-    secret = await own.secret(oauth.secretRef.name);
+    secret = await ownNamespace.secret(oauth.secretRef.name);
   } catch (error) {
     if (!(error instanceof ResourceError)) throw error;
     const fix = error.reason === 'Refused' ? ': allow the operator to get it by a Role' : '';

@@ -26,7 +26,7 @@ import type { CaRefs } from './read-schedule.ts';
 /** What the controller works with. */
 export type TrustDeps = {
   readonly referenced: ReadReferenced;
-  readonly workloads: OwnNamespace;
+  readonly ownNamespace: OwnNamespace;
   readonly caBundle: ReadCaBundle;
   readonly clock: Pick<Clock, 'now'>;
   /** How often a ConfigMap is read. */
@@ -57,14 +57,14 @@ export const reads: readonly ResourceKind[] = ['ConfigMap', 'MeshEndpoints'];
 
 /** Publishes the certificates of all ConfigMaps that tls.caRef names in one ConfigMap, from which extension servers read them. */
 export function trustController(deps: TrustDeps): Controller<'ConfigMap'> {
-  const { workloads, clock, log } = deps;
+  const { ownNamespace, clock, log } = deps;
   const unreferencedSince = new Map<string, number>();
   const schedule = new ReadSchedule(deps.syncPeriodMs / 2);
   let pausedUntil = -Infinity;
   let lastPlanned: Trust | undefined;
   const trust: Ref<'ConfigMap'> = {
     kind: 'ConfigMap',
-    namespace: workloads.namespace,
+    namespace: ownNamespace.namespace,
     name: TRUST.configMap,
   };
   /** From what this process has planned last, whatever others make of the ConfigMap, and even if it could not be written. */
@@ -76,9 +76,9 @@ export function trustController(deps: TrustDeps): Controller<'ConfigMap'> {
     return lastPlanned;
   };
   /** Reads what is due, and publishes what has changed. */
-  const run = async (own: OwnNamespace, read: TrackedRead, signal: AbortSignal): Promise<Outcome> => {
+  const run = async (read: TrackedRead, signal: AbortSignal): Promise<Outcome> => {
     const refs = distinct(findWithCaRef(read.exceptStatus).flatMap(caRefsOf));
-    const stored = await own.get('ConfigMap', TRUST.configMap);
+    const stored = await ownNamespace.get('ConfigMap', TRUST.configMap);
     if (!stored && refs.length === 0) return { requeue: 'on-change' };
     const data = isRecord(stored?.['data']) ? stored['data'] : {};
     const published = publishedIn(data);
@@ -87,7 +87,7 @@ export function trustController(deps: TrustDeps): Controller<'ConfigMap'> {
     const { found, failures } = await readAll(due, { ...deps, schedule, budget, signal });
     const planned = plan({ refs, found, published });
     const isPublished = stored !== undefined && isAsPlanned(data, planned);
-    if (!isPublished) await publish(planned, own);
+    if (!isPublished) await publish(planned, ownNamespace);
     if (due.length > 0 || !isPublished) pausedUntil = clock.now() + PAUSE_MS;
     if (failures.length > 0) {
       log.warn('ConfigMaps of tls.caRef cannot be read', { count: failures.length, error: failures[0] });
@@ -104,7 +104,7 @@ export function trustController(deps: TrustDeps): Controller<'ConfigMap'> {
     reconcile: async (ref, read, { signal }) => {
       if (ref.name !== trust.name) return { requeue: 'on-change' };
       const ms = pausedUntil - clock.now();
-      return ms > 0 ? { requeue: 'after', ms } : await run(workloads, read, signal);
+      return ms > 0 ? { requeue: 'after', ms } : await run(read, signal);
     },
   };
 }
@@ -113,9 +113,9 @@ function distinct(refs: readonly CaRef[]): readonly CaRef[] {
   return [...new Map(refs.map(ref => [caRefText(ref), ref])).values()];
 }
 
-async function publish(trust: Trust, workloads: ApplyObjects<Workload>): Promise<void> {
+async function publish(trust: Trust, ownNamespace: ApplyObjects<Workload>): Promise<void> {
   const metadata = { name: TRUST.configMap, labels: MANAGED_BY };
-  await workloads.apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data: formatTrust(trust) });
+  await ownNamespace.apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data: formatTrust(trust) });
 }
 
 type Now = { readonly published: Trust; readonly refs: readonly CaRef[]; readonly now: number };

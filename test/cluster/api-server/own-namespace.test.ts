@@ -59,20 +59,20 @@ async function openNamespace(): Promise<OwnNamespace> {
   const { namespace, token } = await newNamespace(READ_BACK);
   const transport = adminTransport({ ...admin.access, token });
   transports.push(transport);
-  const workloads = kubernetesNamespace({
+  const ownNamespace = kubernetesNamespace({
     ...{ transport, namespace, serviceAccount: COMPONENTS.operator },
     ...{ clock: systemClock, random: Math.random },
   });
   // The server applies new rights a moment after they are stored.
-  await waitFor('the rights to hold', async () => ({ seen: await workloads.secret('any') }));
-  return workloads;
+  await waitFor('the rights to hold', async () => ({ seen: await ownNamespace.secret('any') }));
+  return ownNamespace;
 }
 
 describeOwnNamespace('a namespace of a cluster, with the rights of the operator', openNamespace);
 
 describe('the operator', () => {
   it('applies all objects of a pool, and removes them', async () => {
-    const workloads = await openNamespace();
+    const ownNamespace = await openNamespace();
     const verdict = validate('MeshTailnet', named(meshTailnet(), 'example'));
     if (!verdict.valid) throw new Error('the MeshTailnet is invalid');
     const uid = '2f1d5a0c-7f4b-4a52-9d43-0a5b6e3c1d11';
@@ -81,41 +81,41 @@ describe('the operator', () => {
       metadata: { ...verdict.object.metadata, uid },
     };
     const { supporting, statefulSet } = poolObjects({
-      ...{ tailnet, installation: '01234567', namespace: workloads.namespace, defaults: {} },
+      ...{ tailnet, installation: '01234567', namespace: ownNamespace.namespace, defaults: {} },
       ...{ controlURL: 'https://control.example', ca: 'a certificate', replicas: 2, members: 2 },
       relayImage: 'mesh-gateway:test',
     });
     const objects = [...supporting, statefulSet];
-    for (const object of objects) await workloads.apply(object);
+    for (const object of objects) await ownNamespace.apply(object);
     for (const { kind, metadata } of objects) {
-      expect(await workloads.get(kind, metadata.name)).toMatchObject({ metadata });
-      await workloads.remove(kind, metadata.name);
-      expect(await workloads.get(kind, metadata.name)).toBeUndefined();
+      expect(await ownNamespace.get(kind, metadata.name)).toMatchObject({ metadata });
+      await ownNamespace.remove(kind, metadata.name);
+      expect(await ownNamespace.get(kind, metadata.name)).toBeUndefined();
     }
   });
 
   it('takes over the fields that it applies, and keeps labels of others', async () => {
-    const workloads = await openNamespace();
-    const metadata = { namespace: workloads.namespace, name: 'meshd-example' };
+    const ownNamespace = await openNamespace();
+    const metadata = { namespace: ownNamespace.namespace, name: 'meshd-example' };
     const labels = { 'example.com/team': 'a', shared: 'theirs' };
     await admin.apply({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { ...metadata, labels } });
-    await workloads.apply({
+    await ownNamespace.apply({
       ...{ apiVersion: 'v1', kind: 'ServiceAccount' },
       metadata: { name: metadata.name, labels: { shared: 'ours' } },
     });
-    expect(await workloads.get('ServiceAccount', metadata.name)).toMatchObject({
+    expect(await ownNamespace.get('ServiceAccount', metadata.name)).toMatchObject({
       metadata: { labels: { 'example.com/team': 'a', shared: 'ours' } },
     });
   });
 
   it('is refused what its Role does not allow, and what is invalid', async () => {
-    const workloads = await openNamespace();
-    const escalating = workloads.apply({
+    const ownNamespace = await openNamespace();
+    const escalating = ownNamespace.apply({
       ...{ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'Role', metadata: { name: 'escalating' } },
       rules: [{ apiGroups: [''], resources: ['secrets'], verbs: ['list'] }],
     });
     await expect(escalating).rejects.toMatchObject({ name: 'ResourceError', reason: 'Refused' });
-    const invalid = workloads.createSecret({ name: 'Not_A_Name', data: { key: 'planted-secret' } });
+    const invalid = ownNamespace.createSecret({ name: 'Not_A_Name', data: { key: 'planted-secret' } });
     await expect(invalid).rejects.toMatchObject({ name: 'ResourceError', reason: 'Refused' });
     await expect(invalid).rejects.not.toThrow('planted-secret');
   });

@@ -19,7 +19,7 @@ const https = (name: string, caRef: object) =>
 /** The controller, the ConfigMaps of users, and an API server that may be away. */
 class Scene {
   readonly runtime = new Runtime([], sharedIndexes);
-  readonly workloads = new MemoryNamespace();
+  readonly ownNamespace = new MemoryNamespace();
   readonly configMaps = new Map<string, Readonly<Record<string, string>>>();
   readonly away = new Set<string>();
   readonly reads: string[] = [];
@@ -28,8 +28,8 @@ class Scene {
     const scene = new Scene();
     const { memory, clock } = scene.runtime;
     await memory.start();
-    const { workloads, referenced } = scene;
-    const mirrored = new Proxy(workloads, {
+    const { ownNamespace, referenced } = scene;
+    const mirrored = new Proxy(ownNamespace, {
       get: (target, name) => {
         const value: unknown = Reflect.get(target, name);
         if (typeof value !== 'function') return value;
@@ -37,7 +37,7 @@ class Scene {
       },
     });
     const { log } = scene.runtime.telemetry;
-    const deps = { caBundle: readCaBundle, referenced, workloads: mirrored, clock, log };
+    const deps = { caBundle: readCaBundle, referenced, ownNamespace: mirrored, clock, log };
     const controller = trustController({ ...deps, syncPeriodMs: SYNC_MS });
     scene.runtime.start(controller, { syncPeriodMs: SYNC_MS });
     await scene.put(...objects);
@@ -46,8 +46,8 @@ class Scene {
 
   /** The watch of the operator has what it wrote. */
   readonly apply: MemoryNamespace['apply'] = async object => {
-    await this.workloads.apply(object);
-    const metadata = { ...object.metadata, namespace: this.workloads.namespace };
+    await this.ownNamespace.apply(object);
+    const metadata = { ...object.metadata, namespace: this.ownNamespace.namespace };
     await this.runtime.memory.author.put({ ...object, metadata });
   };
 
@@ -79,7 +79,7 @@ class Scene {
 
   /** The published references, with the first certificate or the reason. */
   published(): Readonly<Record<string, string>> | undefined {
-    const stored = this.workloads.find('ConfigMap', 'mesh-trust');
+    const stored = this.ownNamespace.find('ConfigMap', 'mesh-trust');
     const trust = stored && parseTrust(stored['data'] as Readonly<Record<string, string>>);
     return (
       trust &&
@@ -88,7 +88,7 @@ class Scene {
   }
 
   get version(): string | undefined {
-    return this.workloads.find('ConfigMap', 'mesh-trust')?.metadata.resourceVersion;
+    return this.ownNamespace.find('ConfigMap', 'mesh-trust')?.metadata.resourceVersion;
   }
 }
 
@@ -174,7 +174,7 @@ describe('the controller of mesh-trust', () => {
     await scene.apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'mesh-trust' }, data: {} });
     await scene.pause();
     expect(scene.published()).toEqual({ 'default/ca/ca.crt': CERTIFICATE });
-    await scene.workloads.remove('ConfigMap', 'mesh-trust');
+    await scene.ownNamespace.remove('ConfigMap', 'mesh-trust');
     await scene.runtime.memory.author.remove({
       kind: 'ConfigMap',
       namespace: 'mesh-system',

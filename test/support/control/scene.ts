@@ -72,9 +72,9 @@ export async function startScene({
   const runtime = new Runtime(objects ?? [], [...trafficIndexes, ...sharedIndexes, ...tailnetIndexes]);
   const { clock, memory } = runtime;
   const simulated = await startControlApi({ clock: { now: () => START + clock.now() }, ...api });
-  const own = new OwnNamespace();
+  const ownNamespace = new OwnNamespace();
   const client = simulated.addClient(SCOPES);
-  if (hasSecret) own.put(client.id, client.secret);
+  if (hasSecret) ownNamespace.put(client.id, client.secret);
   const registry = createRegistry({ metrics: controlMetrics, version: 'test' });
   const now = () => new Date(START + clock.now());
   const deps = { clock, now, random: () => 0, metrics: registry };
@@ -82,7 +82,7 @@ export async function startScene({
   const events: ObjectEvent[] = [];
   const runs = { running: 0, completed: 0, writes: 0 };
   const controller = tailnetController({
-    ...{ ...NO_PODS, tracking: runtime.tracking, own, tailnets, now },
+    ...{ ...NO_PODS, tracking: runtime.tracking, ownNamespace, tailnets, now },
     controlURL: isDefault ? simulated.url : undefined,
     write: {
       ...memory.write,
@@ -122,7 +122,7 @@ export async function startScene({
   const status = (name = 'example'): NonNullable<Kinds['MeshTailnet']['status']> =>
     memory.read.get({ kind: 'MeshTailnet', namespace: '', name })?.status ?? {};
   return {
-    ...{ api: simulated, client, own, clock, memory, events, runs, put, status, tailnets },
+    ...{ api: simulated, client, ownNamespace, clock, memory, events, runs, put, status, tailnets },
     lines: runtime.lines,
     /** Lets one interval pass, and waits until the object has been reconciled. */
     interval: async (ms = SYNC_MS) => {

@@ -22,7 +22,7 @@ export const podsByTailnet: Index<'Pod'> = {
 
 export type GatherPoolDeps = {
   readonly read: ReadObjects;
-  readonly workloads: OwnNamespace;
+  readonly ownNamespace: OwnNamespace;
   readonly now: () => Date;
 };
 
@@ -51,11 +51,11 @@ export type GatheredPool = {
 /** Reads a pool: its StatefulSet, its Service, the Secrets of its members; pods and devices are known. */
 export async function gatherPool(options: GatherPoolOptions, deps: GatherPoolDeps): Promise<GatheredPool> {
   const { tailnet, names, view } = options;
-  const { workloads, read } = deps;
+  const { ownNamespace, read } = deps;
   const desired = desiredOf(tailnet);
   const [statefulSet, service] = await Promise.all([
-    workloads.get('StatefulSet', names.pool),
-    workloads.get('Service', names.pool),
+    ownNamespace.get('StatefulSet', names.pool),
+    ownNamespace.get('Service', names.pool),
   ]);
   const state = statefulSet && stateOf(statefulSet);
   const pods = read.find(podsByTailnet, tailnet.metadata.name);
@@ -64,7 +64,7 @@ export async function gatherPool(options: GatherPoolOptions, deps: GatherPoolDep
   const members = await Promise.all(
     Array.from({ length: count }, async (_, ordinal): Promise<MeshPod> => {
       const [name, hostname] = [names.pod(ordinal), names.hostname(ordinal)];
-      const stored = await workloads.secret(name);
+      const stored = await ownNamespace.secret(name);
       const decoded = stored && memberSecretOf(stored);
       const secret = decoded && withoutForeignId(decoded, hostname, devices);
       const hasForeignSecret = stored !== undefined && !decoded;

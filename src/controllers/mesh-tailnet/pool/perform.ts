@@ -19,7 +19,7 @@ export type PoolEvent = {
 };
 
 export type PerformDeps = {
-  readonly workloads: OwnNamespace;
+  readonly ownNamespace: OwnNamespace;
   readonly write: Pick<WriteResources, 'addFinalizer' | 'removeFinalizer'>;
   /** Undefined where there are no credentials for this tailnet. */
   readonly api: ControlApi | undefined;
@@ -83,13 +83,13 @@ async function performStep(
   options: PerformOptions,
   deps: PerformDeps,
 ): Promise<readonly string[]> {
-  const { workloads } = deps;
+  const { ownNamespace } = deps;
   // Before anything exists that must be removed, except where the pool is being removed.
   if (step.do === 'apply' && step.members > 0) await deps.write.addFinalizer(options.tailnet, FINALIZER);
   switch (step.do) {
     case 'apply': {
       const { supporting, statefulSet } = options.objectsOf(step);
-      for (const object of [...supporting, statefulSet]) await workloads.apply(object);
+      for (const object of [...supporting, statefulSet]) await ownNamespace.apply(object);
       break;
     }
     case 'create-key':
@@ -107,10 +107,10 @@ async function performStep(
       return await removeDevice(device, options, deps);
     }
     case 'delete-secret':
-      await workloads.remove('Secret', step.name);
+      await ownNamespace.remove('Secret', step.name);
       break;
     case 'delete-pod':
-      await workloads.remove('Pod', step.pod.metadata.name, step.pod.metadata.uid);
+      await ownNamespace.remove('Pod', step.pod.metadata.name, step.pod.metadata.uid);
       break;
     case 'finish':
       return await finish(listKeys, options, deps);
@@ -134,7 +134,7 @@ async function createKey(
   { tailnet, names, objectsOf }: PerformOptions,
   deps: PerformDeps,
 ): Promise<void> {
-  const { workloads } = deps;
+  const { ownNamespace } = deps;
   const { tags, configuration } = tailnet.spec;
   const { preauth, requireApproval, ephemeral, keyExpiry } = configuration.devices;
   const description = names.description(ordinal);
@@ -151,11 +151,11 @@ async function createKey(
   const annotations = { [JOIN_KEY]: key.id, [JOIN_KEY_EXPIRES]: expires.toISOString() };
   if (secret) {
     const data = { authkey: key.secret, reissue_authkey: null };
-    await workloads.changeSecret(name, secret.version, { data, annotations });
+    await ownNamespace.changeSecret(name, secret.version, { data, annotations });
   } else {
     const { labels = {}, ownerReferences = [] } = objectsOf({ replicas: 0, members: 0, hasRelay: false })
       .statefulSet.metadata;
-    await workloads.createSecret({
+    await ownNamespace.createSecret({
       name,
       labels,
       ownerReferences,
@@ -220,7 +220,7 @@ async function finish(
   { tailnet, names, online }: PerformOptions,
   deps: PerformDeps,
 ): Promise<readonly string[]> {
-  const { workloads, write } = deps;
+  const { ownNamespace, write } = deps;
   const waitsFor: string[] = [];
   await revokeKeys(names.isDescription, listKeys, deps);
   const { tags } = tailnet.spec;
@@ -229,9 +229,9 @@ async function finish(
     if (isOurs && !device.isExternal) waitsFor.push(...(await removeDevice(device, { online }, deps)));
   }
   if (waitsFor.length > 0) return waitsFor;
-  await workloads.remove('Service', names.headless);
-  for (const kind of ['Service', 'ConfigMap'] as const) await workloads.remove(kind, names.relay);
-  for (const kind of OBJECT_KINDS) await workloads.remove(kind, names.pool);
+  await ownNamespace.remove('Service', names.headless);
+  for (const kind of ['Service', 'ConfigMap'] as const) await ownNamespace.remove(kind, names.relay);
+  for (const kind of OBJECT_KINDS) await ownNamespace.remove(kind, names.pool);
   await write.removeFinalizer(tailnet, FINALIZER);
   return [];
 }

@@ -32,7 +32,7 @@ type Status = NonNullable<MeshTailnet['status']>;
 /** What the pools of an operator are run with. */
 export type PoolDeps = {
   readonly write: Pick<WriteResources, 'addFinalizer' | 'removeFinalizer'>;
-  readonly workloads: OwnNamespace;
+  readonly ownNamespace: OwnNamespace;
   readonly installation: string;
   readonly meshPods: PoolOptions['defaults'];
   /** The image of relays; without it pods have none. */
@@ -233,8 +233,8 @@ type ReconcileOptions = PoolInput &
 
 async function reconcilePool(tailnet: MeshTailnet, options: ReconcileOptions, deps: PoolDeps) {
   const { api, view, isAuthenticated, reach, missing, keys, replaced, meshd, isDue } = options;
-  const { workloads, installation, meshPods, relayImage, log } = deps;
-  const { namespace } = workloads;
+  const { ownNamespace, installation, meshPods, relayImage, log } = deps;
+  const { namespace } = ownNamespace;
   const names = poolNames(tailnet.metadata.name, installation);
   const objectsOf = ({ hasRelay, ...size }: PoolSize) =>
     poolObjects({

@@ -34,7 +34,7 @@ export type Input = {
 };
 
 export type GatherDeps = {
-  readonly workloads: Pick<OwnNamespace, 'get'>;
+  readonly ownNamespace: Pick<OwnNamespace, 'get'>;
   readonly values: Pick<TrafficValues, 'settingsResources'>;
   readonly clock: Pick<Clock, 'now'>;
 };
@@ -43,12 +43,12 @@ export type GatherDeps = {
 export async function gather(
   ref: Ref<'MeshTailnet'>,
   read: TrackedRead,
-  { workloads, values, clock }: GatherDeps,
+  { ownNamespace, values, clock }: GatherDeps,
 ): Promise<Input | undefined> {
   const tailnet = read.get(ref);
   const traffic = values.settingsResources(read);
   if (!tailnet || !runsRelays(tailnet, traffic)) return undefined;
-  const configMap = await workloads.get('ConfigMap', relayName(ref.name));
+  const configMap = await ownNamespace.get('ConfigMap', relayName(ref.name));
   const data = isRecord(configMap?.['data']) ? configMap['data'] : {};
   const users = read.exceptStatus.find(udpEndpointsByTailnet, tailnet.spec.tailnet);
   const withRelay = read.find(podsByTailnet, ref.name).filter(hasRelay);

@@ -14,7 +14,7 @@ import { readRelays } from './relay-status.ts';
 import type { HttpGet } from './relay-status.ts';
 
 export type PerformDeps = {
-  readonly workloads: ApplyObjects<Workload>;
+  readonly ownNamespace: ApplyObjects<Workload>;
   readonly httpGet: HttpGet;
   readonly clock: Clock;
   readonly events: RecordEvents;
@@ -30,7 +30,7 @@ export type PerformOptions = {
 
 /** Gives the targets to the relays, reads which of them listen, and reports new problems. */
 export async function perform(plan: Plan, options: PerformOptions, deps: PerformDeps): Promise<Confirmation> {
-  if (plan.action.do === 'apply') await deps.workloads.apply(plan.action.object);
+  if (plan.action.do === 'apply') await deps.ownNamespace.apply(plan.action.object);
   const confirmation = await confirmPorts(plan, options, deps);
   reportProblems(confirmation, options, deps);
   return confirmation;

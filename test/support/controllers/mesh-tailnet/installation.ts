@@ -213,9 +213,9 @@ export class Installation {
         apply: object => promised(() => this.#objects.put(admit(object))),
         remove: ref => promised(() => this.#objects.remove(ref)),
       }),
-      own: namespace,
+      ownNamespace: namespace,
       pools: {
-        workloads: namespace,
+        ownNamespace: namespace,
         installation: this.id,
         meshPods: {},
         relayImage: 'mesh-gateway:test',

@@ -222,7 +222,7 @@ export class RelayScene {
     const { tracking, traffic } = derivedFrom(this.#store, { guard: GUARD });
     const controller = relayPortsController({
       values: traffic,
-      workloads: calls.counted(this.namespace),
+      ownNamespace: calls.counted(this.namespace),
       relayPorts,
       relayPortRange: { first: 20_000, last: 29_999 },
       relayPortsPerNamespace: undefined,
