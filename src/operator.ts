@@ -295,7 +295,7 @@ function inputsOf(
 ) {
   const referenced = kubernetesReferenced(referencedTransport);
   const deps = { read, referenced, clock };
-  const references = referenceInputs({ ...deps, ownNamespace: podNamespace, syncPeriodMs });
+  const references = referenceInputs({ ...deps, podNamespace, syncPeriodMs });
   const addresses = [meshAddressInputs(guard), externalTargetInputs(targets)];
   return [...references, ...addresses];
 }

@@ -173,7 +173,7 @@ function inputsOf(
 ) {
   const referenced = localReferenced(secretsDir);
   const deps = { read, referenced, clock: systemClock };
-  const references = referenceInputs({ ...deps, ownNamespace: undefined, syncPeriodMs });
+  const references = referenceInputs({ ...deps, podNamespace: undefined, syncPeriodMs });
   return [...references, meshAddressInputs(guard), externalTargetInputs(targets)];
 }
 

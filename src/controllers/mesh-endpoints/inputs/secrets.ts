@@ -11,7 +11,7 @@ import { ResourceError } from '../../../store/resources.ts';
 export type SecretsDeps = {
   readonly referenced: Pick<ReadReferenced, 'secret'>;
   /** The namespace of the operator; undefined where there is no cluster. */
-  readonly ownNamespace: string | undefined;
+  readonly podNamespace: string | undefined;
   readonly clock: Pick<Clock, 'after'>;
   /** How often a Secret is read. */
   readonly periodMs: number;
@@ -138,14 +138,14 @@ export class Secrets {
   /** While the API server does not respond, the last data count. */
   async #read(entry: Entry): Promise<Result> {
     const { namespace, name, secret: last } = entry;
-    const { referenced, ownNamespace } = this.#deps;
-    if (namespace === ownNamespace) return failed(ownSecrets(namespace));
+    const { referenced, podNamespace } = this.#deps;
+    if (namespace === podNamespace) return failed(ownSecrets(namespace));
     try {
       const found = await referenced.secret(namespace, name);
       return found ? { secret: usedData(found, entry), hasFailed: false } : failed(missing(namespace, name));
     } catch (error) {
       const isRefused = error instanceof ResourceError && error.reason === 'Refused';
-      if (isRefused && ownNamespace !== undefined) return failed(notAllowed(namespace, ownNamespace));
+      if (isRefused && podNamespace !== undefined) return failed(notAllowed(namespace, podNamespace));
       const why = error instanceof Error ? error.message : String(error);
       return last
         ? { secret: last, hasFailed: true }
@@ -191,7 +191,7 @@ function ownSecrets(namespace: string): string {
   return `the Secrets of namespace ${namespace} are those of mesh-gateway: move the object to another namespace`;
 }
 
-function notAllowed(namespace: string, ownNamespace: string): string {
+function notAllowed(namespace: string, podNamespace: string): string {
   return `the operator may not read Secrets of namespace ${namespace}: apply
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
@@ -201,10 +201,10 @@ metadata:
 roleRef:
   apiGroup: rbac.authorization.k8s.io
   kind: ClusterRole
-  name: ${clusterNameIn(ownNamespace, SECRET_READER)}
+  name: ${clusterNameIn(podNamespace, SECRET_READER)}
 subjects:
   - kind: ServiceAccount
     name: ${COMPONENTS.operator}
-    namespace: ${ownNamespace}
+    namespace: ${podNamespace}
 `;
 }

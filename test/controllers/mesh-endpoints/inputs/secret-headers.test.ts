@@ -27,7 +27,7 @@ const header = (name: string, secret: string, key = 'token') => ({
 });
 
 /** Secrets of namespace default, and what the API server answers instead. */
-function sceneOf(secrets: Record<string, Readonly<Record<string, string>>>, ownNamespace = 'mesh-system') {
+function sceneOf(secrets: Record<string, Readonly<Record<string, string>>>, podNamespace = 'mesh-system') {
   const clock = new VirtualClock();
   const scene = { failure: undefined as ResourceError | undefined, reads: 0, clock, secrets };
   const source = secretHeaders({
@@ -39,7 +39,7 @@ function sceneOf(secrets: Record<string, Readonly<Record<string, string>>>, ownN
         return Promise.resolve(data && { version: undefined, data });
       },
     },
-    ownNamespace,
+    podNamespace,
     clock,
     periodMs: PERIOD_MS,
   });
