@@ -1,66 +1,61 @@
-import { API_VERSION } from '../../api/generated/kinds.ts';
+import { findCondition } from '../../api/conditions.ts';
 import type { Kinds } from '../../api/generated/types.ts';
-import type { Ref } from '../../api/key.ts';
-import { createdTailnetName, MANAGED_BY } from '../../api/names.ts';
-import type { Device } from '../../control/control.ts';
-import type { OwnedResource } from '../../store/resources.ts';
+import type { Outcome } from '../../runtime/queue/queue.ts';
+import { intervalMsOf } from './connection.ts';
+import { isSuperseded } from './gather.ts';
+import type { Input } from './gather.ts';
+import { hasFinalizer } from './pool/members.ts';
+import type { ReconciledPool } from './pool/pool.ts';
+import { authenticatedOf } from './status.ts';
 
-type MeshTailnet = Kinds['MeshTailnet'];
-
-/** The MeshTailnet that is created for a domain with the contract's Secret, which all fields default to. */
-export function createdTailnet(domain: string): OwnedResource {
-  return {
-    apiVersion: API_VERSION,
-    kind: 'MeshTailnet',
-    metadata: { name: createdTailnetName(domain), labels: MANAGED_BY },
-    spec: { tailnet: domain },
-  };
-}
-
-/** Whether we created a MeshTailnet. */
-function isCreated({ metadata: { labels = {} } }: MeshTailnet): boolean {
-  return Object.entries(MANAGED_BY).every(([name, value]) => labels[name] === value);
-}
-
-/** Everything that decides whether a MeshTailnet of a name is created or removed. */
-export type Creation = {
-  readonly existing: MeshTailnet | undefined;
-  /** The domain that MeshEndpoints want under this name; undefined where none does. */
-  readonly domain: string | undefined;
-  /** Whether another MeshTailnet has that domain. */
-  readonly isTaken: boolean;
-  /** The devices that the credentials of the contract's Secret list. */
-  readonly devices: readonly Device[];
-};
-
-/** What is to be done. */
+/** What is done about a MeshTailnet, in this order. */
 export type Action =
-  | { readonly do: 'nothing' }
-  | { readonly do: 'create'; readonly object: OwnedResource }
-  | { readonly do: 'remove'; readonly ref: Ref<'MeshTailnet'> };
+  | { readonly do: 'close-connections' }
+  /** Runs or removes the mesh pods. */
+  | { readonly do: 'reconcile-pool'; readonly with: 'control-api' | 'cluster-alone' };
 
-/*
- *   existing          wanted by no MeshEndpoints, or taken    wanted
- *   none              nothing                                 create where a device is in the domain
- *   created by us     remove                                  nothing
- *   of a user         nothing                                 nothing
- */
-
-/** Decides whether the MeshTailnet of a name is created or removed. */
-export function plan({ existing, domain, isTaken, devices }: Creation): Action {
-  const isWanted = domain !== undefined && !isTaken;
-  if (existing) {
-    const { name } = existing.metadata;
-    if (isWanted || !isCreated(existing)) return { do: 'nothing' };
-    return { do: 'remove', ref: { kind: 'MeshTailnet', namespace: '', name } };
+/** Decides what is done about a MeshTailnet before its status is computed. */
+export function plan(input: Input): readonly Action[] {
+  const actions: Action[] = [];
+  if (isSuperseded(input) || input.problem?.reason === 'ControlURLMissing') {
+    actions.push({ do: 'close-connections' });
   }
-  return isWanted && devices.some(device => isIn(device, domain))
-    ? { do: 'create', object: createdTailnet(domain) }
-    : { do: 'nothing' };
+  if (runsPool(input)) {
+    // Another tailnet has none of our devices and keys, which must not count as removed.
+    const isOther = authenticatedOf(input).reason === 'TailnetMismatch';
+    actions.push({ do: 'reconcile-pool', with: isOther ? 'cluster-alone' : 'control-api' });
+  }
+  return actions;
 }
 
-/** Whole domains are compared: every device of a vendor is below `ts.net`, which is no tailnet. */
-function isIn({ name, isExternal }: Device, domain: string): boolean {
-  const [, ...labels] = name.toLowerCase().replace(/\.$/, '').split('.');
-  return !isExternal && labels.join('.') === domain.toLowerCase();
+/** Whether there is a pool that the operator runs, or that it has to remove. */
+function runsPool({ tailnet, olderName }: Input): boolean {
+  const isManaged = tailnet.spec.pool.mode === 'Managed' && !isDeleted(tailnet) && olderName === undefined;
+  return isManaged || (hasFinalizer(tailnet) && (isDeleted(tailnet) || olderName === undefined));
+}
+
+export function isDeleted({ metadata }: Kinds['MeshTailnet']): boolean {
+  return metadata.deletionTimestamp !== undefined;
+}
+
+/** How soon a pool that is not as it should be is reconciled again; changes of its pods do not wait for that. */
+const [UNSETTLED_MS, FAILED_MS] = [2000, 10_000];
+
+/** When a MeshTailnet is reconciled again. */
+export function outcomeOf(input: Input, pool: ReconciledPool | undefined): Outcome {
+  const { tailnet, olderName, problem, view } = input;
+  const isPolled = olderName === undefined && problem?.reason !== 'ControlURLMissing';
+  const nextMs = isPolled ? (view?.nextMs ?? intervalMsOf(tailnet.spec)) : Infinity;
+  const isSlow = pool?.error !== undefined || isLongUnready(input);
+  const poolMs = !pool || pool.isSettled ? Infinity : isSlow ? FAILED_MS : UNSETTLED_MS;
+  const ms = Math.min(nextMs, poolMs);
+  return ms === Infinity ? { requeue: 'on-change' } : { requeue: 'after', ms };
+}
+
+/** A pool that has not been ready for this long waits for more than the operator, so that it is read less often. */
+const LONG_MS = 300_000;
+
+function isLongUnready({ tailnet, now }: Input): boolean {
+  const ready = findCondition(tailnet.status?.conditions, 'PoolReady');
+  return ready?.status === 'False' && now.getTime() - Date.parse(ready.lastTransitionTime) > LONG_MS;
 }

@@ -4,66 +4,39 @@ import type { ConditionUpdate } from '../../api/conditions.ts';
 import { isEqual } from '../../api/json.ts';
 import type { Kinds } from '../../api/generated/types.ts';
 import { isClearText } from './clear-text.ts';
+import type { AuthenticationProblem } from './connection.ts';
+import type { Input } from './gather.ts';
 import { proxiesOf } from '../../traffic/data-path.ts';
 import { scopeProblemOf, scopesFix } from './pool/key-problem.ts';
 import { hasFinalizer, SKIP_CLEANUP } from './pool/members.ts';
-import type { ControlServer, ReconciledPool } from './pool/pool.ts';
+import type { ReconciledPool } from './pool/pool.ts';
 import { ControlError } from '../../control/control.ts';
 import type { Device, TailnetView } from '../../control/control.ts';
 
 type MeshTailnet = Kinds['MeshTailnet'];
 type Status = NonNullable<MeshTailnet['status']>;
 
-/** The closed list of reasons why a tailnet is not authenticated. */
-export type AuthenticationProblem = {
-  readonly reason:
-    | 'SecretNotFound'
-    | 'SecretKeyMissing'
-    | 'CredentialsInvalid'
-    | 'ScopeMissing'
-    | 'TailnetMismatch'
-    | 'Throttled'
-    | 'Unreachable'
-    | 'ControlURLMissing';
-  /** With the way out. */
-  readonly message: string;
-};
-
 /** Everything that decides the status of a MeshTailnet. */
-export type Situation = {
-  readonly tailnet: MeshTailnet;
-  /** The older MeshTailnet that has the same domain. */
-  readonly olderName: string | undefined;
-  /** What is wrong with the configuration or the Secret. */
-  readonly problem: AuthenticationProblem | undefined;
-  /** Where the credentials come from: Secret mesh-system/mesh-oauth. */
-  readonly origin: string;
-  readonly secretVersion: string | undefined;
-  /** The keys of the Secret whose values had white space around them. */
-  readonly trimmed: readonly string[];
-  readonly view: TailnetView | undefined;
-  /** How mesh pods reach the control server; undefined where that is not known. */
-  readonly reach: ControlServer | undefined;
+type StatusInput = Input & {
   /** The mesh pods; undefined where the operator runs none for this MeshTailnet. */
   readonly pool: ReconciledPool | undefined;
-  readonly now: Date;
 };
 
 /** The status that a MeshTailnet is to have; the one that it has where nothing but the time of the last success differs. */
-export function statusOf(situation: Situation): Status {
-  const { tailnet, view, secretVersion, now } = situation;
+export function statusOf(input: StatusInput): Status {
+  const { tailnet, view, secretVersion, now } = input;
   const { metadata, status: before } = tailnet;
   const observed = { generation: metadata.generation, now };
   const status: Status = {
     ...(metadata.generation === undefined ? {} : { observedGeneration: metadata.generation }),
-    conditions: conditionsOf(findingsOf(situation), before?.conditions, observed),
+    conditions: conditionsOf(updatesOf(input), before?.conditions, observed),
     ...tailnetInfoOf(view),
-    ...(situation.pool?.status ? { pool: situation.pool.status } : {}),
-    ...(view?.devices ? { devices: { ...countsOf(view.devices), ...situation.pool?.devices } } : {}),
+    ...(input.pool?.status ? { pool: input.pool.status } : {}),
+    ...(view?.devices ? { devices: { ...countsOf(view.devices), ...input.pool?.devices } } : {}),
     ...apiOf(view),
     ...credentialOf(view, secretVersion),
   };
-  const hasFailed = status.api?.lastError !== undefined || situation.pool?.error !== undefined;
+  const hasFailed = status.api?.lastError !== undefined || input.pool?.error !== undefined;
   return before && isEqual(stable(before, hasFailed), stable(status, hasFailed)) ? before : status;
 }
 
@@ -81,12 +54,12 @@ function withoutIds(message: string): string {
   return message.replace(/(?<![\w-])(?!(?<=: )\d{3}(?![\w-]))[\w-]*\d[\w-]*/g, '#');
 }
 
-function findingsOf(situation: Situation): readonly ConditionUpdate[] {
-  const authenticated = authenticatedOf(situation);
-  const pool = poolReadyOf(situation);
-  const services = servicesOf(situation);
+function updatesOf(input: StatusInput): readonly ConditionUpdate[] {
+  const authenticated = authenticatedOf(input);
+  const pool = poolReadyOf(input);
+  const services = servicesOf(input);
   return [
-    readyOf(situation, authenticated, pool),
+    readyOf(input, authenticated, pool),
     authenticated,
     ...(pool ? [pool] : []),
     ...(services ? [services] : []),
@@ -96,7 +69,7 @@ function findingsOf(situation: Situation): readonly ConditionUpdate[] {
 const SERVICES = 'ServiceDiscoverySupported';
 
 /** As before while it is not known, which is so after each start; undefined where it never was. */
-function servicesOf({ tailnet, view }: Situation): ConditionUpdate | undefined {
+function servicesOf({ tailnet, view }: StatusInput): ConditionUpdate | undefined {
   switch (view?.hasServices) {
     case undefined:
       return findCondition(tailnet.status?.conditions, SERVICES);
@@ -116,7 +89,7 @@ function servicesOf({ tailnet, view }: Situation): ConditionUpdate | undefined {
 }
 
 /** Undefined where it does not matter whether there is a pool. */
-function poolReadyOf({ tailnet, olderName, pool }: Situation): ConditionUpdate | undefined {
+function poolReadyOf({ tailnet, olderName, pool }: StatusInput): ConditionUpdate | undefined {
   if (olderName !== undefined || tailnet.metadata.deletionTimestamp !== undefined) return undefined;
   if (pool && tailnet.spec.pool.mode === 'Managed') return pool.finding;
   const no = (message: string): ConditionUpdate => ({
@@ -143,11 +116,11 @@ function poolReadyOf({ tailnet, olderName, pool }: Situation): ConditionUpdate |
 export const NOT_READY_REASONS = ['Deleting', 'Conflict', 'NotAuthenticated', 'PoolNotReady'] as const;
 
 function readyOf(
-  situation: Situation,
+  input: StatusInput,
   authenticated: ConditionUpdate,
   poolReady: ConditionUpdate | undefined,
 ): ConditionUpdate {
-  const { tailnet, olderName, pool } = situation;
+  const { tailnet, olderName, pool } = input;
   const { metadata, spec } = tailnet;
   const no = (reason: (typeof NOT_READY_REASONS)[number], message: string): ConditionUpdate => ({
     type: 'Ready',
@@ -155,7 +128,7 @@ function readyOf(
     reason,
     message,
   });
-  if (metadata.deletionTimestamp !== undefined) return no('Deleting', deletingMessage(situation));
+  if (metadata.deletionTimestamp !== undefined) return no('Deleting', deletingMessage(input));
   if (olderName !== undefined) return no('Conflict', conflictWith(spec.tailnet, olderName));
   if (spec.pool.mode === 'External' && authenticated.reason === 'ControlURLMissing') {
     const message = 'traffic passes through the proxies of spec.pool.addresses; no control API is configured';
@@ -169,7 +142,7 @@ function readyOf(
   return { type: 'Ready', status: 'True', reason: 'TailnetReady', message };
 }
 
-function deletingMessage({ tailnet, pool }: Situation): string {
+function deletingMessage({ tailnet, pool }: StatusInput): string {
   if (!pool) return 'the object is being deleted, and waits for the finalizers of others';
   const online = `; still online are ${pool.waitsFor.join(', ')}: what is after 3 minutes is left in the tailnet, because another cluster may use it`;
   const problem = pool.error instanceof ControlError ? scopeProblemOf(pool.error, tailnet.spec) : undefined;
@@ -183,16 +156,16 @@ function conflictWith(domain: string, olderName: string): string {
 }
 
 /** Whether the control API accepts the credentials. */
-export function authenticatedOf(situation: Omit<Situation, 'pool'>): ConditionUpdate {
-  const { tailnet, olderName, view, origin, trimmed } = situation;
+export function authenticatedOf(input: Input): ConditionUpdate {
+  const { tailnet, olderName, view, origin, trimmed } = input;
   const { tailnet: domain } = tailnet.spec;
   if (olderName !== undefined) {
     const message = `not tried: ${conflictWith(domain, olderName)}`;
     return { type: 'Authenticated', status: 'Unknown', reason: 'Conflict', message };
   }
-  if (situation.problem) return notAuthenticated(situation.problem);
+  if (input.problem) return notAuthenticated(input.problem);
   const problem = errorProblem(view?.error, origin, tailnet) ?? mismatch(view, domain, origin);
-  const url = situation.reach?.controlURL;
+  const url = input.controlServer?.controlURL;
   const clearText =
     url !== undefined && isClearText(url)
       ? '; the secret is sent in clear text, because the URL of the control API begins with http: use https'

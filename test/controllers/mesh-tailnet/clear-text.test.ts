@@ -24,7 +24,7 @@ function authenticatedBy(controlURL: string, error?: ControlError) {
       ...{ devices: [], isStale: false, lastSuccess: undefined, nextMs: 30_000 },
       ...{ error, missing: new Map<string, number>(), hasServices: undefined, token: undefined },
     },
-    reach: { controlURL, ca: undefined },
+    controlServer: { controlURL, ca: undefined },
     now: new Date(0),
   });
 }

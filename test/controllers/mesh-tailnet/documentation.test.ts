@@ -5,7 +5,7 @@ import type { Policy } from '../../../lab/control-api/state.ts';
 import { lint } from '../../../src/tools/lint-text.ts';
 import { POOL_REASONS } from '../../../src/controllers/mesh-tailnet/pool/status.ts';
 import { NOT_READY_REASONS } from '../../../src/controllers/mesh-tailnet/status.ts';
-import type { AuthenticationProblem } from '../../../src/controllers/mesh-tailnet/status.ts';
+import type { AuthenticationProblem } from '../../../src/controllers/mesh-tailnet/connection.ts';
 import { startClient } from '../../support/control/client.ts';
 import { PROJECT } from '../../support/lab/command-line.ts';
 

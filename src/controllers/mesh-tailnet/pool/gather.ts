@@ -29,7 +29,7 @@ export type GatherPoolDeps = {
 export type GatherPoolOptions = {
   readonly tailnet: MeshTailnet;
   readonly names: PoolNames;
-  readonly hasDatagrams: boolean;
+  readonly hasUdp: boolean;
   readonly specHashOf: (size: PoolSize) => string;
   readonly view: TailnetView | undefined;
   readonly isAuthenticated: boolean;
@@ -74,11 +74,11 @@ export async function gatherPool(options: GatherPoolOptions, deps: GatherPoolDep
     }),
   );
   const now = deps.now();
-  const { hasDatagrams, specHashOf, isAuthenticated, keys, replaced, meshd, requestDevice } = options;
+  const { hasUdp, specHashOf, isAuthenticated, keys, replaced, meshd, requestDevice } = options;
   const missing = await missingAfter(members, { view, before: options.missing, now, requestDevice });
   const situation = {
     desired,
-    hasDatagrams,
+    hasUdp,
     statefulSet: state,
     specHashOf,
     members,

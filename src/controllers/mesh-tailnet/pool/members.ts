@@ -176,3 +176,10 @@ export function desiredOf({ metadata, spec }: MeshTailnet): number {
 export function hasFinalizer({ metadata }: MeshTailnet): boolean {
   return metadata.finalizers?.includes(FINALIZER) ?? false;
 }
+
+/** Whether a MeshTailnet that is being deleted goes without the removal of what it has in the tailnet. */
+export function skipsCleanup(tailnet: MeshTailnet): boolean {
+  const { annotations, deletionTimestamp } = tailnet.metadata;
+  const isConfirmed = annotations?.[SKIP_CLEANUP] === 'true';
+  return isConfirmed && deletionTimestamp !== undefined && hasFinalizer(tailnet);
+}

@@ -29,7 +29,7 @@ export type PoolSituation = {
   /** How many mesh pods there are to be; 0 removes the pool. */
   readonly desired: number;
   /** Whether the tailnet has UDP endpoints. */
-  readonly hasDatagrams: boolean;
+  readonly hasUdp: boolean;
   readonly statefulSet: StatefulSetState | undefined;
   /** Of the objects of a pool of this size. */
   readonly specHashOf: (size: PoolSize) => string;
@@ -73,7 +73,7 @@ export function planPool(situation: PoolSituation): readonly Step[] {
     replicas: replicasOf(situation, kept),
     members: membersOf(situation),
     // It stays when the last UDP endpoint is removed, so that one that is added again replaces no pods.
-    hasRelay: situation.hasDatagrams || statefulSet?.hasRelay === true,
+    hasRelay: situation.hasUdp || statefulSet?.hasRelay === true,
   };
   const created = new Set(renewals.flatMap(step => (step.do === 'create-key' ? [step.member.name] : [])));
   const withKeys = kept.map(member => (created.has(member.name) ? { ...member, hasSecret: true } : member));

@@ -1,11 +1,16 @@
 import type { ConditionUpdate } from '../../../api/conditions.ts';
 import type { Kinds } from '../../../api/generated/types.ts';
+import { isEqual } from '../../../api/json.ts';
 import { ControlError } from '../../../control/control.ts';
 import type { ControlApi, TailnetView } from '../../../control/control.ts';
+import { Derived } from '../../../store/derived.ts';
+import { udpEndpointsByTailnet } from '../../../store/indexes.ts';
 import type { OwnNamespace } from '../../../store/own-namespace.ts';
-import { ResourceError } from '../../../store/resources.ts';
-import type { ReadObjects, WriteResources } from '../../../store/resources.ts';
+import { regardingOf, ResourceError } from '../../../store/resources.ts';
+import type { ObjectEvent, ReadObjects, RecordEvents, WriteResources } from '../../../store/resources.ts';
+import type { TrackedRead, Tracking } from '../../../store/tracking.ts';
 import type { Log } from '../../../telemetry/log.ts';
+import type { ControlServer } from '../connection.ts';
 import { gatherPool, podsByTailnet } from './gather.ts';
 import type { GatherPoolOptions } from './gather.ts';
 import { keysAfter } from './key-history.ts';
@@ -43,28 +48,22 @@ export type PoolDeps = {
   readonly withoutDevice: Set<string>;
   /** Reads what the meshd at the address of a mesh pod reports; undefined where it does not respond. */
   readonly readMeshd: (address: string) => Promise<MeshdState | undefined>;
-  readonly report: (tailnet: MeshTailnet, event: PoolEvent) => void;
+  readonly events: RecordEvents;
+  readonly tracking: Tracking;
   readonly log: Log;
   readonly now: () => Date;
 };
 
-/** How mesh pods reach the control server of a tailnet. */
-export type ControlServer = { readonly controlURL: string; readonly ca: string | undefined };
-
 /** What a pool depends on beside its MeshTailnet. */
 export type PoolInput = {
-  readonly read: ReadObjects;
-  /** The names of all MeshTailnets. */
-  readonly names: readonly string[];
+  readonly read: TrackedRead;
   /** Undefined where there are no credentials for this tailnet. */
   readonly api: ControlApi | undefined;
   /** Of this tailnet. */
   readonly view: TailnetView | undefined;
   readonly isAuthenticated: boolean;
-  /** Whether the tailnet has UDP endpoints. */
-  readonly hasDatagrams: boolean;
   /** Undefined where it is not known: then mesh pods are left as they are. */
-  readonly reach: ControlServer | undefined;
+  readonly controlServer: ControlServer | undefined;
 };
 
 /** A pool after a reconcile. */
@@ -114,9 +113,20 @@ const NOTHING: Memory = {
   devices: undefined,
 };
 
+export type PoolReconciler = ReturnType<typeof poolReconciler>;
+
 /** Runs the pools of mesh pods of a cluster. */
 export function poolReconciler(deps: PoolDeps) {
   const memories = new Map<string, Memory>();
+  const usesUdp = new Derived(
+    deps.tracking,
+    (domain, read) => read.exceptStatus.find(udpEndpointsByTailnet, domain).length > 0,
+  );
+  const tailnetNames = new Derived(
+    deps.tracking,
+    (_, read) => read.exceptStatus.list('MeshTailnet').map(({ metadata }) => metadata.name),
+    (one, other) => isEqual(one.toSorted(), other.toSorted()),
+  );
   return {
     forget: (name: string) => {
       for (const pod of memories.get(name)?.missing.keys() ?? []) deps.withoutDevice.delete(pod);
@@ -133,14 +143,16 @@ export function poolReconciler(deps: PoolDeps) {
       const online: OnlineDevices = new Map(memory.online);
       const isMeshdDue = now - memory.meshdReadAt >= MESHD_MS;
       const meshd = isMeshdDue ? await readMeshdOf(name, input.read, deps) : memory.meshd;
-      const options = { ...input, missing, keys, replaced, meshd, online, isDue };
+      const hasUdp = input.read.value(usesUdp, tailnet.spec.tailnet);
+      const names = input.read.value(tailnetNames, 'all');
+      const options = { ...input, hasUdp, missing, keys, replaced, meshd, online, isDue };
       const { pool, performed, ...outcome } = await reconcilePool(tailnet, options, deps);
       const { situation } = pool;
       const created = performed.flatMap(step => (step.do === 'create-key' ? [step.member] : []));
       const isApplied = isDue && performed.some(step => step.do === 'apply');
       for (const pod of missing.keys()) deps.withoutDevice.delete(pod);
       for (const pod of withMissingDevice(situation.missing)) deps.withoutDevice.add(pod);
-      const swept = await sweepOrphans(tailnet, situation, memory, input, deps);
+      const swept = await sweepOrphans(tailnet, situation, memory, { ...input, names }, deps);
       memories.set(name, {
         missing: situation.missing,
         keys: keysAfter(situation, created, now),
@@ -189,8 +201,8 @@ async function sweepOrphans(
   tailnet: MeshTailnet,
   { desired, members }: PoolSituation,
   { orphans, devices }: Memory,
-  { api, view, isAuthenticated, names }: PoolInput,
-  { installation, orphanAgeMs, report, log }: PoolDeps,
+  { api, view, isAuthenticated, names }: PoolInput & { readonly names: readonly string[] },
+  { installation, orphanAgeMs, events, log }: PoolDeps,
 ): Promise<Pick<Memory, 'orphans' | 'devices'>> {
   const listedAt = view?.isStale === false ? view.lastSuccess : undefined;
   // The removal of a pool deletes all of its devices, and knows them better.
@@ -209,12 +221,13 @@ async function sweepOrphans(
   });
   for (const { hostname, id } of swept.found) {
     const note = `the device ${hostname} (${id}) is offline and belongs to no mesh pod: it is deleted if that stays so`;
-    report(tailnet, { reason: 'OrphanFound', note });
+    events.record(eventOf(tailnet, { reason: 'OrphanFound', note }));
   }
   for (const { hostname, id } of swept.remove) {
     try {
       await api?.deleteDevice(id);
-      report(tailnet, { reason: 'OrphanDeleted', note: `deleted the device ${hostname} (${id})` });
+      const note = `deleted the device ${hostname} (${id})`;
+      events.record(eventOf(tailnet, { reason: 'OrphanDeleted', note }));
     } catch (error) {
       if (!(error instanceof ControlError)) throw error;
       log.warn('failed to delete a device without a mesh pod', { tailnet: name, device: id, error });
@@ -224,15 +237,20 @@ async function sweepOrphans(
   return { orphans: swept.memory, devices: { managed, orphaned } };
 }
 
+function eventOf(tailnet: MeshTailnet, { reason, note }: PoolEvent): ObjectEvent {
+  const type = reason === 'DeviceLeft' ? 'Warning' : 'Normal';
+  return { regarding: regardingOf(tailnet), type, reason, action: 'Reconcile', note };
+}
+
 /** Pods that are only removed reach nothing. */
 const UNKNOWN: ControlServer = { controlURL: 'http://unknown.invalid', ca: undefined };
 
 type ReconcileOptions = PoolInput &
   Pick<GatherPoolOptions, 'missing' | 'keys' | 'replaced' | 'meshd'> &
-  Pick<PerformOptions, 'online'> & { readonly isDue: boolean };
+  Pick<PerformOptions, 'online'> & { readonly hasUdp: boolean; readonly isDue: boolean };
 
 async function reconcilePool(tailnet: MeshTailnet, options: ReconcileOptions, deps: PoolDeps) {
-  const { api, view, isAuthenticated, reach, missing, keys, replaced, meshd, isDue } = options;
+  const { api, view, isAuthenticated, controlServer, missing, keys, replaced, meshd, isDue } = options;
   const { ownNamespace, installation, meshPods, relayImage, log } = deps;
   const { namespace } = ownNamespace;
   const names = poolNames(tailnet.metadata.name, installation);
@@ -244,20 +262,20 @@ async function reconcilePool(tailnet: MeshTailnet, options: ReconcileOptions, de
       defaults: meshPods,
       ...size,
       relayImage: hasRelay ? relayImage : undefined,
-      ...(reach ?? UNKNOWN),
+      ...(controlServer ?? UNKNOWN),
     });
   const specHashOf = (size: PoolSize) =>
     isDue ? '' : objectsOf(size).statefulSet.metadata.annotations[POOL_ANNOTATIONS.specHash];
-  const hasDatagrams = options.hasDatagrams && relayImage !== undefined;
-  const known = { tailnet, names, hasDatagrams, specHashOf, view, isAuthenticated };
+  const hasUdp = options.hasUdp && relayImage !== undefined;
+  const known = { tailnet, names, hasUdp, specHashOf, view, isAuthenticated };
   const requestDevice = async (id: string) => await apiOf({ api }).device(id);
   const pool = await gatherPool(
     { ...known, missing, keys, replaced, meshd, requestDevice },
     { ...deps, read: options.read },
   );
   const isRemoving = pool.situation.desired === 0;
-  const steps = reach || isRemoving ? planPool(pool.situation) : [];
-  const report = (event: PoolEvent) => deps.report(tailnet, event);
+  const steps = controlServer || isRemoving ? planPool(pool.situation) : [];
+  const report = (event: PoolEvent) => deps.events.record(eventOf(tailnet, event));
   const performing = { tailnet, names, objectsOf, online: options.online };
   const { failure, waitsFor } = await performSteps(steps, performing, { ...deps, api, report });
   if (failure?.step.do === 'create-key') {

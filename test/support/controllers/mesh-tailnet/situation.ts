@@ -52,7 +52,7 @@ export const applied = {
 export function situation(more: Partial<PoolSituation>): PoolSituation {
   return {
     desired: 2,
-    hasDatagrams: false,
+    hasUdp: false,
     statefulSet: applied,
     specHashOf: ({ replicas, members }) => `${replicas}/${members}`,
     members: [carrying(0), carrying(1)],

@@ -1,0 +1,93 @@
+import type { Kinds } from '../../../api/generated/types.ts';
+import { createdTailnetName, OAUTH_SECRET } from '../../../api/names.ts';
+import type { Device, Tailnets } from '../../../control/control.ts';
+import type { Outcome } from '../../../runtime/queue/queue.ts';
+import { Derived } from '../../../store/derived.ts';
+import { endpointsByTailnet } from '../../../store/indexes.ts';
+import type { ReadObjects, WriteResources } from '../../../store/resources.ts';
+import type { TrackedRead, Tracking } from '../../../store/tracking.ts';
+import { tailnetsByDomain } from '../../../store/traffic/resources.ts';
+import { intervalMsOf, observeTailnet } from '../connection.ts';
+import type { ConnectionDeps, ConnectionSettings } from '../connection.ts';
+import { isCandidate, plan } from './plan.ts';
+import type { Action, Input } from './plan.ts';
+
+type MeshTailnet = Kinds['MeshTailnet'];
+
+export type CreationDeps = Omit<ConnectionDeps, 'tailnets'> & {
+  readonly tracking: Tracking;
+  readonly write: Pick<WriteResources, 'apply' | 'remove'>;
+  readonly tailnets: Pick<Tailnets, 'observe' | 'lastView' | 'forget'>;
+};
+
+/** The connection of a MeshTailnet that is created for a domain, by the defaults of the schema. */
+export const CREATED_SETTINGS: ConnectionSettings = {
+  oauth: {
+    secretRef: { name: OAUTH_SECRET },
+    clientIdKey: 'client-id',
+    clientSecretKey: 'client-secret',
+  },
+  rateLimit: { requestsPerSecond: 5, burst: 10 },
+  syncInterval: '30s',
+};
+
+/** All candidates share the Secret, and so one list of devices; no MeshTailnet has this name. */
+const OBSERVED_AS = `secret/${OAUTH_SECRET}`;
+
+/** How long until devices are listed again for a MeshTailnet that could not be created yet. */
+const RETRY_MS = 30_000;
+
+/** Creates the MeshTailnets that MeshEndpoints need, and removes those that none needs any more. */
+export function creationReconciler(deps: CreationDeps) {
+  const { tracking, write, tailnets, controlURL } = deps;
+  const isUsed = new Derived(
+    tracking,
+    (domain, read) => read.exceptStatus.find(endpointsByTailnet, domain).length > 0,
+  );
+  const candidates = new Set<string>();
+  const devicesOf = async (): Promise<readonly Device[]> => {
+    // Without a control API there is nothing to create a MeshTailnet from.
+    if (controlURL === undefined) return [];
+    const options = { name: OBSERVED_AS, intervalMs: intervalMsOf(CREATED_SETTINGS) };
+    return (await observeTailnet(CREATED_SETTINGS, options, deps)).view?.devices ?? [];
+  };
+  return async (name: string, existing: MeshTailnet | undefined, read: TrackedRead): Promise<Outcome> => {
+    const wanted = gather(name, existing, isUsed, read);
+    const isObserved = isCandidate(wanted);
+    if (isObserved) candidates.add(name);
+    else if (candidates.delete(name) && candidates.size === 0) tailnets.forget(OBSERVED_AS);
+    const devices = isObserved ? await devicesOf() : [];
+    await perform(plan({ ...wanted, devices }), write);
+    const isRetried = isObserved && controlURL !== undefined;
+    return isRetried ? { requeue: 'after', ms: RETRY_MS } : { requeue: 'on-change' };
+  };
+}
+
+function gather(
+  name: string,
+  existing: MeshTailnet | undefined,
+  isUsed: Derived<boolean>,
+  read: TrackedRead,
+): Omit<Input, 'devices'> {
+  const domains = existing ? [existing.spec.tailnet] : domainsNamed(name, read);
+  const domain = domains.find(one => read.value(isUsed, one));
+  const others = domain === undefined ? [] : read.exceptStatus.find(tailnetsByDomain, domain);
+  return { existing, domain, isTaken: others.some(({ metadata }) => metadata.name !== name) };
+}
+
+/** The domains of MeshEndpoints whose MeshTailnet would have this name. */
+function domainsNamed(name: string, read: ReadObjects): readonly string[] {
+  const domains = read.values(endpointsByTailnet);
+  return domains.filter(domain => createdTailnetName(domain) === name).sort();
+}
+
+async function perform(action: Action, write: CreationDeps['write']): Promise<void> {
+  switch (action.do) {
+    case 'create':
+      return write.apply(action.object);
+    case 'remove':
+      return write.remove(action.ref);
+    case 'nothing':
+      return undefined;
+  }
+}
