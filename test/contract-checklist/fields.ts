@@ -215,11 +215,11 @@ export const FIELD_TABLES: readonly Table[] = [
         'those with another domain are ignored',
       ]),
       row(['configuration.devices.preauth', 'bool', 'enables pre-authorization'], CORPUS, [
-        'test/controllers/mesh-tailnet/pool/members.test.ts',
+        'test/controllers/mesh-tailnet/pool/reconcile.test.ts',
         'needs no approval by default, where the tailnet requires it',
       ]),
       row(['configuration.devices.requireApproval', 'bool', 'manual approval'], CORPUS, [
-        'test/controllers/mesh-tailnet/pool/members.test.ts',
+        'test/controllers/mesh-tailnet/pool/reconcile.test.ts',
         'waits for approval with %j, which the condition asks for',
       ]),
     ],

@@ -16,9 +16,9 @@ import type { GatherDeps } from './gather.ts';
 import { perform } from './perform.ts';
 import { isDeleted, outcomeOf, plan } from './plan.ts';
 import { podsByTailnet } from './pool/gather.ts';
-import { FINALIZER, skipsCleanup } from './pool/members.ts';
-import { poolReconciler } from './pool/pool.ts';
-import type { PoolDeps } from './pool/pool.ts';
+import { FINALIZER, skipsCleanup } from './pool/mesh-pods.ts';
+import { poolReconciler } from './pool/reconcile.ts';
+import type { PoolDeps } from './pool/reconcile.ts';
 import { statusOf } from './status.ts';
 
 /** What an operator runs mesh pods with. */

@@ -4,7 +4,7 @@ import { oldestTailnet } from '../../traffic/resolve-backend-ref.ts';
 import { tailnetsByDomain } from '../../store/traffic/resources.ts';
 import { intervalMsOf, observeTailnet, unconnected } from './connection.ts';
 import type { Connection, ConnectionDeps } from './connection.ts';
-import { hasFinalizer } from './pool/members.ts';
+import { hasFinalizer } from './pool/mesh-pods.ts';
 
 type MeshTailnet = Kinds['MeshTailnet'];
 

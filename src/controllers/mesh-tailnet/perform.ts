@@ -2,7 +2,7 @@ import type { Tailnets } from '../../control/control.ts';
 import type { TrackedRead } from '../../store/tracking.ts';
 import type { Input } from './gather.ts';
 import type { Action } from './plan.ts';
-import type { PoolReconciler, ReconciledPool } from './pool/pool.ts';
+import type { PoolReconciler, ReconciledPool } from './pool/reconcile.ts';
 import { authenticatedOf } from './status.ts';
 
 export type PerformDeps = {

@@ -4,8 +4,8 @@ import type { Outcome } from '../../runtime/queue/queue.ts';
 import { intervalMsOf } from './connection.ts';
 import { isSuperseded } from './gather.ts';
 import type { Input } from './gather.ts';
-import { hasFinalizer } from './pool/members.ts';
-import type { ReconciledPool } from './pool/pool.ts';
+import { hasFinalizer } from './pool/mesh-pods.ts';
+import type { ReconciledPool } from './pool/reconcile.ts';
 import { authenticatedOf } from './status.ts';
 
 /** What is done about a MeshTailnet, in this order. */

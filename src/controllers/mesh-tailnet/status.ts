@@ -8,8 +8,8 @@ import type { AuthenticationProblem } from './connection.ts';
 import type { Input } from './gather.ts';
 import { proxiesOf } from '../../traffic/data-path.ts';
 import { scopeProblemOf, scopesFix } from './pool/key-problem.ts';
-import { hasFinalizer, SKIP_CLEANUP } from './pool/members.ts';
-import type { ReconciledPool } from './pool/pool.ts';
+import { hasFinalizer, SKIP_CLEANUP } from './pool/mesh-pods.ts';
+import type { ReconciledPool } from './pool/reconcile.ts';
 import { ControlError } from '../../control/control.ts';
 import type { Device, TailnetView } from '../../control/control.ts';
 

@@ -1,6 +1,6 @@
 import { joinFailureOf } from './join-failure.ts';
-import { isReady } from './members.ts';
-import type { MeshPod } from './members.ts';
+import { isReady } from './mesh-pods.ts';
+import type { MeshPod } from './mesh-pods.ts';
 import type { MissingByPod } from './missing.ts';
 
 /** The join keys of a member since it last carried traffic. */

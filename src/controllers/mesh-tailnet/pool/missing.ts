@@ -1,7 +1,7 @@
 import { ControlError } from '../../../control/control.ts';
 import type { Device, TailnetView } from '../../../control/control.ts';
-import { hasExpired, isReady } from './members.ts';
-import type { MeshPod } from './members.ts';
+import { hasExpired, isReady } from './mesh-pods.ts';
+import type { MeshPod } from './mesh-pods.ts';
 
 /** A mesh pod without a usable identity, as lists of devices show it. */
 type Missing = {

@@ -5,8 +5,8 @@ import type { ControlApi, Device, KeyInfo } from '../../../control/control.ts';
 import type { OwnNamespace, Workload } from '../../../store/own-namespace.ts';
 import { ResourceError } from '../../../store/resources.ts';
 import type { WriteResources } from '../../../store/resources.ts';
-import { FINALIZER, hasExpired, JOIN_KEY, JOIN_KEY_EXPIRES } from './members.ts';
-import type { MeshPod, PoolNames } from './members.ts';
+import { FINALIZER, hasExpired, JOIN_KEY, JOIN_KEY_EXPIRES } from './mesh-pods.ts';
+import type { MeshPod, PoolNames } from './mesh-pods.ts';
 import type { PoolSize, Step } from './plan.ts';
 
 type MeshTailnet = Kinds['MeshTailnet'];

@@ -2,8 +2,8 @@ import type { ResourceOf } from '../../../api/objects/resource.ts';
 import { joinFailureOf } from './join-failure.ts';
 import { hadMinute, mayHaveKey } from './key-history.ts';
 import type { KeyHistories } from './key-history.ts';
-import { hasExpired, isPast, isReady } from './members.ts';
-import type { MeshPod } from './members.ts';
+import { hasExpired, isPast, isReady } from './mesh-pods.ts';
+import type { MeshPod } from './mesh-pods.ts';
 import type { MeshdState } from './meshd-state.ts';
 import type { MissingByPod } from './missing.ts';
 

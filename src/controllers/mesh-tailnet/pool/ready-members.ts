@@ -4,7 +4,7 @@ import type { ReadResources } from '../../../store/resources.ts';
 import { formatAddress } from '../../../telemetry/address.ts';
 import { proxiesOf } from '../../../traffic/data-path.ts';
 import { podsByTailnet } from './gather.ts';
-import { isReady } from './members.ts';
+import { isReady } from './mesh-pods.ts';
 
 /**
  * The members of pools, of a store with the indexes of mesh-tailnet: the ready mesh pods of a managed pool, or the proxies that

@@ -4,8 +4,8 @@ import { RELAY } from '../../../api/names.ts';
 import type { ResourceOf } from '../../../api/objects/resource.ts';
 import { joinFailureOf } from './join-failure.ts';
 import { keyWaitMs } from './key-history.ts';
-import { hasExpired, isReady } from './members.ts';
-import type { MeshPod } from './members.ts';
+import { hasExpired, isReady } from './mesh-pods.ts';
+import type { MeshPod } from './mesh-pods.ts';
 import type { PoolSituation } from './plan.ts';
 
 type MeshTailnet = Kinds['MeshTailnet'];

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { joinFailureOf } from '../../../../src/controllers/mesh-tailnet/pool/join-failure.ts';
-import { podOf } from '../../../support/controllers/mesh-tailnet/members.ts';
+import { podOf } from '../../../support/controllers/mesh-tailnet/mesh-pods.ts';
 
 /** The end of the log of a container whose login failed. */
 function ended(response: string) {

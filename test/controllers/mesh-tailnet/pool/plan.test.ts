@@ -4,11 +4,11 @@ import {
   deviceOf,
   memberSecretOf,
   poolNames,
-} from '../../../../src/controllers/mesh-tailnet/pool/members.ts';
-import type { MemberSecret } from '../../../../src/controllers/mesh-tailnet/pool/members.ts';
+} from '../../../../src/controllers/mesh-tailnet/pool/mesh-pods.ts';
+import type { MemberSecret } from '../../../../src/controllers/mesh-tailnet/pool/mesh-pods.ts';
 import { planPool } from '../../../../src/controllers/mesh-tailnet/pool/plan.ts';
 import type { PoolSituation, Step } from '../../../../src/controllers/mesh-tailnet/pool/plan.ts';
-import { deviceWith, podOf } from '../../../support/controllers/mesh-tailnet/members.ts';
+import { deviceWith, podOf } from '../../../support/controllers/mesh-tailnet/mesh-pods.ts';
 import {
   applied,
   BEFORE,
@@ -23,8 +23,8 @@ import {
   situation,
   unready,
   waiting,
-} from '../../../support/controllers/mesh-tailnet/situation.ts';
-import type { Given } from '../../../support/controllers/mesh-tailnet/situation.ts';
+} from '../../../support/controllers/mesh-tailnet/input.ts';
+import type { Given } from '../../../support/controllers/mesh-tailnet/input.ts';
 
 /** The steps as texts. */
 function planned(more: Partial<PoolSituation>): readonly string[] {

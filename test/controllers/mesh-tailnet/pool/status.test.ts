@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { validate } from '../../../../src/api/validation/validate.ts';
-import type { MeshPod } from '../../../../src/controllers/mesh-tailnet/pool/members.ts';
+import type { MeshPod } from '../../../../src/controllers/mesh-tailnet/pool/mesh-pods.ts';
 import type { PoolSituation } from '../../../../src/controllers/mesh-tailnet/pool/plan.ts';
 import { poolFinding, poolStatusOf } from '../../../../src/controllers/mesh-tailnet/pool/status.ts';
-import { deviceWith, podOf } from '../../../support/controllers/mesh-tailnet/members.ts';
+import { deviceWith, podOf } from '../../../support/controllers/mesh-tailnet/mesh-pods.ts';
 import {
   BEFORE,
   carrying,
@@ -14,8 +14,8 @@ import {
   situation,
   unready,
   waiting,
-} from '../../../support/controllers/mesh-tailnet/situation.ts';
-import type { Given } from '../../../support/controllers/mesh-tailnet/situation.ts';
+} from '../../../support/controllers/mesh-tailnet/input.ts';
+import type { Given } from '../../../support/controllers/mesh-tailnet/input.ts';
 import { meshTailnet } from '../../../support/objects.ts';
 
 function tailnetWith(replicas: number) {

@@ -1,8 +1,8 @@
 import type { Device } from '../../../../src/control/control.ts';
-import { poolNames } from '../../../../src/controllers/mesh-tailnet/pool/members.ts';
-import type { MeshPod, MemberSecret } from '../../../../src/controllers/mesh-tailnet/pool/members.ts';
+import { poolNames } from '../../../../src/controllers/mesh-tailnet/pool/mesh-pods.ts';
+import type { MeshPod, MemberSecret } from '../../../../src/controllers/mesh-tailnet/pool/mesh-pods.ts';
 import type { PoolSituation } from '../../../../src/controllers/mesh-tailnet/pool/plan.ts';
-import { deviceWith, podOf } from './members.ts';
+import { deviceWith, podOf } from './mesh-pods.ts';
 
 export const NOW = new Date('2026-01-15T12:00:00Z');
 export const BEFORE = new Date('2026-01-15T11:00:00Z');

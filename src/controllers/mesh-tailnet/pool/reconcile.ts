@@ -16,7 +16,7 @@ import type { GatherPoolOptions } from './gather.ts';
 import { keysAfter } from './key-history.ts';
 import type { KeyHistories } from './key-history.ts';
 import { keyProblemOf, scopeProblemOf } from './key-problem.ts';
-import { isReady, poolNames } from './members.ts';
+import { isReady, poolNames } from './mesh-pods.ts';
 import type { MeshdState } from './meshd-state.ts';
 import { poolObjects, POOL_ANNOTATIONS } from './objects.ts';
 import type { PoolOptions } from './objects.ts';
