@@ -82,7 +82,7 @@ describe('the operator', () => {
     };
     const { supporting, statefulSet } = poolObjects({
       ...{ tailnet, installation: '01234567', namespace: ownNamespace.namespace, defaults: {} },
-      ...{ controlURL: 'https://control.example', ca: 'a certificate', replicas: 2, members: 2 },
+      ...{ controlURL: 'https://control.example', ca: 'a certificate', replicas: 2, ordinals: 2 },
       relayImage: 'mesh-gateway:test',
     });
     const objects = [...supporting, statefulSet];

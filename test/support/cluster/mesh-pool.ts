@@ -78,7 +78,7 @@ export async function createPool(
     namespace,
     controlURL,
     replicas,
-    members: replicas,
+    ordinals: replicas,
     defaults: {},
     ca,
     relayImage: undefined,

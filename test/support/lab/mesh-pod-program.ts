@@ -38,7 +38,7 @@ function containerOf(loginServer: string): unknown {
   if (!verdict.valid) throw new Error(JSON.stringify(verdict.faults));
   const { statefulSet } = poolObjects({
     ...{ tailnet: verdict.object, installation: '0a1b2c3d', namespace: 'mesh-system', defaults: {} },
-    ...{ controlURL: loginServer, ca: undefined, replicas: 1, members: 1, relayImage: undefined },
+    ...{ controlURL: loginServer, ca: undefined, replicas: 1, ordinals: 1, relayImage: undefined },
   });
   return statefulSet.spec.template.spec.containers[0];
 }

@@ -16,7 +16,7 @@ export const WRITABLE = [
 const CA_FOLDER = '/etc/mesh-gateway/ca';
 
 /*
- * No liveness and no startup probe: either could only restart a member whose control server is away, or whose device
+ * No liveness and no startup probe: either could only restart a mesh pod whose control server is away, or whose device
  * waits for approval. Where tailscaled leaves its running state, containerboot exits by itself.
  */
 export function meshdContainer(options: PoolOptions): Fields {
@@ -85,7 +85,7 @@ export function relayContainer({ tailnet }: PoolOptions, image: string): Fields 
   };
 }
 
-/** Variables that others refer to come first; extraEnv replaces defaults, and never what makes a pod a member. */
+/** Variables that others refer to come first; extraEnv replaces defaults, and never what makes a pod a mesh pod. */
 function environment(options: PoolOptions): readonly Fields[] {
   const { tailnet, defaults } = options;
   const extra = [...(defaults.extraEnv ?? []), ...(tailnet.spec.pool.extraEnv ?? [])];
@@ -116,7 +116,7 @@ const POD_FIELDS = [
 function defaultVariables(options: PoolOptions): Texts {
   const loginServer = loginServerOf(options);
   return {
-    // A member that waits for approval or for its control server is not restarted, so it is ready as soon as that ends.
+    // A mesh pod that waits for approval or for its control server is not restarted, so it is ready as soon as that ends.
     TS_BOOT_TIMEOUT: '24h',
     // A self-hosted tailnet sends no logs to the vendor; one of the vendor may require them.
     ...(loginServer === undefined ? {} : { TS_NO_LOGS_NO_SUPPORT: 'true' }),

@@ -4,8 +4,8 @@ import type { Device, TailnetView } from '../../../control/control.ts';
 import type { OwnNamespace } from '../../../store/own-namespace.ts';
 import type { Index, ReadObjects } from '../../../store/resources.ts';
 import { MESH_POD, RELAY } from '../../../api/names.ts';
-import { desiredOf, deviceOf, memberSecretOf, poolTailnetsOf } from './mesh-pods.ts';
-import type { MeshPod, MemberSecret, PoolNames } from './mesh-pods.ts';
+import { desiredOf, deviceOf, meshPodSecretOf, poolTailnetsOf } from './mesh-pods.ts';
+import type { MeshPod, MeshPodSecret, PoolNames } from './mesh-pods.ts';
 import { POOL_ANNOTATIONS } from './objects.ts';
 import type { PoolSituation, PoolSize, StatefulSetState } from './plan.ts';
 import { missingAfter } from './missing.ts';
@@ -48,7 +48,7 @@ export type GatheredPool = {
   readonly proxyAddress: string | undefined;
 };
 
-/** Reads a pool: its StatefulSet, its Service, the Secrets of its members; pods and devices are known. */
+/** Reads a pool: its StatefulSet, its Service, the Secrets of its mesh pods; pods and devices are known. */
 export async function gatherPool(options: GatherPoolOptions, deps: GatherPoolDeps): Promise<GatheredPool> {
   const { tailnet, names, view } = options;
   const { ownNamespace, read } = deps;
@@ -59,13 +59,13 @@ export async function gatherPool(options: GatherPoolOptions, deps: GatherPoolDep
   ]);
   const state = statefulSet && stateOf(statefulSet);
   const pods = read.find(podsByTailnet, tailnet.metadata.name);
-  const count = Math.max(desired, state?.members ?? 0, tailnet.status?.pool?.members?.length ?? 0);
+  const count = Math.max(desired, state?.ordinals ?? 0, tailnet.status?.pool?.members?.length ?? 0);
   const devices = view?.devices ?? [];
-  const members = await Promise.all(
+  const meshPods = await Promise.all(
     Array.from({ length: count }, async (_, ordinal): Promise<MeshPod> => {
       const [name, hostname] = [names.pod(ordinal), names.hostname(ordinal)];
       const stored = await ownNamespace.secret(name);
-      const decoded = stored && memberSecretOf(stored);
+      const decoded = stored && meshPodSecretOf(stored);
       const secret = decoded && withoutForeignId(decoded, hostname, devices);
       const hasForeignSecret = stored !== undefined && !decoded;
       const pod = pods.find(({ metadata }) => metadata.name === name);
@@ -75,13 +75,13 @@ export async function gatherPool(options: GatherPoolOptions, deps: GatherPoolDep
   );
   const now = deps.now();
   const { hasUdp, specHashOf, isAuthenticated, keys, replaced, meshd, requestDevice } = options;
-  const missing = await missingAfter(members, { view, before: options.missing, now, requestDevice });
+  const missing = await missingAfter(meshPods, { view, before: options.missing, now, requestDevice });
   const situation = {
     desired,
     hasUdp,
     statefulSet: state,
     specHashOf,
-    members,
+    meshPods,
     missing,
     keys,
     replaced,
@@ -93,7 +93,11 @@ export async function gatherPool(options: GatherPoolOptions, deps: GatherPoolDep
 }
 
 /** The id of a device with another hostname is ignored: its pod does not own it, and it must never be deleted. */
-function withoutForeignId(secret: MemberSecret, hostname: string, devices: readonly Device[]): MemberSecret {
+function withoutForeignId(
+  secret: MeshPodSecret,
+  hostname: string,
+  devices: readonly Device[],
+): MeshPodSecret {
   const claimed = devices.find(({ id }) => id === secret.deviceId);
   return claimed && claimed.hostname !== hostname ? { ...secret, deviceId: undefined } : secret;
 }
@@ -109,7 +113,7 @@ function stateOf(object: Readonly<Record<string, unknown>>): StatefulSetState {
   const revision = status['updateRevision'];
   return {
     replicas: numberOf(spec['replicas']),
-    members: numberOf(Number(annotations[POOL_ANNOTATIONS.members])),
+    ordinals: numberOf(Number(annotations[POOL_ANNOTATIONS.ordinals])),
     specHash: String(annotations[POOL_ANNOTATIONS.specHash]),
     hasRelay: hasContainer(spec, RELAY.container),
     updateRevision: isObserved && typeof revision === 'string' ? revision : undefined,
@@ -123,13 +127,13 @@ function hasContainer(spec: Readonly<Record<string, unknown>>, name: string): bo
 }
 
 /** Ordinals come from an annotation, which others may change. */
-const MAX_MEMBERS = 64;
+const MAX_ORDINALS = 64;
 
 function numberOf(value: unknown): number {
-  return typeof value === 'number' && value >= 0 ? Math.min(Math.trunc(value), MAX_MEMBERS) : 0;
+  return typeof value === 'number' && value >= 0 ? Math.min(Math.trunc(value), MAX_ORDINALS) : 0;
 }
 
-/** The address of the Service, at which Envoy reaches whichever members are ready. */
+/** The address of the Service, at which Envoy reaches whichever mesh pods are ready. */
 function addressOf(service: Readonly<Record<string, unknown>>): string | undefined {
   const { clusterIP } = fieldsOf(service['spec']);
   if (typeof clusterIP !== 'string' || clusterIP === '' || clusterIP === 'None') return undefined;

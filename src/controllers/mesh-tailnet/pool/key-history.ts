@@ -3,7 +3,7 @@ import { isReady } from './mesh-pods.ts';
 import type { MeshPod } from './mesh-pods.ts';
 import type { MissingByPod } from './missing.ts';
 
-/** The join keys of a member since it last carried traffic. */
+/** The join keys of a mesh pod since it last carried traffic. */
 type KeyHistory = {
   /** How many it was given to join with; one that expired unused does not count. */
   readonly count: number;
@@ -25,7 +25,7 @@ export function keyWaitMs({ count }: Pick<KeyHistory, 'count'>): number {
   return count < 2 ? 0 : Math.min(MINUTE_MS * 2 ** (count - 2), MAX_MS);
 }
 
-/** Whether a member may get another key by now. */
+/** Whether a mesh pod may get another key by now. */
 export function mayHaveKey(history: KeyHistory | undefined, now: Date): boolean {
   return history === undefined || isAfter(history, keyWaitMs(history), now);
 }
@@ -42,27 +42,27 @@ function isAfter({ createdAt }: KeyHistory, ms: number, now: Date): boolean {
 
 type Joining = {
   readonly keys: KeyHistories;
-  readonly members: readonly MeshPod[];
+  readonly meshPods: readonly MeshPod[];
   readonly missing: MissingByPod;
 };
 
-/** With the keys that were `created` just now. A member that carries traffic, with a device that is listed, starts with none. */
+/** With the keys that were `created` just now. A mesh pod that carries traffic, with a device that is listed, starts with none. */
 export function keysAfter(
-  { keys, members, missing }: Joining,
+  { keys, meshPods, missing }: Joining,
   created: readonly MeshPod[],
   now: number,
 ): KeyHistories {
-  const hasJoined = (member: MeshPod) => isReady(member) && member.device && !missing.has(member.name);
-  const joined = new Set(members.filter(hasJoined).map(({ name }) => name));
+  const hasJoined = (meshPod: MeshPod) => isReady(meshPod) && meshPod.device && !missing.has(meshPod.name);
+  const joined = new Set(meshPods.filter(hasJoined).map(({ name }) => name));
   const after = new Map([...keys].filter(([name]) => !joined.has(name)));
-  for (const member of created) {
-    const before = after.get(member.name)?.count ?? 0;
-    after.set(member.name, { count: isUnused(member) ? before : before + 1, createdAt: now });
+  for (const meshPod of created) {
+    const before = after.get(meshPod.name)?.count ?? 0;
+    after.set(meshPod.name, { count: isUnused(meshPod) ? before : before + 1, createdAt: now });
   }
   return after;
 }
 
-/** Whether the key of a member expired before meshd tried it. */
+/** Whether the key of a mesh pod expired before meshd tried it. */
 function isUnused({ secret, pod }: MeshPod): boolean {
   return secret?.hasKey === true && !secret.wantsKey && joinFailureOf(pod) === undefined;
 }

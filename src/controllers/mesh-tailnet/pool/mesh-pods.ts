@@ -14,7 +14,7 @@ export const FINALIZER = `${GROUP}/finalizer`;
 /** Of a MeshTailnet whose control API never comes back: it is deleted without what it has in the tailnet. */
 export const SKIP_CLEANUP = `${GROUP}/skip-cleanup`;
 
-/** Annotations of the Secret of a member: the join key in it. */
+/** Annotations of the Secret of a mesh pod: the join key in it. */
 export const JOIN_KEY = `${GROUP}/join-key`;
 export const JOIN_KEY_EXPIRES = `${GROUP}/join-key-expires`;
 
@@ -30,7 +30,7 @@ export type PoolNames = {
   readonly pod: (ordinal: number) => string;
   /** The hostname of a pod in the tailnet. */
   readonly hostname: (ordinal: number) => string;
-  /** Whether a device of the tailnet has the hostname of a member, also of a former one. */
+  /** Whether a device of the tailnet has the hostname of a mesh pod, also of a former one. */
   readonly isHostname: (hostname: string) => boolean;
   /** The description of the join keys of a pod. */
   readonly description: (ordinal: number) => string;
@@ -64,8 +64,8 @@ export function poolNames(tailnet: string, installation: string): PoolNames {
   };
 }
 
-/** The Secret of a member, as far as it is read. */
-export type MemberSecret = {
+/** The Secret of a mesh pod, as far as it is read. */
+export type MeshPodSecret = {
   readonly version: string;
   /** When the last key that was created for it expires; it may be used by now. */
   readonly keyExpires: Date;
@@ -84,14 +84,14 @@ export type MeshPod = {
   readonly ordinal: number;
   readonly name: string;
   readonly hostname: string;
-  readonly secret: MemberSecret | undefined;
-  /** Whether there is a Secret of this name that was not created for a member: it is neither changed nor deleted. */
+  readonly secret: MeshPodSecret | undefined;
+  /** Whether there is a Secret of this name that was not created for a mesh pod: it is neither changed nor deleted. */
   readonly hasForeignSecret: boolean;
   readonly pod: ResourceOf<'Pod'> | undefined;
   readonly device: Device | undefined;
 };
 
-/** Whether traffic passes a member. */
+/** Whether traffic passes a mesh pod. */
 export function isReady({ pod }: Pick<MeshPod, 'pod'>): boolean {
   return pod !== undefined && pod.status.isReady && pod.metadata.deletionTimestamp === undefined;
 }
@@ -106,7 +106,7 @@ export function hasExpired({ expires }: Pick<Device, 'expires'>, now: Date): boo
 }
 
 /**
- * The device of a member: by its id, or by its hostname until meshd has written the id. A pod may write any id into its
+ * The device of a mesh pod: by its id, or by its hostname until meshd has written the id. A pod may write any id into its
  * Secret, and a device may choose any hostname; so both must agree, or else the hostname and a tag that only its owners assign.
  */
 export function deviceOf(
@@ -126,9 +126,9 @@ const DEVICE_ID = /^[A-Za-z0-9]{1,64}$/;
 
 /**
  * Decodes a Secret, which meshd writes: what is not as expected counts as absent. Undefined for a Secret that was not created
- * for a member.
+ * for a mesh pod.
  */
-export function memberSecretOf({ version = '', data, annotations }: OwnSecret): MemberSecret | undefined {
+export function meshPodSecretOf({ version = '', data, annotations }: OwnSecret): MeshPodSecret | undefined {
   const { [JOIN_KEY]: id, [JOIN_KEY_EXPIRES]: expires = '' } = annotations;
   if (id === undefined) return undefined;
   const filled = (key: string) => (data[key] === '' ? undefined : data[key]);

@@ -31,7 +31,7 @@ export type PoolOptions = {
   readonly relayImage: string | undefined;
   readonly replicas: number;
   /** The number of ordinals that have ever had a Secret. */
-  readonly members: number;
+  readonly ordinals: number;
 };
 
 /** Annotations of the StatefulSet of a pool. */
@@ -39,7 +39,7 @@ export const POOL_ANNOTATIONS = {
   /** A hash of all objects that were applied together. */
   specHash: `${GROUP}/spec-hash`,
   /** The number of ordinals that have ever had a Secret. */
-  members: `${GROUP}/members`,
+  ordinals: `${GROUP}/members`,
 } as const;
 
 /** The objects of a managed pool. Apply `supporting` first: the pods need its ServiceAccount and ConfigMap. */
@@ -99,7 +99,7 @@ const RBAC = 'rbac.authorization.k8s.io';
 function accountObjects(options: PoolOptions) {
   const metadata = metadataOf(options);
   const { name } = metadata;
-  const secrets = Array.from({ length: options.members }, (_, ordinal) => `${name}-${ordinal}`);
+  const secrets = Array.from({ length: options.ordinals }, (_, ordinal) => `${name}-${ordinal}`);
   const targets = options.relayImage === undefined ? [] : [relayName(options.tailnet.metadata.name)];
   const rules = [
     { resources: ['secrets'], resourceNames: secrets, verbs: ['get', 'patch', 'update'] },
@@ -185,7 +185,7 @@ function authorityObjects(options: PoolOptions) {
 
 function statefulSet(options: PoolOptions) {
   const metadata = metadataOf(options);
-  const annotations: Texts = { [POOL_ANNOTATIONS.members]: String(options.members) };
+  const annotations: Texts = { [POOL_ANNOTATIONS.ordinals]: String(options.ordinals) };
   return {
     apiVersion: 'apps/v1',
     kind: 'StatefulSet',
@@ -194,7 +194,7 @@ function statefulSet(options: PoolOptions) {
       replicas: options.replicas,
       serviceName: headlessName(options),
       podManagementPolicy: 'Parallel',
-      // The operator deletes outdated pods itself, only while another member is ready.
+      // The operator deletes outdated pods itself, only while another mesh pod is ready.
       updateStrategy: { type: 'OnDelete' },
       selector: { matchLabels: selectorOf(options.tailnet.metadata.name) },
       template: {

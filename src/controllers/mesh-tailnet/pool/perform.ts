@@ -85,7 +85,7 @@ async function performStep(
 ): Promise<readonly string[]> {
   const { ownNamespace } = deps;
   // Before anything exists that must be removed, except where the pool is being removed.
-  if (step.do === 'apply' && step.members > 0) await deps.write.addFinalizer(options.tailnet, FINALIZER);
+  if (step.do === 'apply' && step.ordinals > 0) await deps.write.addFinalizer(options.tailnet, FINALIZER);
   switch (step.do) {
     case 'apply': {
       const { supporting, statefulSet } = options.objectsOf(step);
@@ -93,7 +93,7 @@ async function performStep(
       break;
     }
     case 'create-key':
-      await createKey(step.member, listKeys, options, deps);
+      await createKey(step.meshPod, listKeys, options, deps);
       break;
     case 'revoke-keys': {
       const unused = options.names.description(step.ordinal);
@@ -127,7 +127,7 @@ export function apiOf({ api }: Pick<PerformDeps, 'api'>): ControlApi {
   );
 }
 
-/** Only one key of a member is ever valid: one that an earlier attempt has left behind is revoked first. */
+/** Only one key of a mesh pod is ever valid: one that an earlier attempt has left behind is revoked first. */
 async function createKey(
   { ordinal, name, hostname, secret }: MeshPod,
   listKeys: () => Promise<readonly KeyInfo[]>,
@@ -153,7 +153,7 @@ async function createKey(
     const data = { authkey: key.secret, reissue_authkey: null };
     await ownNamespace.changeSecret(name, secret.version, { data, annotations });
   } else {
-    const { labels = {}, ownerReferences = [] } = objectsOf({ replicas: 0, members: 0, hasRelay: false })
+    const { labels = {}, ownerReferences = [] } = objectsOf({ replicas: 0, ordinals: 0, hasRelay: false })
       .statefulSet.metadata;
     await ownNamespace.createSecret({
       name,

@@ -11,7 +11,7 @@ import type { MissingByPod } from './missing.ts';
 export type StatefulSetState = {
   readonly replicas: number;
   /** How many ordinals may have a Secret. */
-  readonly members: number;
+  readonly ordinals: number;
   readonly specHash: string;
   /** Whether its pods have the container relay. */
   readonly hasRelay: boolean;
@@ -22,7 +22,7 @@ export type StatefulSetState = {
 };
 
 /** How many pods run, how many ordinals may have a Secret, and whether the pods have the container relay. */
-export type PoolSize = { readonly replicas: number; readonly members: number; readonly hasRelay: boolean };
+export type PoolSize = { readonly replicas: number; readonly ordinals: number; readonly hasRelay: boolean };
 
 /** Everything that decides what is done about a pool. */
 export type PoolSituation = {
@@ -34,10 +34,10 @@ export type PoolSituation = {
   /** Of the objects of a pool of this size. */
   readonly specHashOf: (size: PoolSize) => string;
   /** By ordinal: all that are to be, and all that may have a Secret. */
-  readonly members: readonly MeshPod[];
+  readonly meshPods: readonly MeshPod[];
   readonly missing: MissingByPod;
   readonly keys: KeyHistories;
-  /** The names of members that get another device in place of one that was removed, until they carry traffic. */
+  /** The names of mesh pods that get another device in place of one that was removed, until they carry traffic. */
   readonly replaced: ReadonlySet<string>;
   readonly isAuthenticated: boolean;
   /** What the meshd of mesh pods reported last, by the names of the pods. */
@@ -48,9 +48,9 @@ export type PoolSituation = {
 /** What is done, one after the other; what fails is planned again. */
 export type Step =
   | ({ readonly do: 'apply' } & PoolSize)
-  /** Stores a new join key in the Secret of a member, which is created if it does not exist. */
-  | { readonly do: 'create-key'; readonly member: MeshPod }
-  /** Revokes what a member has not used of the keys that were created for it. */
+  /** Stores a new join key in the Secret of a mesh pod, which is created if it does not exist. */
+  | { readonly do: 'create-key'; readonly meshPod: MeshPod }
+  /** Revokes what a mesh pod has not used of the keys that were created for it. */
   | { readonly do: 'revoke-keys'; readonly ordinal: number }
   /** `name` is that of its Secret, which goes after it. */
   | { readonly do: 'delete-device'; readonly id: string; readonly hostname: string; readonly name: string }
@@ -61,25 +61,27 @@ export type Step =
 
 /** Decides what is done about a pool. */
 export function planPool(situation: PoolSituation): readonly Step[] {
-  const { desired, members, statefulSet, isAuthenticated } = situation;
+  const { desired, meshPods, statefulSet, isAuthenticated } = situation;
   if (desired > 0 && !statefulSet && !isAuthenticated) return [];
-  const kept = members.slice(0, desired);
-  const surplus = members.slice(desired);
+  const kept = meshPods.slice(0, desired);
+  const surplus = meshPods.slice(desired);
   const waiting = waitingOf(kept, situation);
-  const renewals = kept.flatMap(member => (waiting.has(member.name) ? [] : renewalOf(member, situation)));
-  const removals = surplus.flatMap(member => removalOf(member, situation));
+  const renewals = kept.flatMap(meshPod => (waiting.has(meshPod.name) ? [] : renewalOf(meshPod, situation)));
+  const removals = surplus.flatMap(meshPod => removalOf(meshPod, situation));
   if (desired === 0 && isEmptied(situation) && removals.length === 0) return [{ do: 'finish' }];
   const size = {
     replicas: replicasOf(situation, kept),
-    members: membersOf(situation),
+    ordinals: ordinalsOf(situation),
     // It stays when the last UDP endpoint is removed, so that one that is added again replaces no pods.
     hasRelay: situation.hasUdp || statefulSet?.hasRelay === true,
   };
-  const created = new Set(renewals.flatMap(step => (step.do === 'create-key' ? [step.member.name] : [])));
-  const withKeys = kept.map(member => (created.has(member.name) ? { ...member, hasSecret: true } : member));
+  const created = new Set(renewals.flatMap(step => (step.do === 'create-key' ? [step.meshPod.name] : [])));
+  const withKeys = kept.map(meshPod =>
+    created.has(meshPod.name) ? { ...meshPod, hasSecret: true } : meshPod,
+  );
   const next = { ...size, replicas: replicasOf(situation, withKeys) };
   return [
-    // The number of members is stored before they get Secrets, so that none is forgotten.
+    // The number of ordinals is stored before they get Secrets, so that none is forgotten.
     ...(isApplied(situation, size) ? [] : [{ do: 'apply', ...size } as const]),
     ...renewals,
     ...(next.replicas === size.replicas ? [] : [{ do: 'apply', ...next } as const]),
@@ -89,11 +91,11 @@ export function planPool(situation: PoolSituation): readonly Step[] {
 }
 
 /*
- * A member that is to be:
+ * A mesh pod that is to be:
  *
  *   Secret                                        step
  *   none                                          create a key
- *   not created for a member                      none: it has to be removed by hand
+ *   not created for a mesh pod                    none: it has to be removed by hand
  *   requests another key                          create a key
  *   has a key that was refused                    create a key
  *   has a key with which the join failed          create a key after a minute
@@ -106,18 +108,21 @@ export function planPool(situation: PoolSituation): readonly Step[] {
  *
  * One that is ready has joined, so that only a device that was removed matters. Keys follow one another ever more slowly.
  */
-function renewalOf(member: MeshPod, { isAuthenticated, missing, keys, now }: PoolSituation): readonly Step[] {
-  const { name, hostname, secret, hasForeignSecret, pod, device } = member;
+function renewalOf(
+  meshPod: MeshPod,
+  { isAuthenticated, missing, keys, now }: PoolSituation,
+): readonly Step[] {
+  const { name, hostname, secret, hasForeignSecret, pod, device } = meshPod;
   const restart = restartOf(pod);
   const history = keys.get(name);
   if (hasForeignSecret || !isAuthenticated || !mayHaveKey(history, now)) return [];
   // Both at once where there is no pod yet; otherwise a pod that starts finds the new key.
-  const create = [{ do: 'create-key', member } as const, ...restart];
+  const create = [{ do: 'create-key', meshPod } as const, ...restart];
   const startOver = [{ do: 'delete-secret', name } as const, ...restart];
   if (!secret) return create;
   const confirmed = missing.get(name)?.confirmed;
   if (confirmed === 'removed') return startOver;
-  if (isReady(member)) return [];
+  if (isReady(meshPod)) return [];
   const isRefused = secret.hasKey && joinFailureOf(pod) === 'refused';
   if (device && hasExpired(device, now) && (isRefused || confirmed === 'expired')) {
     // Headscale leaves a node expired that logs in with a valid key.
@@ -135,14 +140,14 @@ function renewalOf(member: MeshPod, { isAuthenticated, missing, keys, now }: Poo
 const LOGINS = 2;
 
 /**
- * The names of members whose device was removed, and which are not replaced yet. Where no other member carries traffic for
+ * The names of mesh pods whose device was removed, and which are not replaced yet. Where no other mesh pod carries traffic for
  * certain, they are replaced one by one, because the lists may be wrong: those that are ready may carry some.
  */
 function waitingOf(kept: readonly MeshPod[], { missing, replaced }: PoolSituation): ReadonlySet<string> {
   const ready = kept.filter(isReady);
   const removed = ready.filter(({ name }) => missing.get(name)?.confirmed === 'removed');
   if (removed.length < ready.length) return new Set();
-  const isReplacing = kept.some(member => replaced.has(member.name) && !isReady(member));
+  const isReplacing = kept.some(meshPod => replaced.has(meshPod.name) && !isReady(meshPod));
   return new Set(removed.slice(isReplacing ? 0 : 1).map(({ name }) => name));
 }
 
@@ -163,9 +168,9 @@ function removalOf({ ordinal, name, hostname, secret, pod, device }: MeshPod, si
 }
 
 /** Whether nothing of a pool runs, or can be started by what is stored. */
-function isEmptied({ statefulSet, members }: PoolSituation): boolean {
+function isEmptied({ statefulSet, meshPods }: PoolSituation): boolean {
   const arePodsStopped = !statefulSet || (statefulSet.replicas === 0 && statefulSet.pods === 0);
-  return arePodsStopped && members.every(({ pod, secret }) => !pod && !secret);
+  return arePodsStopped && meshPods.every(({ pod, secret }) => !pod && !secret);
 }
 
 /** Pods are started only once their Secrets exist; those that run are not taken away where a Secret is missing. */
@@ -178,17 +183,17 @@ function replicasOf(
   return Math.min(desired, Math.max(statefulSet?.replicas ?? 0, startable));
 }
 
-function membersOf({ desired, members }: PoolSituation): number {
-  const last = members.findLast(({ secret, pod }) => secret ?? pod);
+function ordinalsOf({ desired, meshPods }: PoolSituation): number {
+  const last = meshPods.findLast(({ secret, pod }) => secret ?? pod);
   return Math.max(desired, last === undefined ? 0 : last.ordinal + 1);
 }
 
 function isApplied({ desired, statefulSet, specHashOf }: PoolSituation, size: PoolSize): boolean {
   if (!statefulSet) return desired === 0;
-  const { replicas, members, specHash } = statefulSet;
+  const { replicas, ordinals, specHash } = statefulSet;
   // A pool that is removed is only scaled down.
   if (desired === 0 && replicas === 0) return true;
-  return replicas === size.replicas && members === size.members && specHash === specHashOf(size);
+  return replicas === size.replicas && ordinals === size.ordinals && specHash === specHashOf(size);
 }
 
 /** Pods of an earlier template: at once those that carry no traffic, others one by one while another is ready. */
@@ -197,7 +202,7 @@ function rolloutOf({ statefulSet }: PoolSituation, kept: readonly MeshPod[]): re
   const outdated = kept.filter(
     ({ pod }) => pod && revision !== undefined && pod.metadata.labels?.[REVISION] !== revision,
   );
-  const unready = outdated.filter(member => !isReady(member));
+  const unready = outdated.filter(meshPod => !isReady(meshPod));
   if (unready.length > 0) return unready.flatMap(({ pod }) => restartOf(pod));
   return kept.every(isReady) ? restartOf(outdated.at(-1)?.pod) : [];
 }

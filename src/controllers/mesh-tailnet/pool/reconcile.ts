@@ -148,7 +148,7 @@ export function poolReconciler(deps: PoolDeps) {
       const options = { ...input, hasUdp, missing, keys, replaced, meshd, online, isDue };
       const { pool, performed, ...outcome } = await reconcilePool(tailnet, options, deps);
       const { situation } = pool;
-      const created = performed.flatMap(step => (step.do === 'create-key' ? [step.member] : []));
+      const created = performed.flatMap(step => (step.do === 'create-key' ? [step.meshPod] : []));
       const isApplied = isDue && performed.some(step => step.do === 'apply');
       for (const pod of missing.keys()) deps.withoutDevice.delete(pod);
       for (const pod of withMissingDevice(situation.missing)) deps.withoutDevice.add(pod);
@@ -183,15 +183,15 @@ async function readMeshdOf(
   return new Map((await Promise.all(states)).flat());
 }
 
-/** With the members that have just lost the identity of a device that was removed. */
+/** With the mesh pods that have just lost the identity of a device that was removed. */
 function replacedAfter(
-  { replaced, members, missing }: PoolSituation,
+  { replaced, meshPods, missing }: PoolSituation,
   performed: readonly Step[],
 ): ReadonlySet<string> {
   const deleted = new Set(performed.flatMap(step => (step.do === 'delete-secret' ? [step.name] : [])));
-  const names = members.filter(member => {
-    const isDeleted = deleted.has(member.name) && missing.get(member.name)?.confirmed === 'removed';
-    return isDeleted || (replaced.has(member.name) && !isReady(member));
+  const names = meshPods.filter(meshPod => {
+    const isDeleted = deleted.has(meshPod.name) && missing.get(meshPod.name)?.confirmed === 'removed';
+    return isDeleted || (replaced.has(meshPod.name) && !isReady(meshPod));
   });
   return new Set(names.map(({ name }) => name));
 }
@@ -199,7 +199,7 @@ function replacedAfter(
 /** Reports and deletes the devices of this installation that belong to no pod, as of the last list that succeeded. */
 async function sweepOrphans(
   tailnet: MeshTailnet,
-  { desired, members }: PoolSituation,
+  { desired, meshPods }: PoolSituation,
   { orphans, devices }: Memory,
   { api, view, isAuthenticated, names }: PoolInput & { readonly names: readonly string[] },
   { installation, orphanAgeMs, events, log }: PoolDeps,
@@ -215,7 +215,7 @@ async function sweepOrphans(
     minAgeMs: orphanAgeMs,
     tags: tailnet.spec.tags,
     others: names.filter(other => other !== name),
-    members: members.flatMap(({ hostname, secret }) =>
+    meshPods: meshPods.flatMap(({ hostname, secret }) =>
       secret ? [{ hostname, deviceId: secret.deviceId }] : [],
     ),
   });

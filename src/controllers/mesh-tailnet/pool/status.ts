@@ -42,25 +42,25 @@ export function poolStatusOf(
   proxyAddress: string | undefined,
   published: string | undefined,
 ): PoolStatus {
-  const { desired, members } = situation;
-  const ready = members.filter(member => carriesTraffic(member, situation)).length;
+  const { desired, meshPods } = situation;
+  const ready = meshPods.filter(meshPod => carriesTraffic(meshPod, situation)).length;
   const isPublished = desired > 0 && (ready > 0 || proxyAddress === published);
   return {
     desired,
     ready,
     ...(isPublished && proxyAddress !== undefined && { proxyAddress }),
-    members: members
+    members: meshPods
       .filter(({ secret, pod }) => secret ?? pod)
-      .map(member => memberStatusOf(member, situation)),
+      .map(meshPod => meshPodStatusOf(meshPod, situation)),
   };
 }
 
-/** A member whose device was removed may be ready, and its connections hang. */
-function carriesTraffic(member: MeshPod, { missing }: PoolSituation): boolean {
-  return isReady(member) && missing.get(member.name)?.confirmed !== 'removed';
+/** A mesh pod whose device was removed may be ready, and its connections hang. */
+function carriesTraffic(meshPod: MeshPod, { missing }: PoolSituation): boolean {
+  return isReady(meshPod) && missing.get(meshPod.name)?.confirmed !== 'removed';
 }
 
-function memberStatusOf({ name, hostname, secret, device }: MeshPod, { missing }: PoolSituation) {
+function meshPodStatusOf({ name, hostname, secret, device }: MeshPod, { missing }: PoolSituation) {
   const addresses = secret && secret.ips.length > 0 ? secret.ips : (device?.addresses ?? []);
   const meshIP = addresses.find(address => !address.includes(':')) ?? addresses[0];
   return {
@@ -79,15 +79,15 @@ export function poolFinding(
   failure: PoolProblem | undefined,
 ): ConditionUpdate {
   const { desired } = situation;
-  const kept = situation.members.slice(0, desired);
-  const ready = kept.filter(member => carriesTraffic(member, situation)).length;
-  const problems = kept.flatMap(member => memberProblem(tailnet, member, situation) ?? []);
+  const kept = situation.meshPods.slice(0, desired);
+  const ready = kept.filter(meshPod => carriesTraffic(meshPod, situation)).length;
+  const problems = kept.flatMap(meshPod => meshPodProblem(tailnet, meshPod, situation) ?? []);
   const [worst] = [...(failure ? [failure] : []), ...problems].sort(
     (one, other) => POOL_REASONS.indexOf(one.reason) - POOL_REASONS.indexOf(other.reason),
   );
   const count = `${ready} of ${desired} mesh pods are ready`;
   if (!worst) {
-    const message = [count, ...kept.flatMap(member => meshdProblem(member, situation))].join('; ');
+    const message = [count, ...kept.flatMap(meshPod => meshdProblem(meshPod, situation))].join('; ');
     return { type: 'PoolReady', status: 'True', reason: 'PoolReady', message: message.slice(0, 2000) };
   }
   return {
@@ -98,7 +98,7 @@ export function poolFinding(
   };
 }
 
-/** A member may carry traffic by direct paths where it reaches no relay. */
+/** A mesh pod may carry traffic by direct paths where it reaches no relay. */
 function meshdProblem({ name }: MeshPod, { meshd }: PoolSituation): readonly string[] {
   const { hasRelay = true, problems = 0 } = meshd.get(name) ?? {};
   if (!hasRelay) {
@@ -112,14 +112,14 @@ function meshdProblem({ name }: MeshPod, { meshd }: PoolSituation): readonly str
   ];
 }
 
-function memberProblem(
+function meshPodProblem(
   tailnet: MeshTailnet,
-  member: MeshPod,
+  meshPod: MeshPod,
   situation: PoolSituation,
 ): PoolProblem | undefined {
-  if (carriesTraffic(member, situation)) return undefined;
+  if (carriesTraffic(meshPod, situation)) return undefined;
   const { isAuthenticated, missing, replaced, keys, now } = situation;
-  const { name, hostname, secret, hasForeignSecret, pod, device } = member;
+  const { name, hostname, secret, hasForeignSecret, pod, device } = meshPod;
   const problem = (reason: PoolProblem['reason'], message: string): PoolProblem => ({ reason, message });
   if (hasForeignSecret) {
     const fix = 'delete that Secret, or give the MeshTailnet another name';
@@ -151,7 +151,7 @@ function memberProblem(
   const inLists = missing.get(name)?.inLists;
   // One that was never listed may just have joined.
   const isLoggedOut = inLists !== undefined && inLists !== 'unlisted';
-  const message = startingMessage(tailnet, member, isLoggedOut);
+  const message = startingMessage(tailnet, meshPod, isLoggedOut);
   return replaced.has(name)
     ? problem('DeviceRemoved', `the device ${hostname} was removed from the tailnet: ${message}`)
     : problem('Starting', message);

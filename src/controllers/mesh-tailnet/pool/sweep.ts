@@ -14,13 +14,13 @@ export type SweepInput = {
   /** The names of the other MeshTailnets, which sweep their own devices. */
   readonly others: readonly string[];
   /** Everything with a Secret, because that may hold the identity of a device. */
-  readonly members: readonly SweptMember[];
+  readonly meshPods: readonly SweptPod[];
   /** How long a device is an orphan before it is deleted. */
   readonly minAgeMs?: number;
 };
 
-/** A member of the pool. */
-type SweptMember = {
+/** A mesh pod of the pool. */
+type SweptPod = {
   readonly hostname: string;
   /** Undefined while it joins. */
   readonly deviceId: string | undefined;
@@ -63,8 +63,8 @@ const MAX_REMOVED = 10;
  *
  *   online                                      nothing: it may carry traffic
  *   of another MeshTailnet that exists          nothing: that one sweeps it
- *   its id is in the Secret of a member         nothing: it is the device of that member
- *   its hostname is that of a joining member    nothing: meshd writes the id once it has joined
+ *   its id is in the Secret of a mesh pod         nothing: it is the device of that mesh pod
+ *   its hostname is that of a joining mesh pod    nothing: meshd writes the id once it has joined
  *   else, an orphan                             reported; deleted after 3 lists in a row and 10 minutes
  *
  * Each device chooses its own hostname, so that any device of the tailnet can claim one of these; but only the owners of a
@@ -73,7 +73,7 @@ const MAX_REMOVED = 10;
  */
 
 /**
- * Finds the devices of this installation that belong to no member. Only lists count, not passes: two passes with the same list
+ * Finds the devices of this installation that belong to no mesh pod. Only lists count, not passes: two passes with the same list
  * find nothing new, and without new lists no orphan becomes old enough, so that one that came online is not deleted.
  */
 export function sweep(memory: OrphanMemory, input: SweepInput): Sweep {
@@ -108,8 +108,8 @@ function isOrphan({ id, hostname, isOnline }: Device, input: SweepInput): boolea
   if (isOnline) return false;
   const name = tailnetIn(hostname, input.installation);
   if (input.others.some(other => other === name)) return false;
-  return !input.members.some(({ deviceId, ...member }) =>
-    deviceId === undefined ? member.hostname === hostname : deviceId === id,
+  return !input.meshPods.some(({ deviceId, ...meshPod }) =>
+    deviceId === undefined ? meshPod.hostname === hostname : deviceId === id,
   );
 }
 

@@ -24,7 +24,7 @@ function optionsOf(spec: Fields = {}, choices: Choices = {}): PoolOptions {
   return {
     tailnet: verdict.object,
     ...{ installation: '0a1b2c3d', namespace: 'mesh-system', defaults: { resources: LIMITS } },
-    ...{ controlURL: 'https://headscale.example.com', ca: undefined, replicas: 2, members: 3 },
+    ...{ controlURL: 'https://headscale.example.com', ca: undefined, replicas: 2, ordinals: 3 },
     relayImage: undefined,
     ...choices,
   };
@@ -119,8 +119,8 @@ describe('the objects of a pool', () => {
   });
 
   it('allow the pods to use the Secrets of all ordinals, and no other', () => {
-    const role = (members: number) =>
-      objectsOf({}, { members }).find(({ kind }) => kind === 'Role')?.['rules'];
+    const role = (ordinals: number) =>
+      objectsOf({}, { ordinals }).find(({ kind }) => kind === 'Role')?.['rules'];
     const secrets = ['meshd-home-0', 'meshd-home-1', 'meshd-home-2'];
     expect(role(3)).toEqual([
       { apiGroups: [''], resources: ['secrets'], resourceNames: secrets, verbs: ['get', 'patch', 'update'] },
@@ -129,7 +129,7 @@ describe('the objects of a pool', () => {
   });
 
   it('give the StatefulSet as many replicas as requested, and record the number of ordinals', () => {
-    const { metadata, spec } = statefulSetOf({}, { replicas: 1, members: 3 });
+    const { metadata, spec } = statefulSetOf({}, { replicas: 1, ordinals: 3 });
     expect(metadata.annotations).toMatchObject({ 'mesh-gateway.dev/members': '3' });
     expect(spec).toMatchObject({ replicas: 1, serviceName: 'meshd-home-pods' });
   });
@@ -144,7 +144,7 @@ describe('the objects of a pool', () => {
 
   it.each([
     ['replicas', {}, { replicas: 1 }],
-    ['members', {}, { members: 4 }],
+    ['ordinals', {}, { ordinals: 4 }],
     ['the CA', {}, { ca: CERTIFICATE }],
     ['the image', { pool: { image: 'registry.example.com/meshd:2.0' } }, {}],
     ['the login server', { loginServer: 'https://login.example.com' }, {}],

@@ -2,10 +2,10 @@ import { describe, expect, it } from 'vitest';
 import type { Device } from '../../../../src/control/control.ts';
 import {
   deviceOf,
-  memberSecretOf,
+  meshPodSecretOf,
   poolNames,
 } from '../../../../src/controllers/mesh-tailnet/pool/mesh-pods.ts';
-import type { MemberSecret } from '../../../../src/controllers/mesh-tailnet/pool/mesh-pods.ts';
+import type { MeshPodSecret } from '../../../../src/controllers/mesh-tailnet/pool/mesh-pods.ts';
 import { planPool } from '../../../../src/controllers/mesh-tailnet/pool/plan.ts';
 import type { PoolSituation, Step } from '../../../../src/controllers/mesh-tailnet/pool/plan.ts';
 import { deviceWith, podOf } from '../../../support/controllers/mesh-tailnet/mesh-pods.ts';
@@ -16,7 +16,7 @@ import {
   EXPIRED,
   joined,
   missingOf,
-  member,
+  meshPod,
   names,
   NOW,
   ready,
@@ -34,9 +34,9 @@ function planned(more: Partial<PoolSituation>): readonly string[] {
 function describeStep(step: Step): string {
   switch (step.do) {
     case 'apply':
-      return `apply ${step.replicas} of ${step.members}`;
+      return `apply ${step.replicas} of ${step.ordinals}`;
     case 'create-key':
-      return `create-key ${step.member.ordinal}`;
+      return `create-key ${step.meshPod.ordinal}`;
     case 'revoke-keys':
       return `revoke-keys ${step.ordinal}`;
     case 'delete-device':
@@ -56,8 +56,8 @@ describe('the plan of a pool', () => {
   });
 
   it('stores the number of members, then their keys, and then starts them', () => {
-    const members = [member(0), member(1)];
-    expect(planned({ statefulSet: undefined, members })).toEqual([
+    const meshPods = [meshPod(0), meshPod(1)];
+    expect(planned({ statefulSet: undefined, meshPods })).toEqual([
       'apply 0 of 2',
       'create-key 0',
       'create-key 1',
@@ -66,20 +66,20 @@ describe('the plan of a pool', () => {
   });
 
   it('creates nothing for a tailnet that is not authenticated', () => {
-    const members = [member(0), member(1)];
-    expect(planned({ statefulSet: undefined, members, isAuthenticated: false })).toEqual([]);
+    const meshPods = [meshPod(0), meshPod(1)];
+    expect(planned({ statefulSet: undefined, meshPods, isAuthenticated: false })).toEqual([]);
   });
 
   it('starts the members that have a Secret where the next one has none', () => {
-    const members = [member(0, { secret: waiting }), member(1)];
+    const meshPods = [meshPod(0, { secret: waiting }), meshPod(1)];
     const statefulSet = { ...applied, replicas: 0, specHash: '0/2', pods: 0 };
-    expect(planned({ statefulSet, members, isAuthenticated: false })).toEqual(['apply 1 of 2']);
+    expect(planned({ statefulSet, meshPods, isAuthenticated: false })).toEqual(['apply 1 of 2']);
   });
 
   it('keeps pods running where the Secret of the first one is missing', () => {
-    const members = [member(0, { pod: ready(0) }), carrying(1)];
-    expect(planned({ members })).toEqual(['create-key 0', 'delete-pod meshd-example-0']);
-    expect(planned({ members, isAuthenticated: false })).toEqual([]);
+    const meshPods = [meshPod(0, { pod: ready(0) }), carrying(1)];
+    expect(planned({ meshPods })).toEqual(['create-key 0', 'delete-pod meshd-example-0']);
+    expect(planned({ meshPods, isAuthenticated: false })).toEqual([]);
   });
 
   it.each<[string, Given, readonly string[]]>([
@@ -111,30 +111,30 @@ describe('the plan of a pool', () => {
       [],
     ],
   ])('of a member that %s', (_, given, steps) => {
-    expect(planned({ members: [carrying(0), member(1, given)] })).toEqual(steps);
+    expect(planned({ meshPods: [carrying(0), meshPod(1, given)] })).toEqual(steps);
   });
 
   it('gives a new key to a device whose node key has expired, and a new identity for one that was removed', () => {
-    const expired = member(1, { secret: joined, pod: unready(1), device: EXPIRED });
-    expect(planned({ missing: missingOf('expired', 1), members: [carrying(0), expired] })).toEqual([
+    const expired = meshPod(1, { secret: joined, pod: unready(1), device: EXPIRED });
+    expect(planned({ missing: missingOf('expired', 1), meshPods: [carrying(0), expired] })).toEqual([
       'create-key 1',
       'delete-pod meshd-example-1',
     ]);
-    const removed = member(1, { secret: joined, pod: unready(1) });
-    expect(planned({ missing: missingOf('removed', 1), members: [carrying(0), removed] })).toEqual([
+    const removed = meshPod(1, { secret: joined, pod: unready(1) });
+    expect(planned({ missing: missingOf('removed', 1), meshPods: [carrying(0), removed] })).toEqual([
       'delete-secret meshd-example-1',
       'delete-pod meshd-example-1',
     ]);
   });
 
   it('deletes a device that is expired still after two keys, and joins as another one', () => {
-    const refused = member(1, {
+    const refused = meshPod(1, {
       secret: { ...joined, hasKey: true },
       pod: podOf(names.pod(1), { terminated: 'backend error: authkey already used' }),
       device: EXPIRED,
     });
     const givenKeys = (count: number) =>
-      planned({ members: [carrying(0), refused], keys: new Map([[names.pod(1), { count, createdAt: 0 }]]) });
+      planned({ meshPods: [carrying(0), refused], keys: new Map([[names.pod(1), { count, createdAt: 0 }]]) });
     expect(givenKeys(1)).toEqual(['create-key 1', 'delete-pod meshd-example-1']);
     expect(givenKeys(2)).toEqual([
       'delete-device n1',
@@ -144,7 +144,7 @@ describe('the plan of a pool', () => {
   });
 
   it('creates keys ever more slowly for a member that does not carry traffic', () => {
-    const refused = member(1, {
+    const refused = meshPod(1, {
       secret: waiting,
       pod: podOf(names.pod(1), { terminated: 'backend error: authkey revoked' }),
     });
@@ -152,7 +152,7 @@ describe('the plan of a pool', () => {
       const created = (minutes: number) => NOW.getTime() - minutes * 60_000;
       const isCreated = (minutes: number) =>
         planned({
-          members: [carrying(0), refused],
+          meshPods: [carrying(0), refused],
           keys: new Map([[names.pod(1), { count, createdAt: created(minutes) }]]),
         }).length > 0;
       return [0, 1, 2, 4, 8, 16, 32, 60].find(isCreated);
@@ -161,13 +161,13 @@ describe('the plan of a pool', () => {
   });
 
   it('replaces a key a minute after a login failed for a reason that is not known', () => {
-    const failed = member(1, {
+    const failed = meshPod(1, {
       secret: waiting,
       pod: podOf(names.pod(1), { terminated: 'tailscale up failed: exit status 1' }),
     });
     const after = (ms: number) =>
       planned({
-        members: [carrying(0), failed],
+        meshPods: [carrying(0), failed],
         keys: new Map([[names.pod(1), { count: 1, createdAt: NOW.getTime() - ms }]]),
       });
     expect(after(59_000)).toEqual([]);
@@ -175,26 +175,26 @@ describe('the plan of a pool', () => {
   });
 
   it('replaces members that are ready and whose devices were removed: all at once beside another one', () => {
-    const members = [carrying(0), carrying(1), carrying(2)];
+    const meshPods = [carrying(0), carrying(1), carrying(2)];
     const three = {
       desired: 3,
-      statefulSet: { ...applied, replicas: 3, members: 3, specHash: '3/3', pods: 3 },
+      statefulSet: { ...applied, replicas: 3, ordinals: 3, specHash: '3/3', pods: 3 },
     };
     const both = ['delete-secret meshd-example-0', 'delete-pod meshd-example-0'].concat([
       'delete-secret meshd-example-2',
       'delete-pod meshd-example-2',
     ]);
-    expect(planned({ ...three, members, missing: missingOf('removed', 0, 2) })).toEqual(both);
+    expect(planned({ ...three, meshPods, missing: missingOf('removed', 0, 2) })).toEqual(both);
   });
 
   it('replaces all members one by one where the devices of all were removed, because lists may be wrong', () => {
     const missing = missingOf('removed', 0, 1);
     expect(planned({ missing })).toEqual(['delete-secret meshd-example-0', 'delete-pod meshd-example-0']);
     const replaced = new Set([names.pod(0)]);
-    const starting = member(0, { secret: waiting, pod: unready(0) });
-    expect(planned({ missing: missingOf('removed', 1), replaced, members: [starting, carrying(1)] })).toEqual(
-      [],
-    );
+    const starting = meshPod(0, { secret: waiting, pod: unready(0) });
+    expect(
+      planned({ missing: missingOf('removed', 1), replaced, meshPods: [starting, carrying(1)] }),
+    ).toEqual([]);
     expect(planned({ missing: missingOf('removed', 1) })).toEqual([
       'delete-secret meshd-example-1',
       'delete-pod meshd-example-1',
@@ -214,48 +214,50 @@ describe('the plan of a pool', () => {
 describe('pods of an earlier template are replaced', () => {
   it('one by one, only while all others are ready', () => {
     const both = [carrying(0, 'r0'), carrying(1, 'r0')];
-    expect(planned({ members: both })).toEqual(['delete-pod meshd-example-1']);
-    const one = [carrying(0, 'r0'), member(1, { secret: joined, pod: unready(1) })];
-    expect(planned({ members: one })).toEqual([]);
-    expect(planned({ members: [carrying(0, 'r0'), carrying(1)] })).toEqual(['delete-pod meshd-example-0']);
+    expect(planned({ meshPods: both })).toEqual(['delete-pod meshd-example-1']);
+    const one = [carrying(0, 'r0'), meshPod(1, { secret: joined, pod: unready(1) })];
+    expect(planned({ meshPods: one })).toEqual([]);
+    expect(planned({ meshPods: [carrying(0, 'r0'), carrying(1)] })).toEqual(['delete-pod meshd-example-0']);
   });
 
   it('at once where they carry no traffic', () => {
-    const members = [carrying(0), member(1, { secret: joined, pod: unready(1, 'r0') })];
-    expect(planned({ members })).toEqual(['delete-pod meshd-example-1']);
+    const meshPods = [carrying(0), meshPod(1, { secret: joined, pod: unready(1, 'r0') })];
+    expect(planned({ meshPods })).toEqual(['delete-pod meshd-example-1']);
   });
 
   it('never before the controller of StatefulSets has seen the last change', () => {
     const statefulSet = { ...applied, updateRevision: undefined };
-    expect(planned({ statefulSet, members: [carrying(0, 'r0'), carrying(1, 'r0')] })).toEqual([]);
+    expect(planned({ statefulSet, meshPods: [carrying(0, 'r0'), carrying(1, 'r0')] })).toEqual([]);
   });
 });
 
 describe('a member that is no longer wanted', () => {
-  const three = { ...applied, replicas: 3, members: 3, specHash: '3/3', pods: 3 };
-  const extra = (given: Given) => [carrying(0), carrying(1), member(2, given)];
+  const three = { ...applied, replicas: 3, ordinals: 3, specHash: '3/3', pods: 3 };
+  const extra = (given: Given) => [carrying(0), carrying(1), meshPod(2, given)];
 
   it('is stopped before its device is deleted, and its Secret goes last', () => {
-    expect(planned({ statefulSet: three, members: extra({ secret: joined, pod: ready(2) }) })).toEqual([
+    expect(planned({ statefulSet: three, meshPods: extra({ secret: joined, pod: ready(2) }) })).toEqual([
       'apply 2 of 3',
     ]);
     const stopping = { ...three, replicas: 2, specHash: '2/3' };
-    expect(planned({ statefulSet: stopping, members: extra({ secret: joined, pod: ready(2) }) })).toEqual([]);
+    expect(planned({ statefulSet: stopping, meshPods: extra({ secret: joined, pod: ready(2) }) })).toEqual(
+      [],
+    );
     const stopped = { ...stopping, pods: 2 };
     expect(
-      planned({ statefulSet: stopped, members: extra({ secret: { ...joined, deviceId: 'n3' } }) }),
+      planned({ statefulSet: stopped, meshPods: extra({ secret: { ...joined, deviceId: 'n3' } }) }),
     ).toEqual(['delete-device n3', 'delete-secret meshd-example-2']);
-    expect(planned({ statefulSet: stopped, members: extra({}) })).toEqual(['apply 2 of 2']);
+    expect(planned({ statefulSet: stopped, meshPods: extra({}) })).toEqual(['apply 2 of 2']);
   });
 
   it('loses a key that it has not used', () => {
     const stopped = { ...three, replicas: 2, specHash: '2/3', pods: 2 };
-    expect(planned({ statefulSet: stopped, members: extra({ secret: waiting }) })).toEqual([
+    expect(planned({ statefulSet: stopped, meshPods: extra({ secret: waiting }) })).toEqual([
       'revoke-keys 2',
       'delete-secret meshd-example-2',
     ]);
     const unwritten = { secret: { ...joined, deviceId: undefined }, device: deviceWith({ id: 'n7' }) };
-    expect(planned({ statefulSet: stopped, members: extra(unwritten) })).toEqual([
+    expect(planned({ statefulSet: stopped, meshPods: extra(unwritten) })).toEqual([
       'revoke-keys 2',
       'delete-device n7',
       'delete-secret meshd-example-2',
@@ -270,25 +272,25 @@ describe('a pool that is removed', () => {
     const stopping = { ...applied, replicas: 0, pods: 1 };
     expect(planned({ ...removed, statefulSet: stopping })).toEqual([]);
     const stopped = { ...stopping, pods: 0 };
-    const left = [member(0, { secret: joined }), member(1, { secret: { ...joined, deviceId: 'n2' } })];
-    expect(planned({ ...removed, statefulSet: stopped, members: left })).toEqual([
+    const left = [meshPod(0, { secret: joined }), meshPod(1, { secret: { ...joined, deviceId: 'n2' } })];
+    expect(planned({ ...removed, statefulSet: stopped, meshPods: left })).toEqual([
       'delete-device n1',
       'delete-secret meshd-example-0',
       'delete-device n2',
       'delete-secret meshd-example-1',
     ]);
-    expect(planned({ ...removed, statefulSet: stopped, members: [member(0), member(1)] })).toEqual([
+    expect(planned({ ...removed, statefulSet: stopped, meshPods: [meshPod(0), meshPod(1)] })).toEqual([
       'finish',
     ]);
   });
 
   it('is removed in the same way where the StatefulSet has gone before', () => {
-    const left = [member(0, { secret: joined }), member(1)];
-    expect(planned({ desired: 0, statefulSet: undefined, members: left })).toEqual([
+    const left = [meshPod(0, { secret: joined }), meshPod(1)];
+    expect(planned({ desired: 0, statefulSet: undefined, meshPods: left })).toEqual([
       'delete-device n1',
       'delete-secret meshd-example-0',
     ]);
-    expect(planned({ desired: 0, statefulSet: undefined, members: [] })).toEqual(['finish']);
+    expect(planned({ desired: 0, statefulSet: undefined, meshPods: [] })).toEqual(['finish']);
   });
 });
 
@@ -317,7 +319,7 @@ describe('the names of a pool', () => {
 
 describe('what meshd has written into a Secret', () => {
   const read = (data: Readonly<Record<string, string>>) =>
-    memberSecretOf({ version: '1', data, annotations: { 'mesh-gateway.dev/join-key': 'k1' } });
+    meshPodSecretOf({ version: '1', data, annotations: { 'mesh-gateway.dev/join-key': 'k1' } });
 
   it('is its device', () => {
     const data = { device_id: 'n1', device_fqdn: 'a.example.ts.net.', device_ips: '["100.64.0.1"]' };
@@ -343,7 +345,7 @@ describe('what meshd has written into a Secret', () => {
 
   it('names the device by its id, also where another has its hostname', () => {
     const [own, other] = [deviceWith({ id: 'n1', hostname: 'h' }), deviceWith({ id: 'n9', hostname: 'h' })];
-    const found = (secret: MemberSecret, devices: readonly Device[]) =>
+    const found = (secret: MeshPodSecret, devices: readonly Device[]) =>
       deviceOf({ hostname: 'h', secret }, devices, ['tag:mesh']);
     expect(found(joined, [other, own])).toBe(own);
     expect(found(joined, [other])).toBeUndefined();
@@ -351,7 +353,7 @@ describe('what meshd has written into a Secret', () => {
   });
 
   it('names no device that has another hostname, or whose tag others may assign', () => {
-    const found = (secret: MemberSecret, fields: Partial<Device>) =>
+    const found = (secret: MeshPodSecret, fields: Partial<Device>) =>
       deviceOf({ hostname: 'h', secret }, [deviceWith({ id: 'n1', hostname: 'h', ...fields })], ['tag:mesh']);
     expect(found(joined, { hostname: 'db-1' })).toBeUndefined();
     expect(found(waiting, { tags: ['tag:web'] })).toBeUndefined();

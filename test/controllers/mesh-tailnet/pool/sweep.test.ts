@@ -21,7 +21,7 @@ const ORPHAN = deviceOf({ id: '1' });
 function inputOf(devices: readonly Device[], seconds = 0, fields: Partial<SweepInput> = {}): SweepInput {
   return {
     ...{ devices, listedAt: new Date(START + seconds * 1000), installation: OURS, tags: ['tag:mesh'] },
-    ...{ others: ['other'], members: [] },
+    ...{ others: ['other'], meshPods: [] },
     ...fields,
   };
 }
@@ -62,7 +62,7 @@ describe('an orphan', () => {
     },
     {
       it: 'is one whose hostname a member with another device has',
-      input: { members: [{ hostname: ORPHAN.hostname, deviceId: '2' }] },
+      input: { meshPods: [{ hostname: ORPHAN.hostname, deviceId: '2' }] },
       is: 'orphan',
     },
     { it: 'is one that awaits approval', device: { isAuthorized: false }, is: 'orphan' },
@@ -70,12 +70,12 @@ describe('an orphan', () => {
     { it: 'is never online', device: { isOnline: true }, is: 'managed' },
     {
       it: 'is not the device of a member, whatever its hostname',
-      input: { members: [{ hostname: 'meshd-example-1', deviceId: '1' }] },
+      input: { meshPods: [{ hostname: 'meshd-example-1', deviceId: '1' }] },
       is: 'managed',
     },
     {
       it: 'does not have the hostname of a member that joins',
-      input: { members: [{ hostname: ORPHAN.hostname, deviceId: undefined }] },
+      input: { meshPods: [{ hostname: ORPHAN.hostname, deviceId: undefined }] },
       is: 'managed',
     },
     {
@@ -215,10 +215,10 @@ describe('two installations in one tailnet', () => {
         one.idleLists = isIdle ? one.idleLists + 1 : 0;
       }
       for (const installation of INSTALLATIONS) {
-        const members = listed
+        const meshPods = listed
           .filter(({ isMember, owner }) => isMember && owner === installation)
           .map(({ device: { id, hostname } }) => ({ hostname, deviceId: id }));
-        const fields = { installation, members, others: [], listedAt: new Date(at) };
+        const fields = { installation, meshPods, others: [], listedAt: new Date(at) };
         const { memory, remove } = sweep(
           memories.get(installation) ?? NO_ORPHANS,
           inputOf(

@@ -1,6 +1,6 @@
 import type { Device } from '../../../../src/control/control.ts';
 import { poolNames } from '../../../../src/controllers/mesh-tailnet/pool/mesh-pods.ts';
-import type { MeshPod, MemberSecret } from '../../../../src/controllers/mesh-tailnet/pool/mesh-pods.ts';
+import type { MeshPod, MeshPodSecret } from '../../../../src/controllers/mesh-tailnet/pool/mesh-pods.ts';
 import type { PoolSituation } from '../../../../src/controllers/mesh-tailnet/pool/plan.ts';
 import { deviceWith, podOf } from './mesh-pods.ts';
 
@@ -9,7 +9,7 @@ export const BEFORE = new Date('2026-01-15T11:00:00Z');
 const AFTER = new Date('2026-01-15T13:00:00Z');
 export const names = poolNames('example', 'abcd1234');
 
-export const joined: MemberSecret = {
+export const joined: MeshPodSecret = {
   version: '1',
   keyExpires: AFTER,
   hasKey: false,
@@ -18,7 +18,7 @@ export const joined: MemberSecret = {
   ips: ['100.64.0.1', 'fd7a:115c:a1e0::1'],
   wantsKey: false,
 };
-export const waiting: MemberSecret = {
+export const waiting: MeshPodSecret = {
   ...joined,
   hasKey: true,
   deviceId: undefined,
@@ -27,12 +27,12 @@ export const waiting: MemberSecret = {
 };
 
 export type Given = {
-  readonly secret?: MemberSecret;
+  readonly secret?: MeshPodSecret;
   readonly pod?: MeshPod['pod'];
   readonly device?: Device;
 };
 
-export function member(ordinal: number, { secret, pod, device: found }: Given = {}): MeshPod {
+export function meshPod(ordinal: number, { secret, pod, device: found }: Given = {}): MeshPod {
   const [name, hostname] = [names.pod(ordinal), names.hostname(ordinal)];
   return { ordinal, name, hostname, secret, hasForeignSecret: false, pod, device: found };
 }
@@ -42,10 +42,10 @@ export const ready = (ordinal: number, revision = 'r1') =>
 export const unready = (ordinal: number, revision = 'r1') =>
   podOf(names.pod(ordinal), { isReady: false, revision });
 export const carrying = (ordinal: number, revision?: string) =>
-  member(ordinal, { secret: joined, pod: ready(ordinal, revision), device: deviceWith({ id: 'n1' }) });
+  meshPod(ordinal, { secret: joined, pod: ready(ordinal, revision), device: deviceWith({ id: 'n1' }) });
 
 export const applied = {
-  ...{ replicas: 2, members: 2, hasRelay: false },
+  ...{ replicas: 2, ordinals: 2, hasRelay: false },
   ...{ specHash: '2/2', updateRevision: 'r1', pods: 2 },
 };
 
@@ -54,8 +54,8 @@ export function situation(more: Partial<PoolSituation>): PoolSituation {
     desired: 2,
     hasUdp: false,
     statefulSet: applied,
-    specHashOf: ({ replicas, members }) => `${replicas}/${members}`,
-    members: [carrying(0), carrying(1)],
+    specHashOf: ({ replicas, ordinals }) => `${replicas}/${ordinals}`,
+    meshPods: [carrying(0), carrying(1)],
     missing: new Map(),
     keys: new Map(),
     replaced: new Set(),
