@@ -29,7 +29,7 @@ export async function perform(
       case 'reconcile-pool': {
         const isAuthenticated = authenticatedOf(input).status === 'True';
         const seen = action.with === 'control-api' ? { api: tailnets.api(name), view } : NOT_SEEN;
-        pool = await pools?.reconcile(tailnet, { read, ...seen, isAuthenticated, controlServer });
+        pool = await pools?.reconcile(tailnet, read, { ...seen, isAuthenticated, controlServer });
       }
     }
   }

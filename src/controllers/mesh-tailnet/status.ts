@@ -91,7 +91,7 @@ function servicesOf({ tailnet, view }: StatusInput): ConditionUpdate | undefined
 /** Undefined where it does not matter whether there is a pool. */
 function poolReadyOf({ tailnet, olderName, pool }: StatusInput): ConditionUpdate | undefined {
   if (olderName !== undefined || tailnet.metadata.deletionTimestamp !== undefined) return undefined;
-  if (pool && tailnet.spec.pool.mode === 'Managed') return pool.finding;
+  if (pool && tailnet.spec.pool.mode === 'Managed') return pool.condition;
   const no = (message: string): ConditionUpdate => ({
     type: 'PoolReady',
     status: 'False',

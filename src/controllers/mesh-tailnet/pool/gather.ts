@@ -4,12 +4,13 @@ import type { Device, TailnetView } from '../../../control/control.ts';
 import type { OwnNamespace } from '../../../store/own-namespace.ts';
 import type { Index, ReadObjects } from '../../../store/resources.ts';
 import { MESH_POD, RELAY } from '../../../api/names.ts';
-import { desiredOf, deviceOf, meshPodSecretOf, poolTailnetsOf } from './mesh-pods.ts';
+import type { KeyHistories } from './key-history.ts';
+import { desiredOf, deviceOf, isReady, meshPodSecretOf, poolTailnetsOf } from './mesh-pods.ts';
 import type { MeshPod, MeshPodSecret, PoolNames } from './mesh-pods.ts';
-import { POOL_ANNOTATIONS } from './objects.ts';
-import type { PoolSituation, PoolSize, StatefulSetState } from './plan.ts';
+import type { MeshdState } from './meshd-state.ts';
 import { missingAfter } from './missing.ts';
 import type { MissingByPod } from './missing.ts';
+import { POOL_ANNOTATIONS } from './objects.ts';
 
 type MeshTailnet = Kinds['MeshTailnet'];
 
@@ -20,36 +21,65 @@ export const podsByTailnet: Index<'Pod'> = {
   valuesOf: poolTailnetsOf,
 };
 
-export type GatherPoolDeps = {
+/** The StatefulSet of a pool, as it is. */
+export type StatefulSetState = {
+  readonly replicas: number;
+  /** How many ordinals may have a Secret. */
+  readonly ordinals: number;
+  readonly specHash: string;
+  /** Whether its pods have the container relay. */
+  readonly hasRelay: boolean;
+  /** Of the pod template that pods are to have; undefined until its controller has seen the last change. */
+  readonly updateRevision: string | undefined;
+  /** How many pods there are; undefined until its controller has seen the last change. */
+  readonly pods: number | undefined;
+};
+
+/** How many pods run, how many ordinals may have a Secret, and whether the pods have the container relay. */
+export type PoolSize = { readonly replicas: number; readonly ordinals: number; readonly hasRelay: boolean };
+
+/** Everything that decides what is done about a pool, and its status. */
+export type Input = {
+  /** How many mesh pods there are to be; 0 removes the pool. */
+  readonly desired: number;
+  /** Whether the tailnet has UDP endpoints. */
+  readonly hasUdp: boolean;
+  readonly statefulSet: StatefulSetState | undefined;
+  /** Of the objects of a pool of this size. */
+  readonly specHashOf: (size: PoolSize) => string;
+  /** By ordinal: all that are to be, and all that may have a Secret. */
+  readonly meshPods: readonly MeshPod[];
+  readonly missing: MissingByPod;
+  readonly keys: KeyHistories;
+  /** The names of mesh pods that get another device in place of one that was removed, until they carry traffic. */
+  readonly replaced: ReadonlySet<string>;
+  readonly isAuthenticated: boolean;
+  /** Otherwise mesh pods are left as they are. */
+  readonly isControlServerKnown: boolean;
+  /** What the meshd of mesh pods reported last, by the names of the pods. */
+  readonly meshd: ReadonlyMap<string, MeshdState>;
+  /** Where Envoy reaches the pool: the address of its Service. */
+  readonly proxyAddress: string | undefined;
+  readonly now: Date;
+};
+
+export type GatherDeps = {
   readonly read: ReadObjects;
   readonly ownNamespace: OwnNamespace;
   readonly now: () => Date;
 };
 
-export type GatherPoolOptions = {
+/** What is known of a pool before it is read; `missing` and `replaced` are those of the last reconcile. */
+export type GatherOptions = Omit<Input, 'desired' | 'statefulSet' | 'meshPods' | 'proxyAddress' | 'now'> & {
   readonly tailnet: MeshTailnet;
   readonly names: PoolNames;
-  readonly hasUdp: boolean;
-  readonly specHashOf: (size: PoolSize) => string;
   readonly view: TailnetView | undefined;
-  readonly isAuthenticated: boolean;
-  /** Of the last pass. */
-  readonly missing: MissingByPod;
-  readonly keys: PoolSituation['keys'];
-  readonly replaced: PoolSituation['replaced'];
-  readonly meshd: PoolSituation['meshd'];
   /** Requests a device by its id. */
   readonly requestDevice: (id: string) => Promise<Device | undefined>;
 };
 
-/** A pool as it is, and where Envoy reaches it. */
-export type GatheredPool = {
-  readonly situation: PoolSituation;
-  readonly proxyAddress: string | undefined;
-};
-
 /** Reads a pool: its StatefulSet, its Service, the Secrets of its mesh pods; pods and devices are known. */
-export async function gatherPool(options: GatherPoolOptions, deps: GatherPoolDeps): Promise<GatheredPool> {
+export async function gather(options: GatherOptions, deps: GatherDeps): Promise<Input> {
   const { tailnet, names, view } = options;
   const { ownNamespace, read } = deps;
   const desired = desiredOf(tailnet);
@@ -74,22 +104,40 @@ export async function gatherPool(options: GatherPoolOptions, deps: GatherPoolDep
     }),
   );
   const now = deps.now();
-  const { hasUdp, specHashOf, isAuthenticated, keys, replaced, meshd, requestDevice } = options;
-  const missing = await missingAfter(meshPods, { view, before: options.missing, now, requestDevice });
-  const situation = {
+  const { hasUdp, specHashOf, keys, replaced, meshd, isAuthenticated, isControlServerKnown } = options;
+  const { missing: before, requestDevice } = options;
+  return {
     desired,
     hasUdp,
     statefulSet: state,
     specHashOf,
     meshPods,
-    missing,
+    missing: await missingAfter(meshPods, { view, before, now, requestDevice }),
     keys,
     replaced,
-    meshd,
     isAuthenticated,
+    isControlServerKnown,
+    meshd,
+    proxyAddress: service && addressOf(service),
     now,
   };
-  return { situation, proxyAddress: service && addressOf(service) };
+}
+
+/** Reads what the meshd at the address of a mesh pod reports; undefined where it does not respond. */
+export type ReadMeshd = (address: string) => Promise<MeshdState | undefined>;
+
+/** What the mesh pods that are ready report about themselves. */
+export async function readMeshdStates(
+  tailnet: string,
+  { read, readMeshd }: Pick<GatherDeps, 'read'> & { readonly readMeshd: ReadMeshd },
+): Promise<Input['meshd']> {
+  const ready = read.find(podsByTailnet, tailnet).filter(pod => isReady({ pod }));
+  const states = ready.map(async ({ metadata, status }): Promise<readonly [string, MeshdState][]> => {
+    const [address] = status.addresses;
+    const state = address === undefined ? undefined : await readMeshd(address);
+    return state ? [[metadata.name, state]] : [];
+  });
+  return new Map((await Promise.all(states)).flat());
 }
 
 /** The id of a device with another hostname is ignored: its pod does not own it, and it must never be deleted. */

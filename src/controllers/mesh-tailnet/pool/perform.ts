@@ -3,16 +3,19 @@ import type { Kinds } from '../../../api/generated/types.ts';
 import { ControlError } from '../../../control/control.ts';
 import type { ControlApi, Device, KeyInfo } from '../../../control/control.ts';
 import type { OwnNamespace, Workload } from '../../../store/own-namespace.ts';
-import { ResourceError } from '../../../store/resources.ts';
-import type { WriteResources } from '../../../store/resources.ts';
+import { regardingOf, ResourceError } from '../../../store/resources.ts';
+import type { ObjectEvent, RecordEvents, WriteResources } from '../../../store/resources.ts';
+import type { Log } from '../../../telemetry/log.ts';
+import type { PoolSize } from './gather.ts';
 import { FINALIZER, hasExpired, JOIN_KEY, JOIN_KEY_EXPIRES } from './mesh-pods.ts';
 import type { MeshPod, PoolNames } from './mesh-pods.ts';
-import type { PoolSize, Step } from './plan.ts';
+import type { Action } from './plan.ts';
+import type { Sweep } from './sweep.ts';
 
 type MeshTailnet = Kinds['MeshTailnet'];
 
 /** What happened to something in the tailnet. */
-export type PoolEvent = {
+type PoolEvent = {
   readonly reason:
     'DeviceDeleted' | 'DeviceLeft' | 'JoinKeyCreated' | 'JoinKeyRevoked' | 'OrphanDeleted' | 'OrphanFound';
   readonly note: string;
@@ -24,7 +27,7 @@ export type PerformDeps = {
   /** Undefined where there are no credentials for this tailnet. */
   readonly api: ControlApi | undefined;
   readonly now: () => Date;
-  readonly report: (event: PoolEvent) => void;
+  readonly events: RecordEvents;
 };
 
 export type PerformOptions = {
@@ -41,76 +44,86 @@ export type OnlineDevices = Map<string, { readonly since: number; readonly isRep
 /** The objects of a pool, in the order in which they are created. */
 type PoolObjects = { readonly supporting: readonly Workload[]; readonly statefulSet: Workload };
 
-/** A step that failed, with ControlError or ResourceError. */
-export type FailedStep = { readonly step: Step; readonly error: ControlError | ResourceError };
+/** An action that failed, with ControlError or ResourceError. */
+export type FailedAction = { readonly action: Action; readonly error: ControlError | ResourceError };
 
-/** How far the steps of a plan were taken. */
+/** How far the actions of a plan were performed. */
 export type Performed = {
-  readonly failure: FailedStep | undefined;
+  /** Those that succeeded. */
+  readonly performed: readonly Action[];
+  readonly failure: FailedAction | undefined;
   /** The hostnames of devices that are still online, so that they are not deleted yet. */
   readonly waitsFor: readonly string[];
 };
 
-/** Takes the steps of a plan, one after the other, until one fails. */
-export async function performSteps(
-  steps: readonly Step[],
+/** Performs the actions of a plan, one after the other, until one fails. */
+export async function perform(
+  actions: readonly Action[],
   options: PerformOptions,
   deps: PerformDeps,
 ): Promise<Performed> {
+  const report = (event: PoolEvent) => deps.events.record(eventOf(options.tailnet, event));
   const waitsFor: string[] = [];
   const kept = new Set<string>();
   let keys: Promise<readonly KeyInfo[]> | undefined;
   const listKeys = () => (keys ??= apiOf(deps).keys());
-  for (const step of steps) {
-    if (step.do === 'delete-secret' && kept.has(step.name)) continue;
+  for (const action of actions) {
+    if (action.do === 'delete-secret' && kept.has(action.name)) continue;
     try {
-      const online = await performStep(step, listKeys, options, deps);
+      const online = await performAction(action, listKeys, options, { ...deps, report });
       waitsFor.push(...online);
-      if (step.do === 'delete-device' && online.length > 0) kept.add(step.name);
+      if (action.do === 'delete-device' && online.length > 0) kept.add(action.name);
     } catch (error) {
-      if (error instanceof ControlError || error instanceof ResourceError)
-        return { failure: { step, error }, waitsFor };
-      throw error;
+      if (!(error instanceof ControlError || error instanceof ResourceError)) throw error;
+      const performed = actions.slice(0, actions.indexOf(action));
+      return { performed, failure: { action, error }, waitsFor };
     }
   }
-  return { failure: undefined, waitsFor };
+  return { performed: actions, failure: undefined, waitsFor };
 }
 
+function eventOf(tailnet: MeshTailnet, { reason, note }: PoolEvent): ObjectEvent {
+  const type = reason === 'DeviceLeft' ? 'Warning' : 'Normal';
+  return { regarding: regardingOf(tailnet), type, reason, action: 'Reconcile', note };
+}
+
+type ActionDeps = PerformDeps & { readonly report: (event: PoolEvent) => void };
+
 /** Returns the hostnames of devices that it has to wait for. */
-async function performStep(
-  step: Step,
+async function performAction(
+  action: Action,
   listKeys: () => Promise<readonly KeyInfo[]>,
   options: PerformOptions,
-  deps: PerformDeps,
+  deps: ActionDeps,
 ): Promise<readonly string[]> {
   const { ownNamespace } = deps;
   // Before anything exists that must be removed, except where the pool is being removed.
-  if (step.do === 'apply' && step.ordinals > 0) await deps.write.addFinalizer(options.tailnet, FINALIZER);
-  switch (step.do) {
+  if (action.do === 'apply' && action.ordinals > 0) await deps.write.addFinalizer(options.tailnet, FINALIZER);
+  switch (action.do) {
     case 'apply': {
-      const { supporting, statefulSet } = options.objectsOf(step);
+      const { supporting, statefulSet } = options.objectsOf(action);
       for (const object of [...supporting, statefulSet]) await ownNamespace.apply(object);
       break;
     }
     case 'create-key':
-      await createKey(step.meshPod, listKeys, options, deps);
+      await createKey(action.meshPod, listKeys, options, deps);
       break;
     case 'revoke-keys': {
-      const unused = options.names.description(step.ordinal);
+      const unused = options.names.description(action.ordinal);
       await revokeKeys(description => description === unused, listKeys, deps);
       break;
     }
     case 'delete-device': {
       // A mesh pod may have written the id of any device into its Secret, in either form that the control API takes.
-      const device = await apiOf(deps).device(step.id);
-      if (device?.hostname !== step.hostname || device.isExternal) break;
+      const device = await apiOf(deps).device(action.id);
+      if (device?.hostname !== action.hostname || device.isExternal) break;
       return await removeDevice(device, options, deps);
     }
     case 'delete-secret':
-      await ownNamespace.remove('Secret', step.name);
+      await ownNamespace.remove('Secret', action.name);
       break;
     case 'delete-pod':
-      await ownNamespace.remove('Pod', step.pod.metadata.name, step.pod.metadata.uid);
+      await ownNamespace.remove('Pod', action.pod.metadata.name, action.pod.metadata.uid);
       break;
     case 'finish':
       return await finish(listKeys, options, deps);
@@ -132,7 +145,7 @@ async function createKey(
   { ordinal, name, hostname, secret }: MeshPod,
   listKeys: () => Promise<readonly KeyInfo[]>,
   { tailnet, names, objectsOf }: PerformOptions,
-  deps: PerformDeps,
+  deps: ActionDeps,
 ): Promise<void> {
   const { ownNamespace } = deps;
   const { tags, configuration } = tailnet.spec;
@@ -173,7 +186,7 @@ async function createKey(
 async function revokeKeys(
   isOurs: (description: string) => boolean,
   listKeys: () => Promise<readonly KeyInfo[]>,
-  deps: PerformDeps,
+  deps: ActionDeps,
 ): Promise<void> {
   for (const key of await listKeys()) {
     if (key.isRevoked || !isOurs(key.description)) continue;
@@ -193,7 +206,7 @@ const LATE_MS = 180_000;
 async function removeDevice(
   device: Device,
   { online }: Pick<PerformOptions, 'online'>,
-  deps: PerformDeps,
+  deps: ActionDeps,
 ): Promise<readonly string[]> {
   const { id, hostname } = device;
   // One whose node key has expired carries no traffic, in no cluster.
@@ -218,7 +231,7 @@ async function removeDevice(
 async function finish(
   listKeys: () => Promise<readonly KeyInfo[]>,
   { tailnet, names, online }: PerformOptions,
-  deps: PerformDeps,
+  deps: ActionDeps,
 ): Promise<readonly string[]> {
   const { ownNamespace, write } = deps;
   const waitsFor: string[] = [];
@@ -246,3 +259,26 @@ const OBJECT_KINDS = [
   'Role',
   'ServiceAccount',
 ] as const;
+
+/** Reports orphans, and deletes those that are old enough; what fails is repeated later. */
+export async function performSweep(
+  tailnet: MeshTailnet,
+  { found, remove }: Sweep,
+  { api, events, log }: Pick<PerformDeps, 'api' | 'events'> & { readonly log: Log },
+): Promise<void> {
+  const { name } = tailnet.metadata;
+  for (const { hostname, id } of found) {
+    const note = `the device ${hostname} (${id}) is offline and belongs to no mesh pod: it is deleted if that stays so`;
+    events.record(eventOf(tailnet, { reason: 'OrphanFound', note }));
+  }
+  for (const { hostname, id } of remove) {
+    try {
+      await api?.deleteDevice(id);
+      const note = `deleted the device ${hostname} (${id})`;
+      events.record(eventOf(tailnet, { reason: 'OrphanDeleted', note }));
+    } catch (error) {
+      if (!(error instanceof ControlError)) throw error;
+      log.warn('failed to delete a device without a mesh pod', { tailnet: name, device: id, error });
+    }
+  }
+}

@@ -1,52 +1,12 @@
 import type { ResourceOf } from '../../../api/objects/resource.ts';
+import type { Input, PoolSize } from './gather.ts';
 import { joinFailureOf } from './join-failure.ts';
 import { hadMinute, mayHaveKey } from './key-history.ts';
-import type { KeyHistories } from './key-history.ts';
 import { hasExpired, isPast, isReady } from './mesh-pods.ts';
 import type { MeshPod } from './mesh-pods.ts';
-import type { MeshdState } from './meshd-state.ts';
-import type { MissingByPod } from './missing.ts';
-
-/** The StatefulSet of a pool, as it is. */
-export type StatefulSetState = {
-  readonly replicas: number;
-  /** How many ordinals may have a Secret. */
-  readonly ordinals: number;
-  readonly specHash: string;
-  /** Whether its pods have the container relay. */
-  readonly hasRelay: boolean;
-  /** Of the pod template that pods are to have; undefined until its controller has seen the last change. */
-  readonly updateRevision: string | undefined;
-  /** How many pods there are; undefined until its controller has seen the last change. */
-  readonly pods: number | undefined;
-};
-
-/** How many pods run, how many ordinals may have a Secret, and whether the pods have the container relay. */
-export type PoolSize = { readonly replicas: number; readonly ordinals: number; readonly hasRelay: boolean };
-
-/** Everything that decides what is done about a pool. */
-export type PoolSituation = {
-  /** How many mesh pods there are to be; 0 removes the pool. */
-  readonly desired: number;
-  /** Whether the tailnet has UDP endpoints. */
-  readonly hasUdp: boolean;
-  readonly statefulSet: StatefulSetState | undefined;
-  /** Of the objects of a pool of this size. */
-  readonly specHashOf: (size: PoolSize) => string;
-  /** By ordinal: all that are to be, and all that may have a Secret. */
-  readonly meshPods: readonly MeshPod[];
-  readonly missing: MissingByPod;
-  readonly keys: KeyHistories;
-  /** The names of mesh pods that get another device in place of one that was removed, until they carry traffic. */
-  readonly replaced: ReadonlySet<string>;
-  readonly isAuthenticated: boolean;
-  /** What the meshd of mesh pods reported last, by the names of the pods. */
-  readonly meshd: ReadonlyMap<string, MeshdState>;
-  readonly now: Date;
-};
 
 /** What is done, one after the other; what fails is planned again. */
-export type Step =
+export type Action =
   | ({ readonly do: 'apply' } & PoolSize)
   /** Stores a new join key in the Secret of a mesh pod, which is created if it does not exist. */
   | { readonly do: 'create-key'; readonly meshPod: MeshPod }
@@ -60,32 +20,35 @@ export type Step =
   | { readonly do: 'finish' };
 
 /** Decides what is done about a pool. */
-export function planPool(situation: PoolSituation): readonly Step[] {
-  const { desired, meshPods, statefulSet, isAuthenticated } = situation;
+export function plan(input: Input): readonly Action[] {
+  const { desired, meshPods, statefulSet, isAuthenticated, isControlServerKnown } = input;
+  if (desired > 0 && !isControlServerKnown) return [];
   if (desired > 0 && !statefulSet && !isAuthenticated) return [];
   const kept = meshPods.slice(0, desired);
   const surplus = meshPods.slice(desired);
-  const waiting = waitingOf(kept, situation);
-  const renewals = kept.flatMap(meshPod => (waiting.has(meshPod.name) ? [] : renewalOf(meshPod, situation)));
-  const removals = surplus.flatMap(meshPod => removalOf(meshPod, situation));
-  if (desired === 0 && isEmptied(situation) && removals.length === 0) return [{ do: 'finish' }];
+  const waiting = waitingOf(kept, input);
+  const renewals = kept.flatMap(meshPod => (waiting.has(meshPod.name) ? [] : renewalOf(meshPod, input)));
+  const removals = surplus.flatMap(meshPod => removalOf(meshPod, input));
+  if (desired === 0 && isEmptied(input) && removals.length === 0) return [{ do: 'finish' }];
   const size = {
-    replicas: replicasOf(situation, kept),
-    ordinals: ordinalsOf(situation),
+    replicas: replicasOf(input, kept),
+    ordinals: ordinalsOf(input),
     // It stays when the last UDP endpoint is removed, so that one that is added again replaces no pods.
-    hasRelay: situation.hasUdp || statefulSet?.hasRelay === true,
+    hasRelay: input.hasUdp || statefulSet?.hasRelay === true,
   };
-  const created = new Set(renewals.flatMap(step => (step.do === 'create-key' ? [step.meshPod.name] : [])));
+  const created = new Set(
+    renewals.flatMap(action => (action.do === 'create-key' ? [action.meshPod.name] : [])),
+  );
   const withKeys = kept.map(meshPod =>
     created.has(meshPod.name) ? { ...meshPod, hasSecret: true } : meshPod,
   );
-  const next = { ...size, replicas: replicasOf(situation, withKeys) };
+  const next = { ...size, replicas: replicasOf(input, withKeys) };
   return [
     // The number of ordinals is stored before they get Secrets, so that none is forgotten.
-    ...(isApplied(situation, size) ? [] : [{ do: 'apply', ...size } as const]),
+    ...(isApplied(input, size) ? [] : [{ do: 'apply', ...size } as const]),
     ...renewals,
     ...(next.replicas === size.replicas ? [] : [{ do: 'apply', ...next } as const]),
-    ...(renewals.length === 0 ? rolloutOf(situation, kept) : []),
+    ...(renewals.length === 0 ? rolloutOf(input, kept) : []),
     ...removals,
   ];
 }
@@ -93,7 +56,7 @@ export function planPool(situation: PoolSituation): readonly Step[] {
 /*
  * A mesh pod that is to be:
  *
- *   Secret                                        step
+ *   Secret                                        action
  *   none                                          create a key
  *   not created for a mesh pod                    none: it has to be removed by hand
  *   requests another key                          create a key
@@ -108,10 +71,7 @@ export function planPool(situation: PoolSituation): readonly Step[] {
  *
  * One that is ready has joined, so that only a device that was removed matters. Keys follow one another ever more slowly.
  */
-function renewalOf(
-  meshPod: MeshPod,
-  { isAuthenticated, missing, keys, now }: PoolSituation,
-): readonly Step[] {
+function renewalOf(meshPod: MeshPod, { isAuthenticated, missing, keys, now }: Input): readonly Action[] {
   const { name, hostname, secret, hasForeignSecret, pod, device } = meshPod;
   const restart = restartOf(pod);
   const history = keys.get(name);
@@ -143,7 +103,7 @@ const LOGINS = 2;
  * The names of mesh pods whose device was removed, and which are not replaced yet. Where no other mesh pod carries traffic for
  * certain, they are replaced one by one, because the lists may be wrong: those that are ready may carry some.
  */
-function waitingOf(kept: readonly MeshPod[], { missing, replaced }: PoolSituation): ReadonlySet<string> {
+function waitingOf(kept: readonly MeshPod[], { missing, replaced }: Input): ReadonlySet<string> {
   const ready = kept.filter(isReady);
   const removed = ready.filter(({ name }) => missing.get(name)?.confirmed === 'removed');
   if (removed.length < ready.length) return new Set();
@@ -151,31 +111,31 @@ function waitingOf(kept: readonly MeshPod[], { missing, replaced }: PoolSituatio
   return new Set(removed.slice(isReplacing ? 0 : 1).map(({ name }) => name));
 }
 
-function restartOf(pod: ResourceOf<'Pod'> | undefined): readonly Step[] {
+function restartOf(pod: ResourceOf<'Pod'> | undefined): readonly Action[] {
   return pod && pod.metadata.deletionTimestamp === undefined ? [{ do: 'delete-pod', pod }] : [];
 }
 
 /** Once the pod is deleted: the key that it has not used, its device, and then what the device is known by. */
-function removalOf({ ordinal, name, hostname, secret, pod, device }: MeshPod, situation: PoolSituation) {
-  const { statefulSet } = situation;
+function removalOf({ ordinal, name, hostname, secret, pod, device }: MeshPod, input: Input) {
+  const { statefulSet } = input;
   const arePodsStopped = !statefulSet || (statefulSet.pods !== undefined && statefulSet.pods <= ordinal);
   if (!secret || pod || !arePodsStopped) return [];
   const id = device?.id ?? secret.deviceId;
-  const steps: Step[] = [];
-  if (secret.hasKey || secret.deviceId === undefined) steps.push({ do: 'revoke-keys', ordinal });
-  if (id !== undefined) steps.push({ do: 'delete-device', id, hostname, name });
-  return [...steps, { do: 'delete-secret', name } as const];
+  const actions: Action[] = [];
+  if (secret.hasKey || secret.deviceId === undefined) actions.push({ do: 'revoke-keys', ordinal });
+  if (id !== undefined) actions.push({ do: 'delete-device', id, hostname, name });
+  return [...actions, { do: 'delete-secret', name } as const];
 }
 
 /** Whether nothing of a pool runs, or can be started by what is stored. */
-function isEmptied({ statefulSet, meshPods }: PoolSituation): boolean {
+function isEmptied({ statefulSet, meshPods }: Input): boolean {
   const arePodsStopped = !statefulSet || (statefulSet.replicas === 0 && statefulSet.pods === 0);
   return arePodsStopped && meshPods.every(({ pod, secret }) => !pod && !secret);
 }
 
 /** Pods are started only once their Secrets exist; those that run are not taken away where a Secret is missing. */
 function replicasOf(
-  { desired, statefulSet }: PoolSituation,
+  { desired, statefulSet }: Input,
   kept: readonly (MeshPod & { readonly hasSecret?: boolean })[],
 ): number {
   const without = kept.findIndex(({ secret, hasSecret }) => !secret && !hasSecret);
@@ -183,12 +143,12 @@ function replicasOf(
   return Math.min(desired, Math.max(statefulSet?.replicas ?? 0, startable));
 }
 
-function ordinalsOf({ desired, meshPods }: PoolSituation): number {
+function ordinalsOf({ desired, meshPods }: Input): number {
   const last = meshPods.findLast(({ secret, pod }) => secret ?? pod);
   return Math.max(desired, last === undefined ? 0 : last.ordinal + 1);
 }
 
-function isApplied({ desired, statefulSet, specHashOf }: PoolSituation, size: PoolSize): boolean {
+function isApplied({ desired, statefulSet, specHashOf }: Input, size: PoolSize): boolean {
   if (!statefulSet) return desired === 0;
   const { replicas, ordinals, specHash } = statefulSet;
   // A pool that is removed is only scaled down.
@@ -197,7 +157,7 @@ function isApplied({ desired, statefulSet, specHashOf }: PoolSituation, size: Po
 }
 
 /** Pods of an earlier template: at once those that carry no traffic, others one by one while another is ready. */
-function rolloutOf({ statefulSet }: PoolSituation, kept: readonly MeshPod[]): readonly Step[] {
+function rolloutOf({ statefulSet }: Input, kept: readonly MeshPod[]): readonly Action[] {
   const revision = statefulSet?.updateRevision;
   const outdated = kept.filter(
     ({ pod }) => pod && revision !== undefined && pod.metadata.labels?.[REVISION] !== revision,

@@ -1,33 +1,28 @@
 import type { ConditionUpdate } from '../../../api/conditions.ts';
 import type { Kinds } from '../../../api/generated/types.ts';
 import { isEqual } from '../../../api/json.ts';
-import { ControlError } from '../../../control/control.ts';
-import type { ControlApi, TailnetView } from '../../../control/control.ts';
+import type { ControlApi, ControlError } from '../../../control/control.ts';
 import { Derived } from '../../../store/derived.ts';
 import { udpEndpointsByTailnet } from '../../../store/indexes.ts';
 import type { OwnNamespace } from '../../../store/own-namespace.ts';
-import { regardingOf, ResourceError } from '../../../store/resources.ts';
-import type { ObjectEvent, ReadObjects, RecordEvents, WriteResources } from '../../../store/resources.ts';
+import type { RecordEvents, ResourceError, WriteResources } from '../../../store/resources.ts';
 import type { TrackedRead, Tracking } from '../../../store/tracking.ts';
 import type { Log } from '../../../telemetry/log.ts';
-import type { ControlServer } from '../connection.ts';
-import { gatherPool, podsByTailnet } from './gather.ts';
-import type { GatherPoolOptions } from './gather.ts';
+import type { Connection, ControlServer } from '../connection.ts';
+import { gather, readMeshdStates } from './gather.ts';
+import type { GatherOptions, Input, PoolSize, ReadMeshd } from './gather.ts';
 import { keysAfter } from './key-history.ts';
 import type { KeyHistories } from './key-history.ts';
-import { keyProblemOf, scopeProblemOf } from './key-problem.ts';
 import { isReady, poolNames } from './mesh-pods.ts';
-import type { MeshdState } from './meshd-state.ts';
-import { poolObjects, POOL_ANNOTATIONS } from './objects.ts';
-import type { PoolOptions } from './objects.ts';
-import { apiOf, performSteps } from './perform.ts';
-import type { FailedStep, OnlineDevices, PerformOptions, PoolEvent } from './perform.ts';
-import { planPool } from './plan.ts';
-import type { PoolSituation, PoolSize, Step } from './plan.ts';
-import { poolFinding, poolStatusOf } from './status.ts';
-import type { PoolProblem } from './status.ts';
 import { isUrgent, withMissingDevice } from './missing.ts';
 import type { MissingByPod } from './missing.ts';
+import { poolObjects, POOL_ANNOTATIONS } from './objects.ts';
+import type { PoolOptions } from './objects.ts';
+import { apiOf, perform, performSweep } from './perform.ts';
+import type { OnlineDevices, PerformOptions } from './perform.ts';
+import { plan } from './plan.ts';
+import type { Action } from './plan.ts';
+import { poolConditionOf, poolStatusOf, problemOf } from './status.ts';
 import { NO_ORPHANS, sweep } from './sweep.ts';
 import type { OrphanMemory } from './sweep.ts';
 
@@ -46,31 +41,25 @@ export type PoolDeps = {
   readonly orphanAgeMs: number;
   /** The names of mesh pods whose device may no longer exist; changed here. */
   readonly withoutDevice: Set<string>;
-  /** Reads what the meshd at the address of a mesh pod reports; undefined where it does not respond. */
-  readonly readMeshd: (address: string) => Promise<MeshdState | undefined>;
+  readonly readMeshd: ReadMeshd;
   readonly events: RecordEvents;
   readonly tracking: Tracking;
   readonly log: Log;
   readonly now: () => Date;
 };
 
-/** What a pool depends on beside its MeshTailnet. */
-export type PoolInput = {
-  readonly read: TrackedRead;
+/** How a pool uses the control API of its MeshTailnet. */
+export type PoolConnection = Pick<Connection, 'view' | 'controlServer'> & {
   /** Undefined where there are no credentials for this tailnet. */
   readonly api: ControlApi | undefined;
-  /** Of this tailnet. */
-  readonly view: TailnetView | undefined;
   readonly isAuthenticated: boolean;
-  /** Undefined where it is not known: then mesh pods are left as they are. */
-  readonly controlServer: ControlServer | undefined;
 };
 
 /** A pool after a reconcile. */
 export type ReconciledPool = {
   /** Undefined where the operator runs none. */
   readonly status: Status['pool'];
-  readonly finding: ConditionUpdate;
+  readonly condition: ConditionUpdate;
   /** Of this installation; undefined until devices were listed. */
   readonly devices: { readonly managed: number; readonly orphaned: number } | undefined;
   /** Whether all of it is removed, so that the finalizer may be removed, too. */
@@ -79,7 +68,7 @@ export type ReconciledPool = {
   readonly isSettled: boolean;
   /** The hostnames of devices that are online although their pods have ended, which delays their removal. */
   readonly waitsFor: readonly string[];
-  /** Why a step failed. */
+  /** Why an action failed. */
   readonly error: ControlError | ResourceError | undefined;
 };
 
@@ -92,8 +81,8 @@ const REAPPLY_MS = 600_000;
 type Memory = {
   readonly missing: MissingByPod;
   readonly keys: KeyHistories;
-  readonly replaced: PoolSituation['replaced'];
-  readonly meshd: PoolSituation['meshd'];
+  readonly replaced: Input['replaced'];
+  readonly meshd: Input['meshd'];
   readonly meshdReadAt: number;
   readonly appliedAt: number;
   readonly online: Readonly<OnlineDevices>;
@@ -134,29 +123,31 @@ export function poolReconciler(deps: PoolDeps) {
     },
     /** Whether the next list of devices is wanted sooner than after an interval. */
     isUrgent: (name: string) => isUrgent(memories.get(name)?.missing ?? NOTHING.missing),
-    reconcile: async (tailnet: MeshTailnet, input: PoolInput): Promise<ReconciledPool> => {
+    reconcile: async (
+      tailnet: MeshTailnet,
+      read: TrackedRead,
+      connection: PoolConnection,
+    ): Promise<ReconciledPool> => {
       const { name } = tailnet.metadata;
       const memory = memories.get(name) ?? NOTHING;
       const now = deps.now().getTime();
+      const hasUdp = read.value(usesUdp, tailnet.spec.tailnet);
+      const others = read.value(tailnetNames, 'all').filter(other => other !== name);
       const isDue = now - memory.appliedAt >= REAPPLY_MS;
-      const { missing, keys, replaced } = memory;
       const online: OnlineDevices = new Map(memory.online);
       const isMeshdDue = now - memory.meshdReadAt >= MESHD_MS;
-      const meshd = isMeshdDue ? await readMeshdOf(name, input.read, deps) : memory.meshd;
-      const hasUdp = input.read.value(usesUdp, tailnet.spec.tailnet);
-      const names = input.read.value(tailnetNames, 'all');
-      const options = { ...input, hasUdp, missing, keys, replaced, meshd, online, isDue };
-      const { pool, performed, ...outcome } = await reconcilePool(tailnet, options, deps);
-      const { situation } = pool;
-      const created = performed.flatMap(step => (step.do === 'create-key' ? [step.meshPod] : []));
-      const isApplied = isDue && performed.some(step => step.do === 'apply');
-      for (const pod of missing.keys()) deps.withoutDevice.delete(pod);
-      for (const pod of withMissingDevice(situation.missing)) deps.withoutDevice.add(pod);
-      const swept = await sweepOrphans(tailnet, situation, memory, { ...input, names }, deps);
+      const meshd = isMeshdDue ? await readMeshdStates(name, { ...deps, read }) : memory.meshd;
+      const options = { ...connection, ...memory, hasUdp, meshd, online, isDue };
+      const { input, performed, ...outcome } = await reconcilePool(tailnet, options, { ...deps, read });
+      const created = performed.flatMap(action => (action.do === 'create-key' ? [action.meshPod] : []));
+      const isApplied = isDue && performed.some(action => action.do === 'apply');
+      for (const pod of memory.missing.keys()) deps.withoutDevice.delete(pod);
+      for (const pod of withMissingDevice(input.missing)) deps.withoutDevice.add(pod);
+      const swept = await sweepOrphans(tailnet, { ...connection, ...memory, input, others }, deps);
       memories.set(name, {
-        missing: situation.missing,
-        keys: keysAfter(situation, created, now),
-        replaced: replacedAfter(situation, performed),
+        missing: input.missing,
+        keys: keysAfter(input, created, now),
+        replaced: replacedAfter(input, performed),
         meshd,
         meshdReadAt: isMeshdDue ? now : memory.meshdReadAt,
         appliedAt: isApplied ? now : memory.appliedAt,
@@ -168,27 +159,12 @@ export function poolReconciler(deps: PoolDeps) {
   };
 }
 
-/** What the mesh pods that are ready report about themselves. */
-async function readMeshdOf(
-  tailnet: string,
-  read: ReadObjects,
-  { readMeshd }: Pick<PoolDeps, 'readMeshd'>,
-): Promise<PoolSituation['meshd']> {
-  const ready = read.find(podsByTailnet, tailnet).filter(pod => isReady({ pod }));
-  const states = ready.map(async ({ metadata, status }): Promise<readonly [string, MeshdState][]> => {
-    const [address] = status.addresses;
-    const state = address === undefined ? undefined : await readMeshd(address);
-    return state ? [[metadata.name, state]] : [];
-  });
-  return new Map((await Promise.all(states)).flat());
-}
-
 /** With the mesh pods that have just lost the identity of a device that was removed. */
 function replacedAfter(
-  { replaced, meshPods, missing }: PoolSituation,
-  performed: readonly Step[],
+  { replaced, meshPods, missing }: Input,
+  performed: readonly Action[],
 ): ReadonlySet<string> {
-  const deleted = new Set(performed.flatMap(step => (step.do === 'delete-secret' ? [step.name] : [])));
+  const deleted = new Set(performed.flatMap(action => (action.do === 'delete-secret' ? [action.name] : [])));
   const names = meshPods.filter(meshPod => {
     const isDeleted = deleted.has(meshPod.name) && missing.get(meshPod.name)?.confirmed === 'removed';
     return isDeleted || (replaced.has(meshPod.name) && !isReady(meshPod));
@@ -196,61 +172,52 @@ function replacedAfter(
   return new Set(names.map(({ name }) => name));
 }
 
-/** Reports and deletes the devices of this installation that belong to no pod, as of the last list that succeeded. */
+type SweepOptions = PoolConnection &
+  Pick<Memory, 'orphans' | 'devices'> & {
+    readonly input: Input;
+    /** The names of the other MeshTailnets. */
+    readonly others: readonly string[];
+  };
+
+/** Finds, reports and deletes the devices of this installation that belong to no pod, as of the last list that succeeded. */
 async function sweepOrphans(
   tailnet: MeshTailnet,
-  { desired, meshPods }: PoolSituation,
-  { orphans, devices }: Memory,
-  { api, view, isAuthenticated, names }: PoolInput & { readonly names: readonly string[] },
-  { installation, orphanAgeMs, events, log }: PoolDeps,
+  { api, view, isAuthenticated, orphans, devices, input, others }: SweepOptions,
+  deps: PoolDeps,
 ): Promise<Pick<Memory, 'orphans' | 'devices'>> {
   const listedAt = view?.isStale === false ? view.lastSuccess : undefined;
   // The removal of a pool deletes all of its devices, and knows them better.
-  if (!view?.devices || !listedAt || !isAuthenticated || desired === 0) return { orphans, devices };
-  const { name } = tailnet.metadata;
+  if (!view?.devices || !listedAt || !isAuthenticated || input.desired === 0) return { orphans, devices };
   const swept = sweep(orphans, {
     devices: view.devices,
     listedAt,
-    installation,
-    minAgeMs: orphanAgeMs,
+    installation: deps.installation,
+    minAgeMs: deps.orphanAgeMs,
     tags: tailnet.spec.tags,
-    others: names.filter(other => other !== name),
-    meshPods: meshPods.flatMap(({ hostname, secret }) =>
+    others,
+    meshPods: input.meshPods.flatMap(({ hostname, secret }) =>
       secret ? [{ hostname, deviceId: secret.deviceId }] : [],
     ),
   });
-  for (const { hostname, id } of swept.found) {
-    const note = `the device ${hostname} (${id}) is offline and belongs to no mesh pod: it is deleted if that stays so`;
-    events.record(eventOf(tailnet, { reason: 'OrphanFound', note }));
-  }
-  for (const { hostname, id } of swept.remove) {
-    try {
-      await api?.deleteDevice(id);
-      const note = `deleted the device ${hostname} (${id})`;
-      events.record(eventOf(tailnet, { reason: 'OrphanDeleted', note }));
-    } catch (error) {
-      if (!(error instanceof ControlError)) throw error;
-      log.warn('failed to delete a device without a mesh pod', { tailnet: name, device: id, error });
-    }
-  }
+  await performSweep(tailnet, swept, { ...deps, api });
   const { managed, orphaned } = swept;
   return { orphans: swept.memory, devices: { managed, orphaned } };
-}
-
-function eventOf(tailnet: MeshTailnet, { reason, note }: PoolEvent): ObjectEvent {
-  const type = reason === 'DeviceLeft' ? 'Warning' : 'Normal';
-  return { regarding: regardingOf(tailnet), type, reason, action: 'Reconcile', note };
 }
 
 /** Pods that are only removed reach nothing. */
 const UNKNOWN: ControlServer = { controlURL: 'http://unknown.invalid', ca: undefined };
 
-type ReconcileOptions = PoolInput &
-  Pick<GatherPoolOptions, 'missing' | 'keys' | 'replaced' | 'meshd'> &
-  Pick<PerformOptions, 'online'> & { readonly hasUdp: boolean; readonly isDue: boolean };
+type ReconcileOptions = PoolConnection &
+  Pick<GatherOptions, 'hasUdp' | 'missing' | 'keys' | 'replaced' | 'meshd'> &
+  Pick<PerformOptions, 'online'> & { readonly isDue: boolean };
 
-async function reconcilePool(tailnet: MeshTailnet, options: ReconcileOptions, deps: PoolDeps) {
-  const { api, view, isAuthenticated, controlServer, missing, keys, replaced, meshd, isDue } = options;
+/** Reads a pool, does what its plan has, and computes its part of the status. */
+async function reconcilePool(
+  tailnet: MeshTailnet,
+  options: ReconcileOptions,
+  deps: PoolDeps & { readonly read: TrackedRead },
+) {
+  const { api, controlServer, isDue, online } = options;
   const { ownNamespace, installation, meshPods, relayImage, log } = deps;
   const { namespace } = ownNamespace;
   const names = poolNames(tailnet.metadata.name, installation);
@@ -267,41 +234,28 @@ async function reconcilePool(tailnet: MeshTailnet, options: ReconcileOptions, de
   const specHashOf = (size: PoolSize) =>
     isDue ? '' : objectsOf(size).statefulSet.metadata.annotations[POOL_ANNOTATIONS.specHash];
   const hasUdp = options.hasUdp && relayImage !== undefined;
-  const known = { tailnet, names, hasUdp, specHashOf, view, isAuthenticated };
+  const isControlServerKnown = controlServer !== undefined;
   const requestDevice = async (id: string) => await apiOf({ api }).device(id);
-  const pool = await gatherPool(
-    { ...known, missing, keys, replaced, meshd, requestDevice },
-    { ...deps, read: options.read },
+  const input = await gather(
+    { ...options, tailnet, names, hasUdp, isControlServerKnown, specHashOf, requestDevice },
+    deps,
   );
-  const isRemoving = pool.situation.desired === 0;
-  const steps = controlServer || isRemoving ? planPool(pool.situation) : [];
-  const report = (event: PoolEvent) => deps.events.record(eventOf(tailnet, event));
-  const performing = { tailnet, names, objectsOf, online: options.online };
-  const { failure, waitsFor } = await performSteps(steps, performing, { ...deps, api, report });
-  if (failure?.step.do === 'create-key') {
+  const actions = plan(input);
+  const performing = { tailnet, names, objectsOf, online };
+  const { performed, failure, waitsFor } = await perform(actions, performing, { ...deps, api });
+  if (failure?.action.do === 'create-key') {
     // Part of the contract.
     log.error('failed to create device', { tailnet: tailnet.metadata.name, why: failure.error.message });
   }
-  const isRemoved = steps.at(-1)?.do === 'finish' && !failure && waitsFor.length === 0;
-  const finding = poolFinding(tailnet, pool.situation, failure && problemOf(failure, tailnet.spec));
+  const condition = poolConditionOf(tailnet, input, failure && problemOf(failure, tailnet.spec));
   return {
-    pool,
-    finding,
-    isRemoved,
-    performed: failure ? steps.slice(0, steps.indexOf(failure.step)) : steps,
-    status: poolStatusOf(pool.situation, pool.proxyAddress, tailnet.status?.pool?.proxyAddress),
+    input,
+    condition,
+    isRemoved: performed.at(-1)?.do === 'finish' && waitsFor.length === 0,
+    performed,
+    status: poolStatusOf(input, tailnet.status?.pool?.proxyAddress),
     waitsFor,
-    isSettled: steps.length === 0 && finding.status === 'True' && !isUrgent(pool.situation.missing),
+    isSettled: actions.length === 0 && condition.status === 'True' && !isUrgent(input.missing),
     error: failure?.error,
   };
-}
-
-/** A step that failed is taken again; what the pods show may be of more help. */
-function problemOf({ step, error }: FailedStep, spec: MeshTailnet['spec']): PoolProblem {
-  const { message } = error;
-  if (!(error instanceof ControlError)) {
-    return { reason: 'Starting', message: `the operator cannot change the pool: ${message}` };
-  }
-  const problem = step.do === 'create-key' ? keyProblemOf(error, spec) : scopeProblemOf(error, spec);
-  return problem ?? { reason: 'Starting', message: `the control API cannot be used (${message})` };
 }

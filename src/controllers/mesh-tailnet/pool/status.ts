@@ -1,12 +1,15 @@
 import type { ConditionUpdate } from '../../../api/conditions.ts';
 import type { Kinds } from '../../../api/generated/types.ts';
+import { ControlError } from '../../../control/control.ts';
 import { RELAY } from '../../../api/names.ts';
 import type { ResourceOf } from '../../../api/objects/resource.ts';
+import type { Input } from './gather.ts';
 import { joinFailureOf } from './join-failure.ts';
 import { keyWaitMs } from './key-history.ts';
+import { keyProblemOf, scopeProblemOf } from './key-problem.ts';
 import { hasExpired, isReady } from './mesh-pods.ts';
 import type { MeshPod } from './mesh-pods.ts';
-import type { PoolSituation } from './plan.ts';
+import type { FailedAction } from './perform.ts';
 
 type MeshTailnet = Kinds['MeshTailnet'];
 type ContainerStatus = NonNullable<ResourceOf<'Pod'>['status']['container']>;
@@ -32,18 +35,24 @@ export type PoolProblem = {
   readonly message: string;
 };
 
+/** Why an action failed: it is repeated, and what the pods show may be of more help. */
+export function problemOf({ action, error }: FailedAction, spec: MeshTailnet['spec']): PoolProblem {
+  const { message } = error;
+  if (!(error instanceof ControlError)) {
+    return { reason: 'Starting', message: `the operator cannot change the pool: ${message}` };
+  }
+  const problem = action.do === 'create-key' ? keyProblemOf(error, spec) : scopeProblemOf(error, spec);
+  return problem ?? { reason: 'Starting', message: `the control API cannot be used (${message})` };
+}
+
 /**
  * The part of the status that shows the mesh pods. It has the address of their Service, which Envoy takes from it, once one of
  * them is ready: a connection to a Service that kube-proxy does not know yet hangs until its timeout, and health checks fail. An
  * address that was published stays while none is ready, because open connections of Envoy may still work.
  */
-export function poolStatusOf(
-  situation: PoolSituation,
-  proxyAddress: string | undefined,
-  published: string | undefined,
-): PoolStatus {
-  const { desired, meshPods } = situation;
-  const ready = meshPods.filter(meshPod => carriesTraffic(meshPod, situation)).length;
+export function poolStatusOf(input: Input, published: string | undefined): PoolStatus {
+  const { desired, meshPods, proxyAddress } = input;
+  const ready = meshPods.filter(meshPod => carriesTraffic(meshPod, input)).length;
   const isPublished = desired > 0 && (ready > 0 || proxyAddress === published);
   return {
     desired,
@@ -51,16 +60,16 @@ export function poolStatusOf(
     ...(isPublished && proxyAddress !== undefined && { proxyAddress }),
     members: meshPods
       .filter(({ secret, pod }) => secret ?? pod)
-      .map(meshPod => meshPodStatusOf(meshPod, situation)),
+      .map(meshPod => meshPodStatusOf(meshPod, input)),
   };
 }
 
 /** A mesh pod whose device was removed may be ready, and its connections hang. */
-function carriesTraffic(meshPod: MeshPod, { missing }: PoolSituation): boolean {
+function carriesTraffic(meshPod: MeshPod, { missing }: Input): boolean {
   return isReady(meshPod) && missing.get(meshPod.name)?.confirmed !== 'removed';
 }
 
-function meshPodStatusOf({ name, hostname, secret, device }: MeshPod, { missing }: PoolSituation) {
+function meshPodStatusOf({ name, hostname, secret, device }: MeshPod, { missing }: Input) {
   const addresses = secret && secret.ips.length > 0 ? secret.ips : (device?.addresses ?? []);
   const meshIP = addresses.find(address => !address.includes(':')) ?? addresses[0];
   return {
@@ -72,22 +81,22 @@ function meshPodStatusOf({ name, hostname, secret, device }: MeshPod, { missing 
   };
 }
 
-/** Whether all mesh pods carry traffic; `failure` is why the last step failed. */
-export function poolFinding(
+/** Whether all mesh pods carry traffic; `failure` is why the last action failed. */
+export function poolConditionOf(
   tailnet: MeshTailnet,
-  situation: PoolSituation,
+  input: Input,
   failure: PoolProblem | undefined,
 ): ConditionUpdate {
-  const { desired } = situation;
-  const kept = situation.meshPods.slice(0, desired);
-  const ready = kept.filter(meshPod => carriesTraffic(meshPod, situation)).length;
-  const problems = kept.flatMap(meshPod => meshPodProblem(tailnet, meshPod, situation) ?? []);
+  const { desired } = input;
+  const kept = input.meshPods.slice(0, desired);
+  const ready = kept.filter(meshPod => carriesTraffic(meshPod, input)).length;
+  const problems = kept.flatMap(meshPod => meshPodProblem(tailnet, meshPod, input) ?? []);
   const [worst] = [...(failure ? [failure] : []), ...problems].sort(
     (one, other) => POOL_REASONS.indexOf(one.reason) - POOL_REASONS.indexOf(other.reason),
   );
   const count = `${ready} of ${desired} mesh pods are ready`;
   if (!worst) {
-    const message = [count, ...kept.flatMap(meshPod => meshdProblem(meshPod, situation))].join('; ');
+    const message = [count, ...kept.flatMap(meshPod => meshdProblem(meshPod, input))].join('; ');
     return { type: 'PoolReady', status: 'True', reason: 'PoolReady', message: message.slice(0, 2000) };
   }
   return {
@@ -99,7 +108,7 @@ export function poolFinding(
 }
 
 /** A mesh pod may carry traffic by direct paths where it reaches no relay. */
-function meshdProblem({ name }: MeshPod, { meshd }: PoolSituation): readonly string[] {
+function meshdProblem({ name }: MeshPod, { meshd }: Input): readonly string[] {
   const { hasRelay = true, problems = 0 } = meshd.get(name) ?? {};
   if (!hasRelay) {
     return [
@@ -112,13 +121,9 @@ function meshdProblem({ name }: MeshPod, { meshd }: PoolSituation): readonly str
   ];
 }
 
-function meshPodProblem(
-  tailnet: MeshTailnet,
-  meshPod: MeshPod,
-  situation: PoolSituation,
-): PoolProblem | undefined {
-  if (carriesTraffic(meshPod, situation)) return undefined;
-  const { isAuthenticated, missing, replaced, keys, now } = situation;
+function meshPodProblem(tailnet: MeshTailnet, meshPod: MeshPod, input: Input): PoolProblem | undefined {
+  if (carriesTraffic(meshPod, input)) return undefined;
+  const { isAuthenticated, missing, replaced, keys, now } = input;
   const { name, hostname, secret, hasForeignSecret, pod, device } = meshPod;
   const problem = (reason: PoolProblem['reason'], message: string): PoolProblem => ({ reason, message });
   if (hasForeignSecret) {

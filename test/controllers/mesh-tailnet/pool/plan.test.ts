@@ -6,8 +6,9 @@ import {
   poolNames,
 } from '../../../../src/controllers/mesh-tailnet/pool/mesh-pods.ts';
 import type { MeshPodSecret } from '../../../../src/controllers/mesh-tailnet/pool/mesh-pods.ts';
-import { planPool } from '../../../../src/controllers/mesh-tailnet/pool/plan.ts';
-import type { PoolSituation, Step } from '../../../../src/controllers/mesh-tailnet/pool/plan.ts';
+import { plan } from '../../../../src/controllers/mesh-tailnet/pool/plan.ts';
+import type { Input } from '../../../../src/controllers/mesh-tailnet/pool/gather.ts';
+import type { Action } from '../../../../src/controllers/mesh-tailnet/pool/plan.ts';
 import { deviceWith, podOf } from '../../../support/controllers/mesh-tailnet/mesh-pods.ts';
 import {
   applied,
@@ -20,31 +21,31 @@ import {
   names,
   NOW,
   ready,
-  situation,
+  input,
   unready,
   waiting,
 } from '../../../support/controllers/mesh-tailnet/input.ts';
 import type { Given } from '../../../support/controllers/mesh-tailnet/input.ts';
 
-/** The steps as texts. */
-function planned(more: Partial<PoolSituation>): readonly string[] {
-  return planPool(situation(more)).map(describeStep);
+/** The actions as texts. */
+function planned(more: Partial<Input>): readonly string[] {
+  return plan(input(more)).map(describeAction);
 }
 
-function describeStep(step: Step): string {
-  switch (step.do) {
+function describeAction(action: Action): string {
+  switch (action.do) {
     case 'apply':
-      return `apply ${step.replicas} of ${step.ordinals}`;
+      return `apply ${action.replicas} of ${action.ordinals}`;
     case 'create-key':
-      return `create-key ${step.meshPod.ordinal}`;
+      return `create-key ${action.meshPod.ordinal}`;
     case 'revoke-keys':
-      return `revoke-keys ${step.ordinal}`;
+      return `revoke-keys ${action.ordinal}`;
     case 'delete-device':
-      return `delete-device ${step.id}`;
+      return `delete-device ${action.id}`;
     case 'delete-secret':
-      return `delete-secret ${step.name}`;
+      return `delete-secret ${action.name}`;
     case 'delete-pod':
-      return `delete-pod ${step.pod.metadata.name}`;
+      return `delete-pod ${action.pod.metadata.name}`;
     case 'finish':
       return 'finish';
   }
@@ -53,6 +54,15 @@ function describeStep(step: Step): string {
 describe('the plan of a pool', () => {
   it('does nothing where all members are ready', () => {
     expect(planned({})).toEqual([]);
+  });
+
+  it('leaves mesh pods as they are while the control server is not known, and removes them even then', () => {
+    const stopped = { ...applied, replicas: 0, ordinals: 0, pods: 0 };
+    const isControlServerKnown = false;
+    expect(planned({ meshPods: [meshPod(0), meshPod(1)], isControlServerKnown })).toEqual([]);
+    expect(planned({ desired: 0, meshPods: [], statefulSet: stopped, isControlServerKnown })).toEqual([
+      'finish',
+    ]);
   });
 
   it('stores the number of members, then their keys, and then starts them', () => {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { validate } from '../../../../src/api/validation/validate.ts';
 import type { MeshPod } from '../../../../src/controllers/mesh-tailnet/pool/mesh-pods.ts';
-import type { PoolSituation } from '../../../../src/controllers/mesh-tailnet/pool/plan.ts';
-import { poolFinding, poolStatusOf } from '../../../../src/controllers/mesh-tailnet/pool/status.ts';
+import type { Input } from '../../../../src/controllers/mesh-tailnet/pool/gather.ts';
+import { poolConditionOf, poolStatusOf } from '../../../../src/controllers/mesh-tailnet/pool/status.ts';
 import { deviceWith, podOf } from '../../../support/controllers/mesh-tailnet/mesh-pods.ts';
 import {
   BEFORE,
@@ -11,7 +11,7 @@ import {
   missingOf,
   meshPod,
   names,
-  situation,
+  input,
   unready,
   waiting,
 } from '../../../support/controllers/mesh-tailnet/input.ts';
@@ -26,8 +26,8 @@ function tailnetWith(replicas: number) {
 
 describe('the condition PoolReady', () => {
   const tailnet = tailnetWith(2);
-  const found = (meshPods: readonly MeshPod[], more: Partial<PoolSituation> = {}) =>
-    poolFinding(tailnet, situation({ meshPods, ...more }), undefined);
+  const found = (meshPods: readonly MeshPod[], more: Partial<Input> = {}) =>
+    poolConditionOf(tailnet, input({ meshPods, ...more }), undefined);
 
   it('is True where all members are ready', () => {
     expect(found([carrying(0), carrying(1)])).toMatchObject({
@@ -157,7 +157,7 @@ describe('the condition PoolReady', () => {
   it('reports that traffic pauses while the only mesh pod is replaced', () => {
     const single = tailnetWith(1);
     const meshPods = [meshPod(0, { secret: joined, pod: unready(0) })];
-    const { message } = poolFinding(single, situation({ desired: 1, meshPods }), undefined);
+    const { message } = poolConditionOf(single, input({ desired: 1, meshPods }), undefined);
     expect(message).toContain('traffic pauses until it is ready');
   });
 
@@ -170,10 +170,10 @@ describe('the condition PoolReady', () => {
 
 describe('status.pool', () => {
   const joining = (ordinal: number) => meshPod(ordinal, { secret: waiting, pod: unready(ordinal) });
-  const STARTING = situation({ meshPods: [joining(0), joining(1)] });
+  const STARTING = input({ meshPods: [joining(0), joining(1)] });
 
   it('shows each member as a device', () => {
-    expect(poolStatusOf(situation({}), '10.0.0.1:1055', undefined)).toEqual({
+    expect(poolStatusOf(input({ proxyAddress: '10.0.0.1:1055' }), undefined)).toEqual({
       desired: 2,
       ready: 2,
       proxyAddress: '10.0.0.1:1055',
@@ -189,20 +189,20 @@ describe('status.pool', () => {
 
   it('has no address while the pool is removed', () => {
     const address = '10.0.0.1:1055';
-    expect(poolStatusOf(situation({ desired: 0 }), address, address).proxyAddress).toBeUndefined();
+    expect(poolStatusOf(input({ desired: 0, proxyAddress: address }), address).proxyAddress).toBeUndefined();
   });
 
-  it.each<[string, PoolSituation, string | undefined, string | undefined]>([
+  it.each<[string, Input, string | undefined, string | undefined]>([
     ['none before the first mesh pod is ready', STARTING, undefined, undefined],
     [
       'one once a mesh pod is ready',
-      situation({ meshPods: [carrying(0), joining(1)] }),
+      input({ meshPods: [carrying(0), joining(1)] }),
       undefined,
       '10.0.0.1:1055',
     ],
     ['the same while none is ready any more', STARTING, '10.0.0.1:1055', '10.0.0.1:1055'],
     ['none for a new Service before a mesh pod is ready', STARTING, '10.0.0.9:1055', undefined],
   ])('has an address that can be connected to: %s', (_, pool, before, expected) => {
-    expect(poolStatusOf(pool, '10.0.0.1:1055', before).proxyAddress).toBe(expected);
+    expect(poolStatusOf({ ...pool, proxyAddress: '10.0.0.1:1055' }, before).proxyAddress).toBe(expected);
   });
 });

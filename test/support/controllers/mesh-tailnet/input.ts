@@ -1,7 +1,7 @@
 import type { Device } from '../../../../src/control/control.ts';
 import { poolNames } from '../../../../src/controllers/mesh-tailnet/pool/mesh-pods.ts';
 import type { MeshPod, MeshPodSecret } from '../../../../src/controllers/mesh-tailnet/pool/mesh-pods.ts';
-import type { PoolSituation } from '../../../../src/controllers/mesh-tailnet/pool/plan.ts';
+import type { Input } from '../../../../src/controllers/mesh-tailnet/pool/gather.ts';
 import { deviceWith, podOf } from './mesh-pods.ts';
 
 export const NOW = new Date('2026-01-15T12:00:00Z');
@@ -49,7 +49,7 @@ export const applied = {
   ...{ specHash: '2/2', updateRevision: 'r1', pods: 2 },
 };
 
-export function situation(more: Partial<PoolSituation>): PoolSituation {
+export function input(more: Partial<Input>): Input {
   return {
     desired: 2,
     hasUdp: false,
@@ -61,6 +61,8 @@ export function situation(more: Partial<PoolSituation>): PoolSituation {
     replaced: new Set(),
     meshd: new Map(),
     isAuthenticated: true,
+    isControlServerKnown: true,
+    proxyAddress: undefined,
     now: NOW,
     ...more,
   };
@@ -72,7 +74,7 @@ export const EXPIRED = deviceWith({ id: 'n1', expires: BEFORE.toISOString() });
 export function missingOf(
   confirmed: 'removed' | 'expired',
   ...ordinals: readonly number[]
-): PoolSituation['missing'] {
+): Input['missing'] {
   const inLists = confirmed === 'expired' ? ('expired' as const) : ('missing' as const);
   const listedAt = NOW.getTime();
   return new Map(ordinals.map(ordinal => [names.pod(ordinal), { inLists, since: 0, listedAt, confirmed }]));
