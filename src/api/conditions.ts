@@ -6,15 +6,15 @@ export type ConditionUpdate = Pick<Condition, 'type' | 'status' | 'reason' | 'me
 
 /** The conditions of a status: each keeps the time of its last transition while its status is the same. */
 export function conditionsOf(
-  findings: readonly ConditionUpdate[],
+  updates: readonly ConditionUpdate[],
   before: readonly Condition[] | undefined,
   observed: { readonly generation: number | undefined; readonly now: Date },
 ): readonly Condition[] {
-  return findings.map(finding => {
-    const known = findCondition(before, finding.type);
+  return updates.map(update => {
+    const known = findCondition(before, update.type);
     const lastTransitionTime =
-      known?.status === finding.status ? known.lastTransitionTime : inSeconds(observed.now);
-    return { ...finding, observedGeneration: observed.generation ?? 0, lastTransitionTime };
+      known?.status === update.status ? known.lastTransitionTime : inSeconds(observed.now);
+    return { ...update, observedGeneration: observed.generation ?? 0, lastTransitionTime };
   });
 }
 

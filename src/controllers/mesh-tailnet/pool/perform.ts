@@ -34,7 +34,7 @@ export type PerformOptions = {
   readonly tailnet: MeshTailnet;
   readonly names: PoolNames;
   readonly objectsOf: (size: PoolSize) => PoolObjects;
-  /** Of the passes before; changed here. */
+  /** Of earlier reconciles; changed here. */
   readonly online: OnlineDevices;
 };
 

@@ -35,7 +35,7 @@ export type OrphanMemory = {
 /** How long a device has been an orphan without a break. */
 type OrphanAge = { readonly since: Date; readonly lists: number };
 
-/** The outcome of a pass. */
+/** The outcome of a sweep. */
 export type Sweep = {
   readonly memory: OrphanMemory;
   /** Devices of this installation, orphans among them. */
@@ -54,7 +54,7 @@ export const NO_ORPHANS: OrphanMemory = { listedAt: undefined, orphans: new Map(
 const MIN_AGE_MS = 600_000;
 const MIN_LISTS = 3;
 
-/** Deletions share the rate limit with the lists; the rest follows with the next pass. */
+/** Deletions share the rate limit with the lists; the rest follows with the next reconcile. */
 const MAX_REMOVED = 10;
 
 /*
@@ -73,7 +73,7 @@ const MAX_REMOVED = 10;
  */
 
 /**
- * Finds the devices of this installation that belong to no mesh pod. Only lists count, not passes: two passes with the same list
+ * Finds the devices of this installation that belong to no mesh pod. Only lists count, not reconciles: two with the same list
  * find nothing new, and without new lists no orphan becomes old enough, so that one that came online is not deleted.
  */
 export function sweep(memory: OrphanMemory, input: SweepInput): Sweep {
