@@ -1,4 +1,7 @@
+import { GROUP, kinds } from './generated/kinds.ts';
+import type { ResourceKind } from './key.ts';
 import type { REPORT } from './names.ts';
+import { FOREIGN_KINDS, SELECTIONS } from './objects/resource.ts';
 
 /** A rule of a Role or ClusterRole. */
 export type AccessRule = {
@@ -14,3 +17,33 @@ export type AccessRule = {
 
 /** The RBAC rules of a process: for the whole cluster, and for its own namespace. */
 export type Access = { readonly cluster: readonly AccessRule[]; readonly own: readonly AccessRule[] };
+
+/** The rights to list and watch kinds. */
+export function watchAccess(watched: readonly ResourceKind[]): Access {
+  const cluster = watched.filter(kind => SELECTIONS[kind] === undefined).map(resourceOf);
+  const groups = [...new Set(cluster.map(({ group }) => group))];
+  return {
+    cluster: groups.map(group => ({
+      apiGroups: [group],
+      resources: cluster.filter(each => each.group === group).map(({ plural }) => plural),
+      verbs: WATCH,
+    })),
+    own: watched.flatMap(kind => {
+      const selection = SELECTIONS[kind];
+      if (!selection) return [];
+      const { group, plural } = resourceOf(kind);
+      const resourceNames = selection.name === undefined ? {} : { resourceNames: [selection.name] };
+      return [{ apiGroups: [group], resources: [plural], ...resourceNames, verbs: WATCH }];
+    }),
+  };
+}
+
+const WATCH: AccessRule['verbs'] = ['list', 'watch'];
+
+function resourceOf(kind: ResourceKind): { readonly group: string; readonly plural: string } {
+  return isOurs(kind) ? { group: GROUP, plural: kinds[kind].plural } : FOREIGN_KINDS[kind];
+}
+
+function isOurs(kind: ResourceKind): kind is keyof typeof kinds {
+  return kind in kinds;
+}

@@ -1,3 +1,4 @@
+import { watchAccess } from '../api/access.ts';
 import type { Access, AccessRule } from '../api/access.ts';
 import { isEqual } from '../api/json.ts';
 import { GROUP } from '../api/generated/kinds.ts';
@@ -36,7 +37,6 @@ import type { RelayPortsDeps } from './mesh-tailnet/relays/controller.ts';
 import { httpGet } from './mesh-tailnet/relays/relay-status.ts';
 import { startController } from '../runtime/controller.ts';
 import type { ControllerDeps, ControllerOptions, RunningController } from '../runtime/controller.ts';
-import { trafficKinds } from '../traffic/access.ts';
 
 /** What the composition roots inject: the deps of every controller. */
 type Deps = ControllerDeps &
@@ -56,11 +56,11 @@ type ClusterDeps = Omit<TrustDeps, keyof ControllerDeps | 'log' | 'syncPeriodMs'
 type RegisteredController = {
   /** Its name in logs and metrics. */
   readonly name: string;
-  /** The kinds that it reads. */
-  readonly kinds: readonly ResourceKind[];
+  /** The kinds that it reads, which its process watches. */
+  readonly reads: readonly ResourceKind[];
   /** The indexes that its store must have, beside the shared ones. */
   readonly indexes?: readonly AnyIndex[];
-  /** The RBAC rules that it needs. */
+  /** The RBAC rules that it needs, beside those to watch what it reads. */
   readonly access: Access;
 } & (
   | { readonly needs?: undefined; readonly start: Start<Deps> }
@@ -74,19 +74,19 @@ type Start<D> = (deps: D, options: ControllerOptions) => RunningController;
 const controllers: readonly RegisteredController[] = [
   {
     name: 'mesh-binding',
-    kinds: [...trafficKinds, ...bindingReads],
+    reads: bindingReads,
     access: bindingAccess,
     start: (deps, options) => startController(bindingController(deps), deps, options),
   },
   {
     name: 'mesh-endpoints',
-    kinds: endpointsReads,
+    reads: endpointsReads,
     access: endpointsAccess,
     start: (deps, options) => startController(endpointsController(deps), deps, options),
   },
   {
     name: 'mesh-trust',
-    kinds: trustReads,
+    reads: trustReads,
     access: trustAccess,
     needs: 'cluster',
     start: (deps, options) =>
@@ -94,7 +94,7 @@ const controllers: readonly RegisteredController[] = [
   },
   {
     name: 'mesh-tailnet',
-    kinds: tailnetReads,
+    reads: tailnetReads,
     indexes: tailnetIndexes,
     access: tailnetAccess,
     start: (deps, options) =>
@@ -102,7 +102,7 @@ const controllers: readonly RegisteredController[] = [
   },
   {
     name: 'relay-ports',
-    kinds: relayPortsReads,
+    reads: relayPortsReads,
     access: relayPortsAccess,
     needs: 'cluster',
     start: (deps, options) =>
@@ -124,7 +124,7 @@ export const controllerNames: readonly string[] = controllers.map(({ name }) => 
 
 /** The kinds that any controller reads. */
 export const controllerKinds: readonly ResourceKind[] = [
-  ...new Set(controllers.flatMap(({ kinds }) => kinds)),
+  ...new Set(controllers.flatMap(({ reads }) => reads)),
 ];
 
 /** The indexes of all controllers. */
@@ -133,15 +133,22 @@ export const controllerIndexes: readonly AnyIndex[] = [
   ...controllers.flatMap(({ indexes = [] }) => indexes),
 ];
 
-/** What the operator may do in a cluster: what its controllers may, and what events and leader election need. */
+const watched = watchAccess(controllerKinds);
+
+/** What the operator may do in a cluster: watch, what its controllers may, and what events and leader election need. */
 export const operatorAccess: Access = {
   cluster: distinct([
+    ...watched.cluster,
     ...controllers.flatMap(({ access }) => access.cluster),
     ...eventAccess,
     // Part of the contract, though no controller creates MeshEndpoints yet.
     { apiGroups: [GROUP], resources: ['meshendpoints'], verbs: ['create'] },
   ]),
-  own: distinct([...controllers.flatMap(({ access }) => access.own), ...leaseAccess(COMPONENTS.operator)]),
+  own: distinct([
+    ...watched.own,
+    ...controllers.flatMap(({ access }) => access.own),
+    ...leaseAccess(COMPONENTS.operator),
+  ]),
 };
 
 /** Several controllers may need the same rule. */

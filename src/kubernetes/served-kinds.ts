@@ -1,7 +1,6 @@
-import { FOREIGN_KINDS } from '../api/objects/resource.ts';
+import { FOREIGN_KINDS, SELECTIONS } from '../api/objects/resource.ts';
 import { GROUP, kinds, VERSION } from '../api/generated/kinds.ts';
 import type { Ref, ResourceKind } from '../api/key.ts';
-import { MESH_POD, TRUST } from '../api/names.ts';
 
 /** How an API server serves a kind. */
 export type ServedKind = {
@@ -15,16 +14,6 @@ export type ServedKind = {
   readonly selection?: Readonly<Record<string, string>>;
 };
 
-const MESH_POD_LABELS = Object.entries(MESH_POD.labels)
-  .map(([name, value]) => `${name}=${value}`)
-  .join();
-
-/** Of these kinds only some objects are read. */
-const SELECTIONS: Readonly<Partial<Record<ResourceKind, ServedKind['selection']>>> = {
-  Pod: { labelSelector: MESH_POD_LABELS },
-  ConfigMap: { fieldSelector: `metadata.name=${TRUST.configMap}` },
-};
-
 const OWN_KINDS = Object.values(kinds).map(
   identity => [identity.kind, { ...identity, group: GROUP, versions: [VERSION] }] as const,
 );
@@ -32,11 +21,23 @@ const OWN_KINDS = Object.values(kinds).map(
 /** Every kind that is read. */
 export const SERVED = Object.fromEntries(
   [...OWN_KINDS, ...Object.entries(FOREIGN_KINDS)].map(([kind, { group, versions, plural, scope }]) => {
-    const selection = SELECTIONS[kind as ResourceKind];
+    const selection = selectionOf(kind as ResourceKind);
     const isNamespaced = scope === 'Namespaced';
     return [kind, { group, versions, plural, isNamespaced, ...(selection && { selection }) }];
   }),
 ) as Readonly<Record<ResourceKind, ServedKind>>;
+
+function selectionOf(kind: ResourceKind): ServedKind['selection'] {
+  const { name, labels } = SELECTIONS[kind] ?? {};
+  if (name !== undefined) return { fieldSelector: `metadata.name=${name}` };
+  return (
+    labels && {
+      labelSelector: Object.entries(labels)
+        .map(pair => pair.join('='))
+        .join(),
+    }
+  );
+}
 
 /** Objects of one kind that are listed and watched together. */
 export type Collection = {

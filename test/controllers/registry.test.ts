@@ -1,10 +1,13 @@
 import { describe, expect, it } from 'vitest';
+import type { AccessRule } from '../../src/api/access.ts';
 import {
   controllerIndexes,
+  controllerKinds,
   controllerNames,
   operatorAccess,
   startControllers,
 } from '../../src/controllers/registry.ts';
+import { SERVED } from '../../src/kubernetes/served-kinds.ts';
 import { openTailnets } from '../../src/control/tailnets.ts';
 import { trafficIndexes } from '../../src/store/traffic/resources.ts';
 import { trafficValues } from '../../src/store/traffic/values.ts';
@@ -60,6 +63,15 @@ describe('the registry of controllers', () => {
     );
     expect(running.map(({ name }) => name)).toEqual(['mesh-binding', 'mesh-endpoints', 'mesh-tailnet']);
     await Promise.all(running.map(controller => controller.drain({ graceMs: 0, abortMs: 0 })));
+  });
+
+  it('lets the operator watch what controllers read, and of ConfigMaps and Pods only those of its namespace', () => {
+    const watchable = (rules: readonly AccessRule[]) =>
+      rules.filter(({ verbs }) => verbs.includes('watch')).flatMap(({ resources }) => resources);
+    const own = ['ConfigMap', 'Pod'];
+    const plurals = controllerKinds.filter(kind => !own.includes(kind)).map(kind => SERVED[kind].plural);
+    expect(watchable(operatorAccess.cluster).sort()).toEqual(plurals.sort());
+    expect([...new Set(watchable(operatorAccess.own))].sort()).toEqual(['configmaps', 'pods']);
   });
 
   it('lists no rule of access twice', () => {

@@ -4,6 +4,7 @@ import type { KindName } from '../generated/kinds.ts';
 import type { Kinds } from '../generated/types.ts';
 import type { Gateway, GatewayClass, Namespace, ReferenceGrant, Route } from './gateway-api.ts';
 import type { ResourceKind, RouteKind } from '../key.ts';
+import { MESH_POD, TRUST } from '../names.ts';
 import type { Pod } from './pod.ts';
 import { ENVOY_GATEWAY_GROUP } from './backends.ts';
 import { GATEWAY_GROUP } from './gateway-api.ts';
@@ -85,6 +86,14 @@ export const FOREIGN_KINDS: Readonly<Record<ForeignKind, ForeignIdentity>> = {
   Namespace: coreKind('namespaces', 'Cluster'),
   Pod: coreKind('pods'),
 };
+
+/** Of these kinds only some objects are read, all of them in the namespace of mesh-gateway. */
+export const SELECTIONS: Readonly<Partial<Record<ResourceKind, Selection>>> = {
+  Pod: { labels: MESH_POD.labels },
+  ConfigMap: { name: TRUST.configMap },
+};
+
+type Selection = { readonly name?: string; readonly labels?: Readonly<Record<string, string>> };
 
 /** Whether objects of a kind are declared in files; those of the others are only in a cluster. */
 export function isDeclaredKind(kind: string): boolean {

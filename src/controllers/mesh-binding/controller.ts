@@ -9,7 +9,7 @@ import type { ApplyObjects, OwnedResource, WriteResources } from '../../store/re
 import type { TrackedRead } from '../../store/tracking.ts';
 import { bindingsByGateway } from '../../store/traffic/resources.ts';
 import type { TrafficValues } from '../../store/traffic/values.ts';
-import { trafficAccess } from '../../traffic/access.ts';
+import { trafficKinds } from '../../traffic/access.ts';
 import { plan } from './plan.ts';
 import type { Action } from './plan.ts';
 
@@ -19,15 +19,12 @@ export type BindingDeps = {
   readonly values: Pick<TrafficValues, 'revisions'>;
 };
 
-/** The kinds that the controller reads, beside those that revisions are derived from. */
-export const reads: readonly ResourceKind[] = ['MeshBinding'];
+/** The kinds that the controller reads: its MeshBindings, and what revisions are derived from. */
+export const reads: readonly ResourceKind[] = trafficKinds;
 
-/** What the controller may do in a cluster: read what decides traffic, and write MeshBindings. */
+/** What the controller may do in a cluster, beside watching what it reads: write MeshBindings. */
 export const access: Access = {
-  cluster: [
-    ...trafficAccess,
-    { apiGroups: [GROUP], resources: ['meshbindings'], verbs: ['get', 'create', 'patch', 'delete'] },
-  ],
+  cluster: [{ apiGroups: [GROUP], resources: ['meshbindings'], verbs: ['get', 'create', 'patch', 'delete'] }],
   own: [],
 };
 

@@ -14,7 +14,7 @@ import type { ReadObjects, RecordEvents, WriteResources } from '../../store/reso
 import type { DerivedValues, TrackedRead, Tracking } from '../../store/tracking.ts';
 import { bindingOf } from '../../store/traffic/resources.ts';
 import type { TrafficValues } from '../../store/traffic/values.ts';
-import { trafficAccess, trafficKinds } from '../../traffic/access.ts';
+import { trafficKinds } from '../../traffic/access.ts';
 import { isAllowed } from '../../traffic/backend-refs.ts';
 import type { DataPathMode } from '../../traffic/data-path.ts';
 import { oldestTailnet } from '../../traffic/resolve-backend-ref.ts';
@@ -51,10 +51,9 @@ export type EndpointsDeps = {
   readonly now: () => Date;
 };
 
-/** What the controller may do in a cluster: read what decides traffic, and write the status of MeshEndpoints. */
+/** What the controller may do in a cluster, beside watching what it reads: write the status of MeshEndpoints. */
 export const access: Access = {
   cluster: [
-    ...trafficAccess,
     { apiGroups: [GROUP], resources: ['meshendpoints'], verbs: ['get'] },
     { apiGroups: [GROUP], resources: ['meshendpoints/status'], verbs: ['patch', REPORT] },
   ],

@@ -50,24 +50,19 @@ function createdFor(domain: string): Ref<'MeshTailnet'> {
 const APPLY_AND_DELETE: AccessRule['verbs'] = ['create', 'patch', 'delete'];
 
 /**
- * What the controller may do in a cluster: read MeshTailnets, write their status and finalizers; in its namespace, read
- * ConfigMaps with CAs, create tokens of its own ServiceAccount for workload identity, and run the pools of mesh pods. It
- * never lists Secrets. A Role of a pool grants rights on Secrets and on the ConfigMap of its relays, which the operator must
- * hold to grant them.
+ * What the controller may do in a cluster, beside watching what it reads: write MeshTailnets, their status and finalizers;
+ * in its namespace, read ConfigMaps with CAs, create tokens of its own ServiceAccount for workload identity, and run the
+ * pools of mesh pods. It never lists Secrets. A Role of a pool grants rights on Secrets and on the ConfigMap of its relays,
+ * which the operator must hold to grant them.
  */
 export const access: Access = {
   cluster: [
-    { apiGroups: [GROUP], resources: ['meshendpoints'], verbs: ['list', 'watch'] },
-    {
-      apiGroups: [GROUP],
-      resources: ['meshtailnets'],
-      verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'],
-    },
+    { apiGroups: [GROUP], resources: ['meshtailnets'], verbs: ['get', 'create', 'patch', 'delete'] },
     { apiGroups: [GROUP], resources: ['meshtailnets/status'], verbs: ['patch'] },
   ],
   own: [
     { apiGroups: [''], resources: ['secrets'], verbs: ['get', 'create', 'patch', 'update', 'delete'] },
-    { apiGroups: [''], resources: ['pods'], verbs: ['list', 'watch', 'delete'] },
+    { apiGroups: [''], resources: ['pods'], verbs: ['delete'] },
     { apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'list', 'watch', ...APPLY_AND_DELETE] },
     { apiGroups: [''], resources: ['serviceaccounts'], verbs: APPLY_AND_DELETE },
     { apiGroups: [''], resources: ['services'], verbs: ['get', ...APPLY_AND_DELETE] },

@@ -1,6 +1,5 @@
 import type { Access } from '../../api/access.ts';
 import type { Clock } from '../../api/clock.ts';
-import { GROUP } from '../../api/generated/kinds.ts';
 import { isRecord } from '../../api/json.ts';
 import type { Ref, ResourceKind } from '../../api/key.ts';
 import { MANAGED_BY, TRUST } from '../../api/names.ts';
@@ -15,7 +14,6 @@ import type { TrackedRead } from '../../store/tracking.ts';
 import type { Controller } from '../../runtime/controller.ts';
 import type { Outcome } from '../../runtime/queue/queue.ts';
 import type { Log } from '../../telemetry/log.ts';
-import { trustAccess } from '../../traffic/access.ts';
 import { caInConfigMap } from '../../traffic/trusted-ca.ts';
 import type { ReadCaBundle } from '../../traffic/upstream-tls.ts';
 import { isAsPlanned, planTrust } from './plan.ts';
@@ -41,15 +39,12 @@ const KEPT_MS = 60_000;
 const PAUSE_MS = 1000;
 
 /**
- * What the controller may do in a cluster: read the ConfigMaps that tls.caRef names, in any namespace, and write the ConfigMap
+ * What the controller may do in a cluster, beside watching what it reads: get the ConfigMaps that tls.caRef names, in any namespace, and write the ConfigMap
  * `mesh-trust` of its own. RBAC cannot limit `create` to a name.
  */
 export const access: Access = {
-  cluster: [
-    { apiGroups: [GROUP], resources: ['meshendpoints'], verbs: ['list', 'watch'] },
-    { apiGroups: [''], resources: ['configmaps'], verbs: ['get'] },
-  ],
-  own: [trustAccess, { apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'create', 'patch'] }],
+  cluster: [{ apiGroups: [''], resources: ['configmaps'], verbs: ['get'] }],
+  own: [{ apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'create', 'patch'] }],
 };
 
 /** The kinds that the controller reads. */

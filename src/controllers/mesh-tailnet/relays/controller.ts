@@ -2,7 +2,6 @@ import type { Access } from '../../../api/access.ts';
 import type { ResourceKind } from '../../../api/key.ts';
 import type { Controller } from '../../../runtime/controller.ts';
 import type { Outcome } from '../../../runtime/queue/queue.ts';
-import { trafficAccess } from '../../../traffic/access.ts';
 import { UNCONFIRMED } from './confirmation.ts';
 import type { Confirmation } from './confirmation.ts';
 import { gather } from './gather.ts';
@@ -28,13 +27,10 @@ export type RelayPortsDeps = GatherDeps &
 /** The kinds that the controller reads. */
 export const reads: readonly ResourceKind[] = ['MeshTailnet', 'MeshEndpoints', 'Namespace', 'Pod'];
 
-/** What the controller may do in a cluster: read what decides traffic and, in its namespace, mesh pods; and write the ConfigMaps of relays. */
+/** What the controller may do in a cluster, beside watching what it reads: write the ConfigMaps of relays. */
 export const access: Access = {
-  cluster: trafficAccess,
-  own: [
-    { apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'create', 'patch'] },
-    { apiGroups: [''], resources: ['pods'], verbs: ['list', 'watch'] },
-  ],
+  cluster: [],
+  own: [{ apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'create', 'patch'] }],
 };
 
 /** What is kept of a tailnet between two reconciles. */
