@@ -201,7 +201,7 @@ const OPERATION: readonly Table[] = [
       ),
       row(
         ['Control API call', 'HTTP GET', '`{control_api_url}/api/v2/tailnet`', 'not shown'],
-        ['test/control/requirements.test.ts', 'take a status of %i as reachable'],
+        ['test/control/requirements.test.ts', 'takes a status of %i as reachable'],
       ),
       row(
         [

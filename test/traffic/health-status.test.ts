@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { NOT_CHECKED_YET } from '../../src/traffic/endpoints/health-status.ts';
 import { resourcesFrom, trafficOf } from '../support/traffic/resolve.ts';
 import {
   backend,
@@ -14,8 +13,14 @@ import {
 type Fields = Readonly<Record<string, unknown>>;
 
 const HEALTHY = { status: 'Healthy' };
-const UNHEALTHY = { status: 'Unhealthy', error: 'connection refused' };
-const UNDECIDED = { status: 'Unhealthy', error: NOT_CHECKED_YET };
+const UNHEALTHY = { status: 'Unhealthy', reason: 'CheckFailed', error: 'connection refused' };
+const UNDECIDED = { status: 'Unhealthy', reason: 'NotCheckedYet', error: 'wait' };
+
+/** As operators wrote them that had no reasons. */
+const BEFORE = {
+  undecided: { status: 'Unhealthy', error: 'not checked yet' },
+  unhealthy: { status: 'Unhealthy', error: 'connection refused' },
+};
 
 /** An endpoint for each entry: its entry in status.endpoints, and its check. */
 type Entry = { readonly entry?: Fields; readonly check?: Fields };
@@ -71,6 +76,22 @@ describe('the health status of endpoints', () => {
         { check: ON },
       ],
       ['HEALTHY', 'UNHEALTHY', 'UNKNOWN', 'UNKNOWN'],
+    ],
+    [
+      'whose entries have no reason',
+      [
+        { check: A, entry: BEFORE.undecided },
+        { check: ON, entry: BEFORE.unhealthy },
+      ],
+      ['UNHEALTHY', 'UNHEALTHY'],
+    ],
+    [
+      'that Envoy checks too, whose entries have no reason',
+      [
+        { check: ON, entry: BEFORE.undecided },
+        { check: ON, entry: BEFORE.unhealthy },
+      ],
+      ['UNKNOWN', 'UNHEALTHY'],
     ],
     [
       'that only the operator checks',

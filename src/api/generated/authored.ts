@@ -4,6 +4,18 @@
  * The protocol of the service: HTTP, HTTPS, TCP, UDP, TLS or gRPC.
  */
 export type Protocol = 'HTTP' | 'HTTPS' | 'TCP' | 'UDP' | 'TLS' | 'gRPC';
+/**
+ * The reason of error, in a word of a closed list.
+ */
+export type EndpointReason =
+  | 'NotCheckedYet'
+  | 'CheckFailed'
+  | 'CannotBeChecked'
+  | 'InvalidReference'
+  | 'NotResolved'
+  | 'NameNotInTailnet'
+  | 'RelayPortPending'
+  | 'NoRelayPort';
 
 /**
  * Every kind as a user writes it: what has a default may be left out.
@@ -673,7 +685,11 @@ export interface EndpointStatus {
    */
   readonly lastChecked?: string;
   /**
-   * The reason if it is unhealthy.
+   * The reason of error, in a word of a closed list.
+   */
+  readonly reason?: EndpointReason;
+  /**
+   * Why it is unhealthy, or what is wrong although it is used.
    */
   readonly error?: string;
   /**

@@ -195,6 +195,7 @@ const endpointStatusOutline: Outline = {
     protocol: { is: "text", enum: ["HTTP","HTTPS","TCP","UDP","TLS","gRPC"] },
     port: { is: "integer", expect: "a port (1 to 65535)" },
     lastChecked: { is: "date-time" },
+    reason: { is: "text", enum: ["NotCheckedYet","CheckFailed","CannotBeChecked","InvalidReference","NotResolved","NameNotInTailnet","RelayPortPending","NoRelayPort"] },
     error: { is: "text" },
     externalTarget: { is: "text" },
     resolvedAddresses: { is: "list", items: { is: "text" } },

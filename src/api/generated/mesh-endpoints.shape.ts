@@ -195,6 +195,7 @@ function shapeEndpointStatus(value) {
   if (value.protocol !== undefined && value.protocol !== null) out.protocol = value.protocol;
   if (value.port !== undefined && value.port !== null) out.port = value.port;
   if (value.lastChecked !== undefined && value.lastChecked !== null) out.lastChecked = value.lastChecked;
+  if (value.reason !== undefined && value.reason !== null) out.reason = value.reason;
   if (value.error !== undefined && value.error !== null) out.error = value.error;
   if (value.externalTarget !== undefined && value.externalTarget !== null) out.externalTarget = value.externalTarget;
   if (value.resolvedAddresses !== undefined && value.resolvedAddresses !== null) out.resolvedAddresses = copyList(value.resolvedAddresses, 16, undefined);

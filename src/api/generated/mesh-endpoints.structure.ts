@@ -4,7 +4,7 @@
 import { codePoints, duplicates, isTime } from '../validation/validator-functions.ts';
 
 export const structure = validate10;
-const schema11 = {"$defs":{"OwnerReference":{"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}},"ObjectMeta":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}},"CaReference":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"key":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"}}},"EndpointTls":{"type":"object","required":[],"properties":{"serverName":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"caRef":{"$ref":"#/$defs/CaReference"},"ca":{"type":"string","maxLength":32768,"pattern":"-----BEGIN CERTIFICATE-----"},"insecureSkipVerify":{"type":"boolean"},"minVersion":{"type":"string","enum":["1.2","1.3"]}}},"SecretKeyReference":{"type":"object","required":["name","key"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"key":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"}}},"HeaderFromSecret":{"type":"object","required":["name","secretKeyRef"],"properties":{"name":{"type":"string","maxLength":128,"pattern":"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"},"secretKeyRef":{"$ref":"#/$defs/SecretKeyReference"}}},"HealthCheck":{"type":"object","required":[],"properties":{"enabled":{"type":"boolean"},"type":{"type":"string","enum":["HTTP","TCP","UDP","GRPC"]},"path":{"type":"string","maxLength":1024,"pattern":"^/[!-~]*$"},"interval":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"timeout":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"healthyThreshold":{"type":"integer","minimum":1,"maximum":10},"unhealthyThreshold":{"type":"integer","minimum":1,"maximum":10},"expectedStatus":{"type":"integer","minimum":100,"maximum":599},"headers":{"type":"object","maxProperties":16,"additionalProperties":{"type":"string","maxLength":4096,"pattern":"^[\\t -~]*$"}},"headersFrom":{"type":"array","maxItems":16,"unique":["name"],"items":{"$ref":"#/$defs/HeaderFromSecret"}},"service":{"type":"string","maxLength":253,"pattern":"^[A-Za-z0-9_./-]*$"}}},"MeshEndpoint":{"type":"object","required":["name","meshIP","meshFQDN","port","protocol"],"properties":{"name":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"meshIP":{"type":"string","maxLength":39},"meshFQDN":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)+$"},"port":{"type":"integer","minimum":1,"maximum":65535},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"externalTarget":{"type":"string","maxLength":259,"pattern":"^[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$"},"weight":{"type":"integer","minimum":1,"maximum":100},"priority":{"type":"integer","minimum":0,"maximum":9},"tls":{"$ref":"#/$defs/EndpointTls"},"healthCheck":{"$ref":"#/$defs/HealthCheck"},"metadata":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":1024}}}},"DiscoveryInclude":{"type":"object","required":[],"properties":{"offline":{"type":"boolean"},"expired":{"type":"boolean"}}},"EndpointTemplate":{"type":"object","required":[],"properties":{"port":{"type":"integer","minimum":1,"maximum":65535},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"weight":{"type":"integer","minimum":1,"maximum":100},"healthCheck":{"$ref":"#/$defs/HealthCheck"},"tls":{"$ref":"#/$defs/EndpointTls"},"metadata":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":1024}},"nameFrom":{"type":"string","enum":["Hostname","DeviceID"]},"include":{"$ref":"#/$defs/DiscoveryInclude"}}},"TagSelector":{"type":"object","required":["key","operator"],"properties":{"key":{"type":"string","maxLength":128,"pattern":"^(tag:)?[A-Za-z][-A-Za-z0-9_.]*$"},"operator":{"type":"string","enum":["In","NotIn","Exists","DoesNotExist"]},"values":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^[-A-Za-z0-9_.:]+$"}}}},"VipService":{"type":"object","required":["name","port","targetEndpoint"],"properties":{"name":{"type":"string","maxLength":67,"pattern":"^(svc:)?[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"port":{"type":"integer","minimum":1,"maximum":65535},"targetEndpoint":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"}}},"ServiceDiscovery":{"type":"object","required":[],"properties":{"vipServices":{"type":"array","maxItems":100,"unique":["name"],"items":{"$ref":"#/$defs/VipService"}},"autoRegister":{"type":"boolean"}}},"MeshEndpointsSpec":{"type":"object","required":["tailnet"],"properties":{"tailnet":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"endpoints":{"type":"array","maxItems":1000,"unique":["name"],"items":{"$ref":"#/$defs/MeshEndpoint"}},"endpointTemplate":{"$ref":"#/$defs/EndpointTemplate"},"tagSelectors":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/TagSelector"}},"serviceDiscovery":{"$ref":"#/$defs/ServiceDiscovery"},"paused":{"type":"boolean"}}},"Condition":{"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}},"EndpointSummary":{"type":"object","required":["total","healthy","unhealthy","ready"],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"healthy":{"type":"integer","minimum":0,"maximum":2147483647},"unhealthy":{"type":"integer","minimum":0,"maximum":2147483647},"ready":{"type":"string","maxLength":32}}},"EndpointStatus":{"type":"object","required":["name","status"],"properties":{"name":{"type":"string","maxLength":63},"status":{"type":"string","enum":["Healthy","Unhealthy"]},"source":{"type":"string","enum":["Static","TagSelector"]},"address":{"type":"string","maxLength":64},"meshFQDN":{"type":"string","maxLength":253},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"port":{"type":"integer","minimum":1,"maximum":65535},"lastChecked":{"type":"string","time":true},"error":{"type":"string","maxLength":256},"externalTarget":{"type":"string","maxLength":259},"resolvedAddresses":{"type":"array","maxItems":16,"items":{"type":"string","maxLength":45}},"relayPort":{"type":"integer","minimum":1,"maximum":65535}}},"VipServiceStatus":{"type":"object","required":["name","status"],"properties":{"name":{"type":"string","maxLength":67},"status":{"type":"string","minLength":1,"maxLength":64},"vipAddress":{"type":"string","maxLength":45},"lastUpdated":{"type":"string","time":true}}},"DiscoveryStatus":{"type":"object","required":[],"properties":{"lastSync":{"type":"string","time":true},"devices":{"type":"integer","minimum":0,"maximum":2147483647},"matched":{"type":"integer","minimum":0,"maximum":2147483647},"stale":{"type":"boolean"}}},"RouteStatus":{"type":"object","required":["kind","namespace","name","resolved"],"properties":{"kind":{"type":"string","maxLength":63},"namespace":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"resolved":{"type":"boolean"},"message":{"type":"string","maxLength":1024}}},"MeshEndpointsStatus":{"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"summary":{"$ref":"#/$defs/EndpointSummary"},"endpoints":{"type":"array","maxItems":1000,"items":{"$ref":"#/$defs/EndpointStatus"}},"vipServices":{"type":"array","maxItems":100,"items":{"$ref":"#/$defs/VipServiceStatus"}},"discovery":{"$ref":"#/$defs/DiscoveryStatus"},"routes":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/RouteStatus"}}}},"MeshEndpoints":{"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshEndpoints"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshEndpointsSpec"},"status":{"$ref":"#/$defs/MeshEndpointsStatus"}}}},"$ref":"#/$defs/MeshEndpoints"};
+const schema11 = {"$defs":{"OwnerReference":{"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}},"ObjectMeta":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}},"CaReference":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"key":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"}}},"EndpointTls":{"type":"object","required":[],"properties":{"serverName":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"caRef":{"$ref":"#/$defs/CaReference"},"ca":{"type":"string","maxLength":32768,"pattern":"-----BEGIN CERTIFICATE-----"},"insecureSkipVerify":{"type":"boolean"},"minVersion":{"type":"string","enum":["1.2","1.3"]}}},"SecretKeyReference":{"type":"object","required":["name","key"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"key":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"}}},"HeaderFromSecret":{"type":"object","required":["name","secretKeyRef"],"properties":{"name":{"type":"string","maxLength":128,"pattern":"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"},"secretKeyRef":{"$ref":"#/$defs/SecretKeyReference"}}},"HealthCheck":{"type":"object","required":[],"properties":{"enabled":{"type":"boolean"},"type":{"type":"string","enum":["HTTP","TCP","UDP","GRPC"]},"path":{"type":"string","maxLength":1024,"pattern":"^/[!-~]*$"},"interval":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"timeout":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"healthyThreshold":{"type":"integer","minimum":1,"maximum":10},"unhealthyThreshold":{"type":"integer","minimum":1,"maximum":10},"expectedStatus":{"type":"integer","minimum":100,"maximum":599},"headers":{"type":"object","maxProperties":16,"additionalProperties":{"type":"string","maxLength":4096,"pattern":"^[\\t -~]*$"}},"headersFrom":{"type":"array","maxItems":16,"unique":["name"],"items":{"$ref":"#/$defs/HeaderFromSecret"}},"service":{"type":"string","maxLength":253,"pattern":"^[A-Za-z0-9_./-]*$"}}},"MeshEndpoint":{"type":"object","required":["name","meshIP","meshFQDN","port","protocol"],"properties":{"name":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"meshIP":{"type":"string","maxLength":39},"meshFQDN":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)+$"},"port":{"type":"integer","minimum":1,"maximum":65535},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"externalTarget":{"type":"string","maxLength":259,"pattern":"^[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$"},"weight":{"type":"integer","minimum":1,"maximum":100},"priority":{"type":"integer","minimum":0,"maximum":9},"tls":{"$ref":"#/$defs/EndpointTls"},"healthCheck":{"$ref":"#/$defs/HealthCheck"},"metadata":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":1024}}}},"DiscoveryInclude":{"type":"object","required":[],"properties":{"offline":{"type":"boolean"},"expired":{"type":"boolean"}}},"EndpointTemplate":{"type":"object","required":[],"properties":{"port":{"type":"integer","minimum":1,"maximum":65535},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"weight":{"type":"integer","minimum":1,"maximum":100},"healthCheck":{"$ref":"#/$defs/HealthCheck"},"tls":{"$ref":"#/$defs/EndpointTls"},"metadata":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":1024}},"nameFrom":{"type":"string","enum":["Hostname","DeviceID"]},"include":{"$ref":"#/$defs/DiscoveryInclude"}}},"TagSelector":{"type":"object","required":["key","operator"],"properties":{"key":{"type":"string","maxLength":128,"pattern":"^(tag:)?[A-Za-z][-A-Za-z0-9_.]*$"},"operator":{"type":"string","enum":["In","NotIn","Exists","DoesNotExist"]},"values":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^[-A-Za-z0-9_.:]+$"}}}},"VipService":{"type":"object","required":["name","port","targetEndpoint"],"properties":{"name":{"type":"string","maxLength":67,"pattern":"^(svc:)?[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"port":{"type":"integer","minimum":1,"maximum":65535},"targetEndpoint":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"}}},"ServiceDiscovery":{"type":"object","required":[],"properties":{"vipServices":{"type":"array","maxItems":100,"unique":["name"],"items":{"$ref":"#/$defs/VipService"}},"autoRegister":{"type":"boolean"}}},"MeshEndpointsSpec":{"type":"object","required":["tailnet"],"properties":{"tailnet":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"endpoints":{"type":"array","maxItems":1000,"unique":["name"],"items":{"$ref":"#/$defs/MeshEndpoint"}},"endpointTemplate":{"$ref":"#/$defs/EndpointTemplate"},"tagSelectors":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/TagSelector"}},"serviceDiscovery":{"$ref":"#/$defs/ServiceDiscovery"},"paused":{"type":"boolean"}}},"Condition":{"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}},"EndpointSummary":{"type":"object","required":["total","healthy","unhealthy","ready"],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"healthy":{"type":"integer","minimum":0,"maximum":2147483647},"unhealthy":{"type":"integer","minimum":0,"maximum":2147483647},"ready":{"type":"string","maxLength":32}}},"EndpointStatus":{"type":"object","required":["name","status"],"properties":{"name":{"type":"string","maxLength":63},"status":{"type":"string","enum":["Healthy","Unhealthy"]},"source":{"type":"string","enum":["Static","TagSelector"]},"address":{"type":"string","maxLength":64},"meshFQDN":{"type":"string","maxLength":253},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"port":{"type":"integer","minimum":1,"maximum":65535},"lastChecked":{"type":"string","time":true},"reason":{"type":"string","enum":["NotCheckedYet","CheckFailed","CannotBeChecked","InvalidReference","NotResolved","NameNotInTailnet","RelayPortPending","NoRelayPort"]},"error":{"type":"string","maxLength":256},"externalTarget":{"type":"string","maxLength":259},"resolvedAddresses":{"type":"array","maxItems":16,"items":{"type":"string","maxLength":45}},"relayPort":{"type":"integer","minimum":1,"maximum":65535}}},"VipServiceStatus":{"type":"object","required":["name","status"],"properties":{"name":{"type":"string","maxLength":67},"status":{"type":"string","minLength":1,"maxLength":64},"vipAddress":{"type":"string","maxLength":45},"lastUpdated":{"type":"string","time":true}}},"DiscoveryStatus":{"type":"object","required":[],"properties":{"lastSync":{"type":"string","time":true},"devices":{"type":"integer","minimum":0,"maximum":2147483647},"matched":{"type":"integer","minimum":0,"maximum":2147483647},"stale":{"type":"boolean"}}},"RouteStatus":{"type":"object","required":["kind","namespace","name","resolved"],"properties":{"kind":{"type":"string","maxLength":63},"namespace":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"resolved":{"type":"boolean"},"message":{"type":"string","maxLength":1024}}},"MeshEndpointsStatus":{"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"summary":{"$ref":"#/$defs/EndpointSummary"},"endpoints":{"type":"array","maxItems":1000,"items":{"$ref":"#/$defs/EndpointStatus"}},"vipServices":{"type":"array","maxItems":100,"items":{"$ref":"#/$defs/VipServiceStatus"}},"discovery":{"$ref":"#/$defs/DiscoveryStatus"},"routes":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/RouteStatus"}}}},"MeshEndpoints":{"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshEndpoints"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshEndpointsSpec"},"status":{"$ref":"#/$defs/MeshEndpointsStatus"}}}},"$ref":"#/$defs/MeshEndpoints"};
 const schema12 = {"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshEndpoints"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshEndpointsSpec"},"status":{"$ref":"#/$defs/MeshEndpointsStatus"}}};
 const schema13 = {"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}};
 const schema14 = {"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}};
@@ -2637,7 +2637,7 @@ return errors === 0;
 const schema27 = {"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"summary":{"$ref":"#/$defs/EndpointSummary"},"endpoints":{"type":"array","maxItems":1000,"items":{"$ref":"#/$defs/EndpointStatus"}},"vipServices":{"type":"array","maxItems":100,"items":{"$ref":"#/$defs/VipServiceStatus"}},"discovery":{"$ref":"#/$defs/DiscoveryStatus"},"routes":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/RouteStatus"}}}};
 const schema28 = {"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}};
 const schema29 = {"type":"object","required":["total","healthy","unhealthy","ready"],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"healthy":{"type":"integer","minimum":0,"maximum":2147483647},"unhealthy":{"type":"integer","minimum":0,"maximum":2147483647},"ready":{"type":"string","maxLength":32}}};
-const schema30 = {"type":"object","required":["name","status"],"properties":{"name":{"type":"string","maxLength":63},"status":{"type":"string","enum":["Healthy","Unhealthy"]},"source":{"type":"string","enum":["Static","TagSelector"]},"address":{"type":"string","maxLength":64},"meshFQDN":{"type":"string","maxLength":253},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"port":{"type":"integer","minimum":1,"maximum":65535},"lastChecked":{"type":"string","time":true},"error":{"type":"string","maxLength":256},"externalTarget":{"type":"string","maxLength":259},"resolvedAddresses":{"type":"array","maxItems":16,"items":{"type":"string","maxLength":45}},"relayPort":{"type":"integer","minimum":1,"maximum":65535}}};
+const schema30 = {"type":"object","required":["name","status"],"properties":{"name":{"type":"string","maxLength":63},"status":{"type":"string","enum":["Healthy","Unhealthy"]},"source":{"type":"string","enum":["Static","TagSelector"]},"address":{"type":"string","maxLength":64},"meshFQDN":{"type":"string","maxLength":253},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"port":{"type":"integer","minimum":1,"maximum":65535},"lastChecked":{"type":"string","time":true},"reason":{"type":"string","enum":["NotCheckedYet","CheckFailed","CannotBeChecked","InvalidReference","NotResolved","NameNotInTailnet","RelayPortPending","NoRelayPort"]},"error":{"type":"string","maxLength":256},"externalTarget":{"type":"string","maxLength":259},"resolvedAddresses":{"type":"array","maxItems":16,"items":{"type":"string","maxLength":45}},"relayPort":{"type":"integer","minimum":1,"maximum":65535}}};
 const schema31 = {"type":"object","required":["name","status"],"properties":{"name":{"type":"string","maxLength":67},"status":{"type":"string","minLength":1,"maxLength":64},"vipAddress":{"type":"string","maxLength":45},"lastUpdated":{"type":"string","time":true}}};
 const schema32 = {"type":"object","required":[],"properties":{"lastSync":{"type":"string","time":true},"devices":{"type":"integer","minimum":0,"maximum":2147483647},"matched":{"type":"integer","minimum":0,"maximum":2147483647},"stale":{"type":"boolean"}}};
 const schema33 = {"type":"object","required":["kind","namespace","name","resolved"],"properties":{"kind":{"type":"string","maxLength":63},"namespace":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"resolved":{"type":"boolean"},"message":{"type":"string","maxLength":1024}}};
@@ -3387,11 +3387,10 @@ vErrors.push(err62);
 errors++;
 }
 }
-if(data15.error !== undefined){
-let data24 = data15.error;
-if(typeof data24 === "string"){
-if(data24.length > 256 && codePoints(data24) > 256){
-const err63 = {instancePath:instancePath+"/endpoints/" + i1+"/error",schemaPath:"#/$defs/EndpointStatus/properties/error/maxLength",keyword:"maxLength",params:{limit: 256}};
+if(data15.reason !== undefined){
+let data24 = data15.reason;
+if(typeof data24 !== "string"){
+const err63 = {instancePath:instancePath+"/endpoints/" + i1+"/reason",schemaPath:"#/$defs/EndpointStatus/properties/reason/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err63];
 }
@@ -3400,9 +3399,8 @@ vErrors.push(err63);
 }
 errors++;
 }
-}
-else {
-const err64 = {instancePath:instancePath+"/endpoints/" + i1+"/error",schemaPath:"#/$defs/EndpointStatus/properties/error/type",keyword:"type",params:{type: "string"}};
+if(!((((((((data24 === "NotCheckedYet") || (data24 === "CheckFailed")) || (data24 === "CannotBeChecked")) || (data24 === "InvalidReference")) || (data24 === "NotResolved")) || (data24 === "NameNotInTailnet")) || (data24 === "RelayPortPending")) || (data24 === "NoRelayPort"))){
+const err64 = {instancePath:instancePath+"/endpoints/" + i1+"/reason",schemaPath:"#/$defs/EndpointStatus/properties/reason/enum",keyword:"enum",params:{allowedValues: schema30.properties.reason.enum}};
 if(vErrors === null){
 vErrors = [err64];
 }
@@ -3412,11 +3410,11 @@ vErrors.push(err64);
 errors++;
 }
 }
-if(data15.externalTarget !== undefined){
-let data25 = data15.externalTarget;
+if(data15.error !== undefined){
+let data25 = data15.error;
 if(typeof data25 === "string"){
-if(data25.length > 259 && codePoints(data25) > 259){
-const err65 = {instancePath:instancePath+"/endpoints/" + i1+"/externalTarget",schemaPath:"#/$defs/EndpointStatus/properties/externalTarget/maxLength",keyword:"maxLength",params:{limit: 259}};
+if(data25.length > 256 && codePoints(data25) > 256){
+const err65 = {instancePath:instancePath+"/endpoints/" + i1+"/error",schemaPath:"#/$defs/EndpointStatus/properties/error/maxLength",keyword:"maxLength",params:{limit: 256}};
 if(vErrors === null){
 vErrors = [err65];
 }
@@ -3427,7 +3425,7 @@ errors++;
 }
 }
 else {
-const err66 = {instancePath:instancePath+"/endpoints/" + i1+"/externalTarget",schemaPath:"#/$defs/EndpointStatus/properties/externalTarget/type",keyword:"type",params:{type: "string"}};
+const err66 = {instancePath:instancePath+"/endpoints/" + i1+"/error",schemaPath:"#/$defs/EndpointStatus/properties/error/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err66];
 }
@@ -3437,11 +3435,11 @@ vErrors.push(err66);
 errors++;
 }
 }
-if(data15.resolvedAddresses !== undefined){
-let data26 = data15.resolvedAddresses;
-if(Array.isArray(data26)){
-if(data26.length > 16){
-const err67 = {instancePath:instancePath+"/endpoints/" + i1+"/resolvedAddresses",schemaPath:"#/$defs/EndpointStatus/properties/resolvedAddresses/maxItems",keyword:"maxItems",params:{limit: 16}};
+if(data15.externalTarget !== undefined){
+let data26 = data15.externalTarget;
+if(typeof data26 === "string"){
+if(data26.length > 259 && codePoints(data26) > 259){
+const err67 = {instancePath:instancePath+"/endpoints/" + i1+"/externalTarget",schemaPath:"#/$defs/EndpointStatus/properties/externalTarget/maxLength",keyword:"maxLength",params:{limit: 259}};
 if(vErrors === null){
 vErrors = [err67];
 }
@@ -3450,12 +3448,9 @@ vErrors.push(err67);
 }
 errors++;
 }
-const len2 = data26.length;
-for(let i2=0; i2<len2; i2++){
-let data27 = data26[i2];
-if(typeof data27 === "string"){
-if(data27.length > 45 && codePoints(data27) > 45){
-const err68 = {instancePath:instancePath+"/endpoints/" + i1+"/resolvedAddresses/" + i2,schemaPath:"#/$defs/EndpointStatus/properties/resolvedAddresses/items/maxLength",keyword:"maxLength",params:{limit: 45}};
+}
+else {
+const err68 = {instancePath:instancePath+"/endpoints/" + i1+"/externalTarget",schemaPath:"#/$defs/EndpointStatus/properties/externalTarget/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err68];
 }
@@ -3465,8 +3460,11 @@ vErrors.push(err68);
 errors++;
 }
 }
-else {
-const err69 = {instancePath:instancePath+"/endpoints/" + i1+"/resolvedAddresses/" + i2,schemaPath:"#/$defs/EndpointStatus/properties/resolvedAddresses/items/type",keyword:"type",params:{type: "string"}};
+if(data15.resolvedAddresses !== undefined){
+let data27 = data15.resolvedAddresses;
+if(Array.isArray(data27)){
+if(data27.length > 16){
+const err69 = {instancePath:instancePath+"/endpoints/" + i1+"/resolvedAddresses",schemaPath:"#/$defs/EndpointStatus/properties/resolvedAddresses/maxItems",keyword:"maxItems",params:{limit: 16}};
 if(vErrors === null){
 vErrors = [err69];
 }
@@ -3475,10 +3473,12 @@ vErrors.push(err69);
 }
 errors++;
 }
-}
-}
-else {
-const err70 = {instancePath:instancePath+"/endpoints/" + i1+"/resolvedAddresses",schemaPath:"#/$defs/EndpointStatus/properties/resolvedAddresses/type",keyword:"type",params:{type: "array"}};
+const len2 = data27.length;
+for(let i2=0; i2<len2; i2++){
+let data28 = data27[i2];
+if(typeof data28 === "string"){
+if(data28.length > 45 && codePoints(data28) > 45){
+const err70 = {instancePath:instancePath+"/endpoints/" + i1+"/resolvedAddresses/" + i2,schemaPath:"#/$defs/EndpointStatus/properties/resolvedAddresses/items/maxLength",keyword:"maxLength",params:{limit: 45}};
 if(vErrors === null){
 vErrors = [err70];
 }
@@ -3488,10 +3488,8 @@ vErrors.push(err70);
 errors++;
 }
 }
-if(data15.relayPort !== undefined){
-let data28 = data15.relayPort;
-if(!(((typeof data28 == "number") && (!(data28 % 1) && !isNaN(data28))) && (isFinite(data28)))){
-const err71 = {instancePath:instancePath+"/endpoints/" + i1+"/relayPort",schemaPath:"#/$defs/EndpointStatus/properties/relayPort/type",keyword:"type",params:{type: "integer"}};
+else {
+const err71 = {instancePath:instancePath+"/endpoints/" + i1+"/resolvedAddresses/" + i2,schemaPath:"#/$defs/EndpointStatus/properties/resolvedAddresses/items/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err71];
 }
@@ -3500,9 +3498,10 @@ vErrors.push(err71);
 }
 errors++;
 }
-if((typeof data28 == "number") && (isFinite(data28))){
-if(data28 > 65535 || isNaN(data28)){
-const err72 = {instancePath:instancePath+"/endpoints/" + i1+"/relayPort",schemaPath:"#/$defs/EndpointStatus/properties/relayPort/maximum",keyword:"maximum",params:{comparison: "<=", limit: 65535}};
+}
+}
+else {
+const err72 = {instancePath:instancePath+"/endpoints/" + i1+"/resolvedAddresses",schemaPath:"#/$defs/EndpointStatus/properties/resolvedAddresses/type",keyword:"type",params:{type: "array"}};
 if(vErrors === null){
 vErrors = [err72];
 }
@@ -3511,8 +3510,11 @@ vErrors.push(err72);
 }
 errors++;
 }
-if(data28 < 1 || isNaN(data28)){
-const err73 = {instancePath:instancePath+"/endpoints/" + i1+"/relayPort",schemaPath:"#/$defs/EndpointStatus/properties/relayPort/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
+}
+if(data15.relayPort !== undefined){
+let data29 = data15.relayPort;
+if(!(((typeof data29 == "number") && (!(data29 % 1) && !isNaN(data29))) && (isFinite(data29)))){
+const err73 = {instancePath:instancePath+"/endpoints/" + i1+"/relayPort",schemaPath:"#/$defs/EndpointStatus/properties/relayPort/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err73];
 }
@@ -3521,11 +3523,9 @@ vErrors.push(err73);
 }
 errors++;
 }
-}
-}
-}
-else {
-const err74 = {instancePath:instancePath+"/endpoints/" + i1,schemaPath:"#/$defs/EndpointStatus/type",keyword:"type",params:{type: "object"}};
+if((typeof data29 == "number") && (isFinite(data29))){
+if(data29 > 65535 || isNaN(data29)){
+const err74 = {instancePath:instancePath+"/endpoints/" + i1+"/relayPort",schemaPath:"#/$defs/EndpointStatus/properties/relayPort/maximum",keyword:"maximum",params:{comparison: "<=", limit: 65535}};
 if(vErrors === null){
 vErrors = [err74];
 }
@@ -3534,10 +3534,8 @@ vErrors.push(err74);
 }
 errors++;
 }
-}
-}
-else {
-const err75 = {instancePath:instancePath+"/endpoints",schemaPath:"#/properties/endpoints/type",keyword:"type",params:{type: "array"}};
+if(data29 < 1 || isNaN(data29)){
+const err75 = {instancePath:instancePath+"/endpoints/" + i1+"/relayPort",schemaPath:"#/$defs/EndpointStatus/properties/relayPort/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
 if(vErrors === null){
 vErrors = [err75];
 }
@@ -3547,11 +3545,10 @@ vErrors.push(err75);
 errors++;
 }
 }
-if(data.vipServices !== undefined){
-let data29 = data.vipServices;
-if(Array.isArray(data29)){
-if(data29.length > 100){
-const err76 = {instancePath:instancePath+"/vipServices",schemaPath:"#/properties/vipServices/maxItems",keyword:"maxItems",params:{limit: 100}};
+}
+}
+else {
+const err76 = {instancePath:instancePath+"/endpoints/" + i1,schemaPath:"#/$defs/EndpointStatus/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err76];
 }
@@ -3560,12 +3557,10 @@ vErrors.push(err76);
 }
 errors++;
 }
-const len3 = data29.length;
-for(let i3=0; i3<len3; i3++){
-let data30 = data29[i3];
-if(data30 && typeof data30 == "object" && !Array.isArray(data30)){
-if(data30.name === undefined){
-const err77 = {instancePath:instancePath+"/vipServices/" + i3,schemaPath:"#/$defs/VipServiceStatus/required",keyword:"required",params:{missingProperty: "name"}};
+}
+}
+else {
+const err77 = {instancePath:instancePath+"/endpoints",schemaPath:"#/properties/endpoints/type",keyword:"type",params:{type: "array"}};
 if(vErrors === null){
 vErrors = [err77];
 }
@@ -3574,8 +3569,12 @@ vErrors.push(err77);
 }
 errors++;
 }
-if(data30.status === undefined){
-const err78 = {instancePath:instancePath+"/vipServices/" + i3,schemaPath:"#/$defs/VipServiceStatus/required",keyword:"required",params:{missingProperty: "status"}};
+}
+if(data.vipServices !== undefined){
+let data30 = data.vipServices;
+if(Array.isArray(data30)){
+if(data30.length > 100){
+const err78 = {instancePath:instancePath+"/vipServices",schemaPath:"#/properties/vipServices/maxItems",keyword:"maxItems",params:{limit: 100}};
 if(vErrors === null){
 vErrors = [err78];
 }
@@ -3584,11 +3583,12 @@ vErrors.push(err78);
 }
 errors++;
 }
-if(data30.name !== undefined){
-let data31 = data30.name;
-if(typeof data31 === "string"){
-if(data31.length > 67 && codePoints(data31) > 67){
-const err79 = {instancePath:instancePath+"/vipServices/" + i3+"/name",schemaPath:"#/$defs/VipServiceStatus/properties/name/maxLength",keyword:"maxLength",params:{limit: 67}};
+const len3 = data30.length;
+for(let i3=0; i3<len3; i3++){
+let data31 = data30[i3];
+if(data31 && typeof data31 == "object" && !Array.isArray(data31)){
+if(data31.name === undefined){
+const err79 = {instancePath:instancePath+"/vipServices/" + i3,schemaPath:"#/$defs/VipServiceStatus/required",keyword:"required",params:{missingProperty: "name"}};
 if(vErrors === null){
 vErrors = [err79];
 }
@@ -3597,9 +3597,8 @@ vErrors.push(err79);
 }
 errors++;
 }
-}
-else {
-const err80 = {instancePath:instancePath+"/vipServices/" + i3+"/name",schemaPath:"#/$defs/VipServiceStatus/properties/name/type",keyword:"type",params:{type: "string"}};
+if(data31.status === undefined){
+const err80 = {instancePath:instancePath+"/vipServices/" + i3,schemaPath:"#/$defs/VipServiceStatus/required",keyword:"required",params:{missingProperty: "status"}};
 if(vErrors === null){
 vErrors = [err80];
 }
@@ -3608,12 +3607,11 @@ vErrors.push(err80);
 }
 errors++;
 }
-}
-if(data30.status !== undefined){
-let data32 = data30.status;
+if(data31.name !== undefined){
+let data32 = data31.name;
 if(typeof data32 === "string"){
-if(data32.length > 64 && codePoints(data32) > 64){
-const err81 = {instancePath:instancePath+"/vipServices/" + i3+"/status",schemaPath:"#/$defs/VipServiceStatus/properties/status/maxLength",keyword:"maxLength",params:{limit: 64}};
+if(data32.length > 67 && codePoints(data32) > 67){
+const err81 = {instancePath:instancePath+"/vipServices/" + i3+"/name",schemaPath:"#/$defs/VipServiceStatus/properties/name/maxLength",keyword:"maxLength",params:{limit: 67}};
 if(vErrors === null){
 vErrors = [err81];
 }
@@ -3622,8 +3620,9 @@ vErrors.push(err81);
 }
 errors++;
 }
-if(codePoints(data32) < 1){
-const err82 = {instancePath:instancePath+"/vipServices/" + i3+"/status",schemaPath:"#/$defs/VipServiceStatus/properties/status/minLength",keyword:"minLength",params:{limit: 1}};
+}
+else {
+const err82 = {instancePath:instancePath+"/vipServices/" + i3+"/name",schemaPath:"#/$defs/VipServiceStatus/properties/name/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err82];
 }
@@ -3633,8 +3632,11 @@ vErrors.push(err82);
 errors++;
 }
 }
-else {
-const err83 = {instancePath:instancePath+"/vipServices/" + i3+"/status",schemaPath:"#/$defs/VipServiceStatus/properties/status/type",keyword:"type",params:{type: "string"}};
+if(data31.status !== undefined){
+let data33 = data31.status;
+if(typeof data33 === "string"){
+if(data33.length > 64 && codePoints(data33) > 64){
+const err83 = {instancePath:instancePath+"/vipServices/" + i3+"/status",schemaPath:"#/$defs/VipServiceStatus/properties/status/maxLength",keyword:"maxLength",params:{limit: 64}};
 if(vErrors === null){
 vErrors = [err83];
 }
@@ -3643,12 +3645,8 @@ vErrors.push(err83);
 }
 errors++;
 }
-}
-if(data30.vipAddress !== undefined){
-let data33 = data30.vipAddress;
-if(typeof data33 === "string"){
-if(data33.length > 45 && codePoints(data33) > 45){
-const err84 = {instancePath:instancePath+"/vipServices/" + i3+"/vipAddress",schemaPath:"#/$defs/VipServiceStatus/properties/vipAddress/maxLength",keyword:"maxLength",params:{limit: 45}};
+if(codePoints(data33) < 1){
+const err84 = {instancePath:instancePath+"/vipServices/" + i3+"/status",schemaPath:"#/$defs/VipServiceStatus/properties/status/minLength",keyword:"minLength",params:{limit: 1}};
 if(vErrors === null){
 vErrors = [err84];
 }
@@ -3659,7 +3657,7 @@ errors++;
 }
 }
 else {
-const err85 = {instancePath:instancePath+"/vipServices/" + i3+"/vipAddress",schemaPath:"#/$defs/VipServiceStatus/properties/vipAddress/type",keyword:"type",params:{type: "string"}};
+const err85 = {instancePath:instancePath+"/vipServices/" + i3+"/status",schemaPath:"#/$defs/VipServiceStatus/properties/status/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err85];
 }
@@ -3669,11 +3667,11 @@ vErrors.push(err85);
 errors++;
 }
 }
-if(data30.lastUpdated !== undefined){
-let data34 = data30.lastUpdated;
+if(data31.vipAddress !== undefined){
+let data34 = data31.vipAddress;
 if(typeof data34 === "string"){
-if(!isTime(data34)){
-const err86 = {instancePath:instancePath+"/vipServices/" + i3+"/lastUpdated",schemaPath:"#/$defs/VipServiceStatus/properties/lastUpdated/time",keyword:"time",params:{}};
+if(data34.length > 45 && codePoints(data34) > 45){
+const err86 = {instancePath:instancePath+"/vipServices/" + i3+"/vipAddress",schemaPath:"#/$defs/VipServiceStatus/properties/vipAddress/maxLength",keyword:"maxLength",params:{limit: 45}};
 if(vErrors === null){
 vErrors = [err86];
 }
@@ -3684,7 +3682,7 @@ errors++;
 }
 }
 else {
-const err87 = {instancePath:instancePath+"/vipServices/" + i3+"/lastUpdated",schemaPath:"#/$defs/VipServiceStatus/properties/lastUpdated/type",keyword:"type",params:{type: "string"}};
+const err87 = {instancePath:instancePath+"/vipServices/" + i3+"/vipAddress",schemaPath:"#/$defs/VipServiceStatus/properties/vipAddress/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err87];
 }
@@ -3694,9 +3692,11 @@ vErrors.push(err87);
 errors++;
 }
 }
-}
-else {
-const err88 = {instancePath:instancePath+"/vipServices/" + i3,schemaPath:"#/$defs/VipServiceStatus/type",keyword:"type",params:{type: "object"}};
+if(data31.lastUpdated !== undefined){
+let data35 = data31.lastUpdated;
+if(typeof data35 === "string"){
+if(!isTime(data35)){
+const err88 = {instancePath:instancePath+"/vipServices/" + i3+"/lastUpdated",schemaPath:"#/$defs/VipServiceStatus/properties/lastUpdated/time",keyword:"time",params:{}};
 if(vErrors === null){
 vErrors = [err88];
 }
@@ -3706,9 +3706,8 @@ vErrors.push(err88);
 errors++;
 }
 }
-}
 else {
-const err89 = {instancePath:instancePath+"/vipServices",schemaPath:"#/properties/vipServices/type",keyword:"type",params:{type: "array"}};
+const err89 = {instancePath:instancePath+"/vipServices/" + i3+"/lastUpdated",schemaPath:"#/$defs/VipServiceStatus/properties/lastUpdated/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err89];
 }
@@ -3718,14 +3717,9 @@ vErrors.push(err89);
 errors++;
 }
 }
-if(data.discovery !== undefined){
-let data35 = data.discovery;
-if(data35 && typeof data35 == "object" && !Array.isArray(data35)){
-if(data35.lastSync !== undefined){
-let data36 = data35.lastSync;
-if(typeof data36 === "string"){
-if(!isTime(data36)){
-const err90 = {instancePath:instancePath+"/discovery/lastSync",schemaPath:"#/$defs/DiscoveryStatus/properties/lastSync/time",keyword:"time",params:{}};
+}
+else {
+const err90 = {instancePath:instancePath+"/vipServices/" + i3,schemaPath:"#/$defs/VipServiceStatus/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err90];
 }
@@ -3735,8 +3729,9 @@ vErrors.push(err90);
 errors++;
 }
 }
+}
 else {
-const err91 = {instancePath:instancePath+"/discovery/lastSync",schemaPath:"#/$defs/DiscoveryStatus/properties/lastSync/type",keyword:"type",params:{type: "string"}};
+const err91 = {instancePath:instancePath+"/vipServices",schemaPath:"#/properties/vipServices/type",keyword:"type",params:{type: "array"}};
 if(vErrors === null){
 vErrors = [err91];
 }
@@ -3746,10 +3741,14 @@ vErrors.push(err91);
 errors++;
 }
 }
-if(data35.devices !== undefined){
-let data37 = data35.devices;
-if(!(((typeof data37 == "number") && (!(data37 % 1) && !isNaN(data37))) && (isFinite(data37)))){
-const err92 = {instancePath:instancePath+"/discovery/devices",schemaPath:"#/$defs/DiscoveryStatus/properties/devices/type",keyword:"type",params:{type: "integer"}};
+if(data.discovery !== undefined){
+let data36 = data.discovery;
+if(data36 && typeof data36 == "object" && !Array.isArray(data36)){
+if(data36.lastSync !== undefined){
+let data37 = data36.lastSync;
+if(typeof data37 === "string"){
+if(!isTime(data37)){
+const err92 = {instancePath:instancePath+"/discovery/lastSync",schemaPath:"#/$defs/DiscoveryStatus/properties/lastSync/time",keyword:"time",params:{}};
 if(vErrors === null){
 vErrors = [err92];
 }
@@ -3758,9 +3757,9 @@ vErrors.push(err92);
 }
 errors++;
 }
-if((typeof data37 == "number") && (isFinite(data37))){
-if(data37 > 2147483647 || isNaN(data37)){
-const err93 = {instancePath:instancePath+"/discovery/devices",schemaPath:"#/$defs/DiscoveryStatus/properties/devices/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
+}
+else {
+const err93 = {instancePath:instancePath+"/discovery/lastSync",schemaPath:"#/$defs/DiscoveryStatus/properties/lastSync/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err93];
 }
@@ -3769,8 +3768,11 @@ vErrors.push(err93);
 }
 errors++;
 }
-if(data37 < 0 || isNaN(data37)){
-const err94 = {instancePath:instancePath+"/discovery/devices",schemaPath:"#/$defs/DiscoveryStatus/properties/devices/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
+}
+if(data36.devices !== undefined){
+let data38 = data36.devices;
+if(!(((typeof data38 == "number") && (!(data38 % 1) && !isNaN(data38))) && (isFinite(data38)))){
+const err94 = {instancePath:instancePath+"/discovery/devices",schemaPath:"#/$defs/DiscoveryStatus/properties/devices/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err94];
 }
@@ -3779,12 +3781,9 @@ vErrors.push(err94);
 }
 errors++;
 }
-}
-}
-if(data35.matched !== undefined){
-let data38 = data35.matched;
-if(!(((typeof data38 == "number") && (!(data38 % 1) && !isNaN(data38))) && (isFinite(data38)))){
-const err95 = {instancePath:instancePath+"/discovery/matched",schemaPath:"#/$defs/DiscoveryStatus/properties/matched/type",keyword:"type",params:{type: "integer"}};
+if((typeof data38 == "number") && (isFinite(data38))){
+if(data38 > 2147483647 || isNaN(data38)){
+const err95 = {instancePath:instancePath+"/discovery/devices",schemaPath:"#/$defs/DiscoveryStatus/properties/devices/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
 if(vErrors === null){
 vErrors = [err95];
 }
@@ -3793,9 +3792,8 @@ vErrors.push(err95);
 }
 errors++;
 }
-if((typeof data38 == "number") && (isFinite(data38))){
-if(data38 > 2147483647 || isNaN(data38)){
-const err96 = {instancePath:instancePath+"/discovery/matched",schemaPath:"#/$defs/DiscoveryStatus/properties/matched/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
+if(data38 < 0 || isNaN(data38)){
+const err96 = {instancePath:instancePath+"/discovery/devices",schemaPath:"#/$defs/DiscoveryStatus/properties/devices/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
 if(vErrors === null){
 vErrors = [err96];
 }
@@ -3804,8 +3802,12 @@ vErrors.push(err96);
 }
 errors++;
 }
-if(data38 < 0 || isNaN(data38)){
-const err97 = {instancePath:instancePath+"/discovery/matched",schemaPath:"#/$defs/DiscoveryStatus/properties/matched/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
+}
+}
+if(data36.matched !== undefined){
+let data39 = data36.matched;
+if(!(((typeof data39 == "number") && (!(data39 % 1) && !isNaN(data39))) && (isFinite(data39)))){
+const err97 = {instancePath:instancePath+"/discovery/matched",schemaPath:"#/$defs/DiscoveryStatus/properties/matched/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err97];
 }
@@ -3814,11 +3816,9 @@ vErrors.push(err97);
 }
 errors++;
 }
-}
-}
-if(data35.stale !== undefined){
-if(typeof data35.stale !== "boolean"){
-const err98 = {instancePath:instancePath+"/discovery/stale",schemaPath:"#/$defs/DiscoveryStatus/properties/stale/type",keyword:"type",params:{type: "boolean"}};
+if((typeof data39 == "number") && (isFinite(data39))){
+if(data39 > 2147483647 || isNaN(data39)){
+const err98 = {instancePath:instancePath+"/discovery/matched",schemaPath:"#/$defs/DiscoveryStatus/properties/matched/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
 if(vErrors === null){
 vErrors = [err98];
 }
@@ -3827,10 +3827,8 @@ vErrors.push(err98);
 }
 errors++;
 }
-}
-}
-else {
-const err99 = {instancePath:instancePath+"/discovery",schemaPath:"#/$defs/DiscoveryStatus/type",keyword:"type",params:{type: "object"}};
+if(data39 < 0 || isNaN(data39)){
+const err99 = {instancePath:instancePath+"/discovery/matched",schemaPath:"#/$defs/DiscoveryStatus/properties/matched/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
 if(vErrors === null){
 vErrors = [err99];
 }
@@ -3840,11 +3838,10 @@ vErrors.push(err99);
 errors++;
 }
 }
-if(data.routes !== undefined){
-let data40 = data.routes;
-if(Array.isArray(data40)){
-if(data40.length > 256){
-const err100 = {instancePath:instancePath+"/routes",schemaPath:"#/properties/routes/maxItems",keyword:"maxItems",params:{limit: 256}};
+}
+if(data36.stale !== undefined){
+if(typeof data36.stale !== "boolean"){
+const err100 = {instancePath:instancePath+"/discovery/stale",schemaPath:"#/$defs/DiscoveryStatus/properties/stale/type",keyword:"type",params:{type: "boolean"}};
 if(vErrors === null){
 vErrors = [err100];
 }
@@ -3853,12 +3850,10 @@ vErrors.push(err100);
 }
 errors++;
 }
-const len4 = data40.length;
-for(let i4=0; i4<len4; i4++){
-let data41 = data40[i4];
-if(data41 && typeof data41 == "object" && !Array.isArray(data41)){
-if(data41.kind === undefined){
-const err101 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/required",keyword:"required",params:{missingProperty: "kind"}};
+}
+}
+else {
+const err101 = {instancePath:instancePath+"/discovery",schemaPath:"#/$defs/DiscoveryStatus/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err101];
 }
@@ -3867,8 +3862,12 @@ vErrors.push(err101);
 }
 errors++;
 }
-if(data41.namespace === undefined){
-const err102 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/required",keyword:"required",params:{missingProperty: "namespace"}};
+}
+if(data.routes !== undefined){
+let data41 = data.routes;
+if(Array.isArray(data41)){
+if(data41.length > 256){
+const err102 = {instancePath:instancePath+"/routes",schemaPath:"#/properties/routes/maxItems",keyword:"maxItems",params:{limit: 256}};
 if(vErrors === null){
 vErrors = [err102];
 }
@@ -3877,8 +3876,12 @@ vErrors.push(err102);
 }
 errors++;
 }
-if(data41.name === undefined){
-const err103 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/required",keyword:"required",params:{missingProperty: "name"}};
+const len4 = data41.length;
+for(let i4=0; i4<len4; i4++){
+let data42 = data41[i4];
+if(data42 && typeof data42 == "object" && !Array.isArray(data42)){
+if(data42.kind === undefined){
+const err103 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/required",keyword:"required",params:{missingProperty: "kind"}};
 if(vErrors === null){
 vErrors = [err103];
 }
@@ -3887,8 +3890,8 @@ vErrors.push(err103);
 }
 errors++;
 }
-if(data41.resolved === undefined){
-const err104 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/required",keyword:"required",params:{missingProperty: "resolved"}};
+if(data42.namespace === undefined){
+const err104 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/required",keyword:"required",params:{missingProperty: "namespace"}};
 if(vErrors === null){
 vErrors = [err104];
 }
@@ -3897,11 +3900,8 @@ vErrors.push(err104);
 }
 errors++;
 }
-if(data41.kind !== undefined){
-let data42 = data41.kind;
-if(typeof data42 === "string"){
-if(data42.length > 63 && codePoints(data42) > 63){
-const err105 = {instancePath:instancePath+"/routes/" + i4+"/kind",schemaPath:"#/$defs/RouteStatus/properties/kind/maxLength",keyword:"maxLength",params:{limit: 63}};
+if(data42.name === undefined){
+const err105 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/required",keyword:"required",params:{missingProperty: "name"}};
 if(vErrors === null){
 vErrors = [err105];
 }
@@ -3910,9 +3910,8 @@ vErrors.push(err105);
 }
 errors++;
 }
-}
-else {
-const err106 = {instancePath:instancePath+"/routes/" + i4+"/kind",schemaPath:"#/$defs/RouteStatus/properties/kind/type",keyword:"type",params:{type: "string"}};
+if(data42.resolved === undefined){
+const err106 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/required",keyword:"required",params:{missingProperty: "resolved"}};
 if(vErrors === null){
 vErrors = [err106];
 }
@@ -3921,12 +3920,11 @@ vErrors.push(err106);
 }
 errors++;
 }
-}
-if(data41.namespace !== undefined){
-let data43 = data41.namespace;
+if(data42.kind !== undefined){
+let data43 = data42.kind;
 if(typeof data43 === "string"){
 if(data43.length > 63 && codePoints(data43) > 63){
-const err107 = {instancePath:instancePath+"/routes/" + i4+"/namespace",schemaPath:"#/$defs/RouteStatus/properties/namespace/maxLength",keyword:"maxLength",params:{limit: 63}};
+const err107 = {instancePath:instancePath+"/routes/" + i4+"/kind",schemaPath:"#/$defs/RouteStatus/properties/kind/maxLength",keyword:"maxLength",params:{limit: 63}};
 if(vErrors === null){
 vErrors = [err107];
 }
@@ -3937,7 +3935,7 @@ errors++;
 }
 }
 else {
-const err108 = {instancePath:instancePath+"/routes/" + i4+"/namespace",schemaPath:"#/$defs/RouteStatus/properties/namespace/type",keyword:"type",params:{type: "string"}};
+const err108 = {instancePath:instancePath+"/routes/" + i4+"/kind",schemaPath:"#/$defs/RouteStatus/properties/kind/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err108];
 }
@@ -3947,11 +3945,11 @@ vErrors.push(err108);
 errors++;
 }
 }
-if(data41.name !== undefined){
-let data44 = data41.name;
+if(data42.namespace !== undefined){
+let data44 = data42.namespace;
 if(typeof data44 === "string"){
-if(data44.length > 253 && codePoints(data44) > 253){
-const err109 = {instancePath:instancePath+"/routes/" + i4+"/name",schemaPath:"#/$defs/RouteStatus/properties/name/maxLength",keyword:"maxLength",params:{limit: 253}};
+if(data44.length > 63 && codePoints(data44) > 63){
+const err109 = {instancePath:instancePath+"/routes/" + i4+"/namespace",schemaPath:"#/$defs/RouteStatus/properties/namespace/maxLength",keyword:"maxLength",params:{limit: 63}};
 if(vErrors === null){
 vErrors = [err109];
 }
@@ -3962,7 +3960,7 @@ errors++;
 }
 }
 else {
-const err110 = {instancePath:instancePath+"/routes/" + i4+"/name",schemaPath:"#/$defs/RouteStatus/properties/name/type",keyword:"type",params:{type: "string"}};
+const err110 = {instancePath:instancePath+"/routes/" + i4+"/namespace",schemaPath:"#/$defs/RouteStatus/properties/namespace/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err110];
 }
@@ -3972,9 +3970,11 @@ vErrors.push(err110);
 errors++;
 }
 }
-if(data41.resolved !== undefined){
-if(typeof data41.resolved !== "boolean"){
-const err111 = {instancePath:instancePath+"/routes/" + i4+"/resolved",schemaPath:"#/$defs/RouteStatus/properties/resolved/type",keyword:"type",params:{type: "boolean"}};
+if(data42.name !== undefined){
+let data45 = data42.name;
+if(typeof data45 === "string"){
+if(data45.length > 253 && codePoints(data45) > 253){
+const err111 = {instancePath:instancePath+"/routes/" + i4+"/name",schemaPath:"#/$defs/RouteStatus/properties/name/maxLength",keyword:"maxLength",params:{limit: 253}};
 if(vErrors === null){
 vErrors = [err111];
 }
@@ -3984,11 +3984,8 @@ vErrors.push(err111);
 errors++;
 }
 }
-if(data41.message !== undefined){
-let data46 = data41.message;
-if(typeof data46 === "string"){
-if(data46.length > 1024 && codePoints(data46) > 1024){
-const err112 = {instancePath:instancePath+"/routes/" + i4+"/message",schemaPath:"#/$defs/RouteStatus/properties/message/maxLength",keyword:"maxLength",params:{limit: 1024}};
+else {
+const err112 = {instancePath:instancePath+"/routes/" + i4+"/name",schemaPath:"#/$defs/RouteStatus/properties/name/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err112];
 }
@@ -3998,8 +3995,9 @@ vErrors.push(err112);
 errors++;
 }
 }
-else {
-const err113 = {instancePath:instancePath+"/routes/" + i4+"/message",schemaPath:"#/$defs/RouteStatus/properties/message/type",keyword:"type",params:{type: "string"}};
+if(data42.resolved !== undefined){
+if(typeof data42.resolved !== "boolean"){
+const err113 = {instancePath:instancePath+"/routes/" + i4+"/resolved",schemaPath:"#/$defs/RouteStatus/properties/resolved/type",keyword:"type",params:{type: "boolean"}};
 if(vErrors === null){
 vErrors = [err113];
 }
@@ -4009,9 +4007,11 @@ vErrors.push(err113);
 errors++;
 }
 }
-}
-else {
-const err114 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/type",keyword:"type",params:{type: "object"}};
+if(data42.message !== undefined){
+let data47 = data42.message;
+if(typeof data47 === "string"){
+if(data47.length > 1024 && codePoints(data47) > 1024){
+const err114 = {instancePath:instancePath+"/routes/" + i4+"/message",schemaPath:"#/$defs/RouteStatus/properties/message/maxLength",keyword:"maxLength",params:{limit: 1024}};
 if(vErrors === null){
 vErrors = [err114];
 }
@@ -4021,9 +4021,8 @@ vErrors.push(err114);
 errors++;
 }
 }
-}
 else {
-const err115 = {instancePath:instancePath+"/routes",schemaPath:"#/properties/routes/type",keyword:"type",params:{type: "array"}};
+const err115 = {instancePath:instancePath+"/routes/" + i4+"/message",schemaPath:"#/$defs/RouteStatus/properties/message/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err115];
 }
@@ -4035,12 +4034,36 @@ errors++;
 }
 }
 else {
-const err116 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+const err116 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err116];
 }
 else {
 vErrors.push(err116);
+}
+errors++;
+}
+}
+}
+else {
+const err117 = {instancePath:instancePath+"/routes",schemaPath:"#/properties/routes/type",keyword:"type",params:{type: "array"}};
+if(vErrors === null){
+vErrors = [err117];
+}
+else {
+vErrors.push(err117);
+}
+errors++;
+}
+}
+}
+else {
+const err118 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err118];
+}
+else {
+vErrors.push(err118);
 }
 errors++;
 }

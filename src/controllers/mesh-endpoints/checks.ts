@@ -4,19 +4,20 @@ import { hostAndPortOf } from '../../api/socket-address.ts';
 import type { Verdict } from '../../health/health.ts';
 import type { Check, CheckSettings, CheckTls } from '../../health/check.ts';
 import { healthCheckOf, splitHost, timesOf } from '../../traffic/settings/envoy-health-check.ts';
-import { NOT_CHECKED_YET } from '../../traffic/endpoints/health-status.ts';
 import { originatesTls, upstreamFor } from '../../traffic/upstream-protocol.ts';
 import { upstreamTlsOf } from '../../traffic/upstream-tls.ts';
 import type { ReadCaBundle } from '../../traffic/upstream-tls.ts';
-import type { EndpointInputs } from './inputs/inputs.ts';
+import type { EndpointError, EndpointInputs } from './inputs/inputs.ts';
 import type { RelayedPath } from './relay-ports.ts';
 
 /** Whether and how an endpoint is checked. */
 export type PlannedCheck =
   | { readonly is: 'off' }
   | { readonly is: 'on'; readonly check: Check }
-  /** It cannot be checked: its health stays as it was written, or else `why` is its error. */
-  | { readonly is: 'impossible'; readonly why: string };
+  /** What it needs is not known yet. */
+  | { readonly is: 'pending' }
+  /** It cannot be checked: its health stays as it was written, or else this is its error. */
+  | ({ readonly is: 'impossible' } & EndpointError);
 
 /** What the check of an endpoint depends on, beside the endpoint. */
 export type CheckContext = {
@@ -35,13 +36,13 @@ export function checkOf(endpoint: MeshEndpoint, context: CheckContext): PlannedC
   const healthCheck = healthCheckOf({ endpoint });
   if (!healthCheck) return { is: 'off' };
   const { inputs, tailnet } = context;
-  if (!tailnet) return impossible(NOT_CHECKED_YET);
-  if (inputs.checkProblem !== undefined) return impossible(inputs.checkProblem);
-  if (inputs.isCheckPending) return impossible(NOT_CHECKED_YET);
+  if (!tailnet) return PENDING;
+  if (inputs.checkProblem !== undefined) return impossible('InvalidReference', inputs.checkProblem);
+  if (inputs.isCheckPending) return PENDING;
   const path = pathTo(endpoint, tailnet, context);
-  if ('why' in path) return impossible(path.why);
+  if ('is' in path) return path;
   const settings = settingsOf(healthCheck, endpoint, context);
-  if ('why' in settings) return impossible(settings.why);
+  if ('is' in settings) return settings;
   return {
     is: 'on',
     check: {
@@ -54,40 +55,44 @@ export function checkOf(endpoint: MeshEndpoint, context: CheckContext): PlannedC
   };
 }
 
-function impossible(why: string): PlannedCheck {
-  return { is: 'impossible', why };
-}
+/** Why there is no check. */
+type NoCheck = Extract<PlannedCheck, { readonly is: 'pending' | 'impossible' }>;
 
-type Impossible = { readonly why: string };
+const PENDING: NoCheck = { is: 'pending' };
+
+function impossible(reason: EndpointError['reason'], error: string): NoCheck {
+  return { is: 'impossible', reason, error };
+}
 
 /** The path of traffic. */
 function pathTo(
   { meshIP, port, protocol, externalTarget }: MeshEndpoint,
   { metadata }: Kinds['MeshTailnet'],
   { inputs, relayed }: CheckContext,
-): Pick<Check, 'target' | 'via'> | Impossible {
+): Pick<Check, 'target' | 'via'> | NoCheck {
   if (externalTarget !== undefined) {
-    const { addresses = [], error = NOT_CHECKED_YET } = inputs;
-    if (addresses.length === 0) return { why: error };
+    const { addresses = [], error } = inputs;
+    if (addresses.length === 0) return error ? impossible(error.reason, error.error) : PENDING;
     return { target: { addresses, port: hostAndPortOf(externalTarget).port }, via: { is: 'direct' } };
   }
   const target = { addresses: [meshIP], port };
   if (protocol !== 'UDP') return { target, via: { is: 'pool' } };
   if (relayed && 'port' in relayed) return { target, via: { is: 'relay', port: relayed.port } };
-  return {
-    why: `UDP cannot be checked through the proxies in spec.pool.addresses of MeshTailnet ${metadata.name}: set healthCheck.enabled to false`,
-  };
+  return impossible(
+    'CannotBeChecked',
+    `UDP cannot be checked through the proxies in spec.pool.addresses of MeshTailnet ${metadata.name}: set healthCheck.enabled to false`,
+  );
 }
 
 function settingsOf(
   check: HealthCheck,
   endpoint: MeshEndpoint,
   context: CheckContext,
-): CheckSettings | Impossible {
+): CheckSettings | NoCheck {
   switch (check.type) {
     case 'HTTP': {
       const tls = tlsOf(endpoint, 'HTTPRoute', context);
-      if (tls && 'why' in tls) return tls;
+      if (tls && 'is' in tls) return tls;
       const { path, expectedStatus } = check;
       const { headers: secret = [] } = context.inputs;
       const { host, headers } = splitHost([...Object.entries(check.headers ?? {}), ...secret]);
@@ -95,7 +100,7 @@ function settingsOf(
     }
     case 'GRPC': {
       const tls = tlsOf(endpoint, 'GRPCRoute', context);
-      if (tls && 'why' in tls) return tls;
+      if (tls && 'is' in tls) return tls;
       const { host } = splitHost(Object.entries(check.headers ?? {}));
       return { type: 'GRPC', authority: host || endpoint.meshFQDN, service: check.service ?? '', tls };
     }
@@ -110,7 +115,7 @@ function tlsOf(
   endpoint: MeshEndpoint,
   kind: RouteKind,
   { inputs, domain, readCa }: CheckContext,
-): CheckTls | Impossible | undefined {
+): CheckTls | NoCheck | undefined {
   const upstream = upstreamFor(endpoint.protocol, kind);
   if (!upstream || !originatesTls(upstream, endpoint)) return undefined;
   const { tls } = endpoint;
@@ -120,9 +125,9 @@ function tlsOf(
     protocol: upstream.protocol,
     ca: given,
   });
-  if (tls?.caRef && given === undefined && !insecureSkipVerify) return { why: NOT_CHECKED_YET };
+  if (tls?.caRef && given === undefined && !insecureSkipVerify) return PENDING;
   const bundle = ca === undefined ? undefined : readCa(ca);
-  if (bundle?.is === 'invalid') return { why: `tls.ca cannot be read: ${bundle.why}` };
+  if (bundle?.is === 'invalid') return impossible('InvalidReference', `tls.ca cannot be read: ${bundle.why}`);
   return {
     serverName: serverName.is === 'fixed' ? serverName.name : endpoint.meshFQDN,
     ca: bundle?.pem,

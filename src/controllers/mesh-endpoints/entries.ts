@@ -9,7 +9,7 @@ import { isCurrent, NOT_CHECKED_YET, statusEntriesOf } from '../../traffic/endpo
 import type { ReadCaBundle } from '../../traffic/upstream-tls.ts';
 import { checkOf, writtenVerdict } from './checks.ts';
 import type { PlannedCheck } from './checks.ts';
-import type { EndpointInputs } from './inputs/inputs.ts';
+import type { EndpointError, EndpointInputs } from './inputs/inputs.ts';
 import { relayedPathOf } from './relay-ports.ts';
 import type { PortsOfTailnet, RelayedPath } from './relay-ports.ts';
 import { cutText } from './routes.ts';
@@ -96,28 +96,34 @@ export function entryOf(
   } as const;
   const hasNoAddress = externalTarget !== undefined && addresses.length === 0;
   const unusable =
-    inputs.problem ??
+    invalidReference(inputs.problem) ??
     (hasNoAddress ? (inputs.error ?? NOT_RESOLVED) : undefined) ??
-    (relayed && 'error' in relayed ? relayed.error : undefined);
-  if (unusable !== undefined) return { ...shown, status: 'Unhealthy', error: cutError(unusable) };
-  const error = inputs.error ?? inputs.outdated;
-  const warning = error === undefined ? {} : { error: cutError(error) };
+    (relayed && 'error' in relayed ? relayed : undefined);
+  if (unusable) return { ...shown, status: 'Unhealthy', ...cutError(unusable) };
+  const error = inputs.error ?? invalidReference(inputs.outdated);
+  const warning = error ? cutError(error) : {};
   if (check.is === 'off') return { ...shown, status: 'Healthy', ...warning };
   const decided = (check.is === 'on' ? verdict : undefined) ?? writtenVerdict(known);
   if (decided?.lastChecked === undefined || decided.is === 'undecided') {
-    const why = check.is === 'impossible' ? check.why : NOT_CHECKED_YET;
-    return { ...shown, status: 'Unhealthy', error: cutError(why) };
+    return { ...shown, status: 'Unhealthy', ...cutError(check.is === 'impossible' ? check : UNCHECKED) };
   }
   const lastChecked = inSeconds(decided.lastChecked);
   if (decided.is === 'healthy') return { ...shown, status: 'Healthy', lastChecked, ...warning };
-  return { ...shown, status: 'Unhealthy', lastChecked, error: cutError(decided.error) };
+  const failure = cutError({ reason: 'CheckFailed', error: decided.error });
+  return { ...shown, status: 'Unhealthy', lastChecked, ...failure };
+}
+
+function invalidReference(error: string | undefined): EndpointError | undefined {
+  return error === undefined ? undefined : { reason: 'InvalidReference', error };
 }
 
 /** Where no names are resolved. */
-const NOT_RESOLVED = 'externalTarget is not resolved';
+const NOT_RESOLVED: EndpointError = { reason: 'NotResolved', error: 'externalTarget is not resolved' };
 
-function cutError(error: string): string {
-  return cutText(error, MAX_ERROR_LENGTH);
+const UNCHECKED: EndpointError = { reason: 'NotCheckedYet', error: NOT_CHECKED_YET };
+
+function cutError({ reason, error }: EndpointError): EndpointError {
+  return { reason, error: cutText(error, MAX_ERROR_LENGTH) };
 }
 
 const MAX_ERROR_LENGTH = 256;

@@ -3,8 +3,7 @@ import type { Condition, EndpointStatus, Kinds } from '../../api/generated/types
 import { conditionChanges, conditionEvent } from '../../store/condition-events.ts';
 import { regardingOf } from '../../store/resources.ts';
 import type { ObjectEvent } from '../../store/resources.ts';
-import { NOT_CHECKED_YET } from '../../traffic/endpoints/health-status.ts';
-import { NOT_ASSIGNED_YET } from './relay-ports.ts';
+import { reasonOf } from '../../traffic/endpoints/health-status.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
 type Status = NonNullable<MeshEndpoints['status']>;
@@ -78,7 +77,7 @@ function typeOf(now: Condition): ObjectEvent['type'] {
 
 /** The object is not ready only because its first checks have no result yet, or it has no relay ports yet. */
 function isStarting(status: Status | undefined): boolean {
-  const isUndecided =
-    status?.endpoints?.some(({ error }) => error === NOT_CHECKED_YET || error === NOT_ASSIGNED_YET) === true;
-  return isUndecided && findCondition(status.conditions, 'Ready')?.reason === 'NoHealthyEndpoints';
+  const reasons = (status?.endpoints ?? []).map(reasonOf);
+  const isUndecided = reasons.includes('NotCheckedYet') || reasons.includes('RelayPortPending');
+  return isUndecided && findCondition(status?.conditions, 'Ready')?.reason === 'NoHealthyEndpoints';
 }

@@ -4,7 +4,7 @@ import { API_VERSION } from '../../api/generated/kinds.ts';
 import type { EndpointStatus, EndpointSummary, Kinds } from '../../api/generated/types.ts';
 import { createdTailnetName, OAUTH_SECRET } from '../../api/names.ts';
 import { poolProblemOf } from '../../traffic/data-path.ts';
-import { NOT_CHECKED_YET } from '../../traffic/endpoints/health-status.ts';
+import { reasonOf } from '../../traffic/endpoints/health-status.ts';
 import type { PlannedEndpoint } from './entries.ts';
 import { cutText } from './routes.ts';
 
@@ -101,7 +101,7 @@ function credentialsProblem({ metadata, spec, status }: Kinds['MeshTailnet']): s
 
 function noneHealthy(entries: readonly EndpointStatus[], tailnet: Kinds['MeshTailnet']): string {
   const reasons = entries.map(({ name, error = 'unhealthy' }) => `${name}: ${error}`);
-  const isWaiting = entries.some(({ error }) => error === NOT_CHECKED_YET);
+  const isWaiting = entries.some(entry => reasonOf(entry) === 'NotCheckedYet');
   const pool =
     isWaiting && poolProblemOf(tailnet) !== undefined
       ? `; MeshTailnet ${tailnet.metadata.name} cannot carry checks: see its condition PoolReady`

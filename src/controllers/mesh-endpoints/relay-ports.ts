@@ -1,5 +1,7 @@
 import type { EndpointStatus, Kinds, MeshEndpoint } from '../../api/generated/types.ts';
 import { addressText } from '../../api/socket-address.ts';
+import { NOT_ASSIGNED_YET, reasonOf } from '../../traffic/endpoints/health-status.ts';
+import type { EndpointError } from './inputs/inputs.ts';
 
 /** The UDP ports on which the relays beside meshd listen. */
 export type RelayPorts = {
@@ -17,11 +19,8 @@ export type PortsOfTailnet = {
   readonly missing: ReadonlyMap<string, string>;
 };
 
-/** The error in status.endpoints until the relay ports of a tailnet have been reconciled. */
-export const NOT_ASSIGNED_YET = 'no relay port is assigned yet';
-
 /** How datagrams reach an endpoint through mesh pods, or why they do not. */
-export type RelayedPath = { readonly port: number } | { readonly error: string };
+export type RelayedPath = { readonly port: number } | EndpointError;
 
 /*
  * A UDP endpoint of a pool that the operator runs:
@@ -41,20 +40,25 @@ export function relayedPathOf(
   relayPorts: PortsOfTailnet | undefined,
 ): RelayedPath | undefined {
   if (endpoint.protocol !== 'UDP' || endpoint.externalTarget !== undefined) return undefined;
-  if (!tailnet) return { error: 'there is no MeshTailnet that it may use' };
+  if (!tailnet) return noPort('there is no MeshTailnet that it may use');
   if (tailnet.spec.pool.mode !== 'Managed') return undefined;
   const target = addressText(endpoint);
   const assigned = relayPorts?.ports.get(target);
   if (assigned && (assigned.isConfirmed || known?.relayPort === assigned.port))
     return { port: assigned.port };
   const missing = relayPorts?.missing.get(target);
-  if (missing !== undefined) return { error: missing };
+  if (missing !== undefined) return noPort(missing);
   if (assigned) {
-    return {
-      error: `the relays of MeshTailnet ${tailnet.metadata.name} do not listen on port ${assigned.port} yet`,
-    };
+    const { name } = tailnet.metadata;
+    return noPort(`the relays of MeshTailnet ${name} do not listen on port ${assigned.port} yet`);
   }
   if (known?.relayPort !== undefined) return { port: known.relayPort };
-  const isOfRelay = known?.lastChecked === undefined && known?.protocol === 'UDP';
-  return { error: (isOfRelay ? known.error : undefined) ?? NOT_ASSIGNED_YET };
+  const before = known && reasonOf(known);
+  const isOfRelay = before === 'NoRelayPort' || before === 'RelayPortPending';
+  if (isOfRelay && known?.error !== undefined) return { reason: before, error: known.error };
+  return { reason: 'RelayPortPending', error: NOT_ASSIGNED_YET };
+}
+
+function noPort(error: string): EndpointError {
+  return { reason: 'NoRelayPort', error };
 }

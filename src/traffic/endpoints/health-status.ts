@@ -1,4 +1,4 @@
-import type { EndpointStatus, Kinds } from '../../api/generated/types.ts';
+import type { EndpointReason, EndpointStatus, Kinds } from '../../api/generated/types.ts';
 import { addressText, parseSocketAddress } from '../../api/socket-address.ts';
 import type { EnvoyClusterSettings } from '../settings/envoy-cluster-settings.ts';
 import { healthCheckOf } from '../settings/envoy-health-check.ts';
@@ -7,8 +7,24 @@ import type { ResolvedEndpoint } from '../resolve-backend-ref.ts';
 /** The health_status of an endpoint in EDS. */
 export type HealthStatus = 'UNKNOWN' | 'HEALTHY' | 'UNHEALTHY' | 'DRAINING';
 
-/** The error in status.endpoints until the operator has checked an endpoint, by which the extension server knows it. */
+/** The error of `NotCheckedYet`: in status.endpoints until the operator has checked an endpoint. */
 export const NOT_CHECKED_YET = 'not checked yet';
+
+/** The error of `RelayPortPending`: in status.endpoints until the relay ports of a tailnet have been reconciled. */
+export const NOT_ASSIGNED_YET = 'no relay port is assigned yet';
+
+/** The reason of the error of a status entry; undefined without an error. */
+export function reasonOf(entry: EndpointStatus): EndpointReason | undefined {
+  return entry.error === undefined ? undefined : (entry.reason ?? reasonOfText(entry));
+}
+
+/** As far as it matters for entries without `reason`, which operators wrote before there was one. To be removed after 0.1. */
+function reasonOfText({ error, lastChecked, protocol }: EndpointStatus): EndpointReason | undefined {
+  if (error === NOT_CHECKED_YET) return 'NotCheckedYet';
+  if (error === NOT_ASSIGNED_YET) return 'RelayPortPending';
+  if (lastChecked !== undefined) return 'CheckFailed';
+  return protocol === 'UDP' ? 'NoRelayPort' : undefined;
+}
 
 /** The entries of status.endpoints by the names of the endpoints. */
 export function statusEntriesOf({ status }: Kinds['MeshEndpoints']): ReadonlyMap<string, EndpointStatus> {
@@ -36,13 +52,8 @@ export function healthStatusesOf(
     const entry = entries.get(resolved.endpoint.name);
     if (!entry || !isCurrent(entry, resolved.endpoint)) return undecided;
     if (entry.status === 'Healthy') return 'HEALTHY';
-    return isDecided(entry) ? 'UNHEALTHY' : undecided;
+    return reasonOf(entry) === 'NotCheckedYet' ? undecided : 'UNHEALTHY';
   };
-}
-
-/** The operator has checked the endpoint. The contract has no field for that, so the text of the error is compared. */
-function isDecided({ error }: EndpointStatus): boolean {
-  return error !== NOT_CHECKED_YET;
 }
 
 /** Whether a status entry is about the present address of the endpoint, which may have changed since the check. */

@@ -102,11 +102,12 @@ describe('the check of an endpoint', () => {
     const ca = bundle.is === 'valid' ? bundle.pem : '';
     expect(settings(own)).toMatchObject({ tls: { ca } });
     const ref = { protocol: 'HTTPS', tls: { caRef: { name: 'ca' } } };
-    expect(settings(ref)).toEqual({ is: 'impossible', why: 'not checked yet' });
+    expect(settings(ref)).toEqual({ is: 'pending' });
     expect(settings(ref, {}, { inputs: { ca } })).toMatchObject({ tls: { ca } });
     expect(settings({ protocol: 'HTTPS', tls: { ca: '-----BEGIN CERTIFICATE-----\nnonsense' } })).toEqual({
       is: 'impossible',
-      why: 'tls.ca cannot be read: a BEGIN line has no matching END line',
+      reason: 'InvalidReference',
+      error: 'tls.ca cannot be read: a BEGIN line has no matching END line',
     });
   });
 
@@ -135,14 +136,16 @@ describe('the check of an endpoint', () => {
     });
     expect(check(...udp, { tailnet: tailnetWith(OTHERS) })).toMatchObject({
       is: 'impossible',
-      why: expect.stringContaining('UDP cannot be checked through the proxies') as string,
+      reason: 'CannotBeChecked',
+      error: expect.stringContaining('UDP cannot be checked through the proxies') as string,
     });
   });
 
   it('of an external target goes to its addresses and port, once they are known', () => {
     const external = { externalTarget: 'shop.example.com:8443' };
-    expect(check(external)).toEqual({ is: 'impossible', why: 'not checked yet' });
-    expect(check(external, {}, { inputs: { error: 'no such name' } })).toMatchObject({ why: 'no such name' });
+    expect(check(external)).toEqual({ is: 'pending' });
+    const error = { reason: 'NotResolved', error: 'no such name' } as const;
+    expect(check(external, {}, { inputs: { error } })).toMatchObject(error);
     const addresses = ['192.0.2.1', '192.0.2.2'];
     expect(check(external, {}, { inputs: { addresses } })).toMatchObject({
       target: { addresses, port: 8443 },
@@ -152,6 +155,6 @@ describe('the check of an endpoint', () => {
 
   it('is off, or impossible without a MeshTailnet that the object may use', () => {
     expect(check({}, { enabled: false })).toEqual({ is: 'off' });
-    expect(check({}, {}, { tailnet: undefined })).toEqual({ is: 'impossible', why: 'not checked yet' });
+    expect(check({}, {}, { tailnet: undefined })).toEqual({ is: 'pending' });
   });
 });

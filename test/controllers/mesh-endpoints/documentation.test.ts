@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import type { Route } from '../../../src/api/objects/gateway-api.ts';
-import type { Kinds } from '../../../src/api/generated/types.ts';
+import type { EndpointReason, Kinds } from '../../../src/api/generated/types.ts';
 import { ROUTE_KINDS } from '../../../src/api/key.ts';
 import { clusterNameIn, COMPONENTS, NAMESPACE, SECRET_READER } from '../../../src/api/names.ts';
 import { addressText } from '../../../src/api/socket-address.ts';
@@ -83,6 +83,17 @@ const NOT_READY: Readonly<Record<NotReadyReason, true>> = {
   NoHealthyEndpoints: true,
 };
 
+const REASONS: Readonly<Record<EndpointReason, true>> = {
+  NotCheckedYet: true,
+  CheckFailed: true,
+  CannotBeChecked: true,
+  InvalidReference: true,
+  NotResolved: true,
+  NameNotInTailnet: true,
+  RelayPortPending: true,
+  NoRelayPort: true,
+};
+
 const ENDPOINT_EVENTS: Readonly<Record<EndpointEventReason, true>> = {
   EndpointHealthy: true,
   EndpointUnhealthy: true,
@@ -125,6 +136,11 @@ describe('docs/mesh-endpoints.md', () => {
     const rows = rowsIn('Conditions').filter(([, type, status]) => type === 'Ready' && status === 'False');
     expect(rows.map(([, , , reason]) => reason)).toEqual(Object.keys(NOT_READY));
     expect(rows.filter(([, , , , cause, fix]) => cause === '' || fix === '')).toEqual([]);
+  });
+
+  it('has a row for each reason of an error', () => {
+    const rows = rowsIn('Reasons').map(([, reason = '']) => reason);
+    expect(rows).toEqual(Object.keys(REASONS));
   });
 
   it('has errors that the code writes, each with cause and fix', () => {

@@ -20,6 +20,7 @@ const entries = (scene: EndpointsScene) =>
     ?.endpoints?.map(({ name, status, error, lastChecked }) =>
       [name, status, error, lastChecked].filter(each => each !== undefined).join(' '),
     );
+const reasons = (scene: EndpointsScene) => scene.status()?.endpoints?.map(({ reason }) => reason);
 const lastChecked = (scene: EndpointsScene) =>
   Math.max(...(scene.status()?.endpoints ?? []).map(entry => Date.parse(entry.lastChecked ?? '')));
 const conditionOf = (scene: EndpointsScene, name: string) =>
@@ -35,6 +36,7 @@ describe('status.endpoints', () => {
       {
         name: 'b',
         status: 'Unhealthy',
+        reason: 'NotCheckedYet',
         error: 'not checked yet',
         source: 'Static',
         address: '100.64.0.1:8080',
@@ -142,6 +144,7 @@ describe('the inputs of endpoints', () => {
     await scene.decide('a');
     await scene.give({ a: { problem: 'spec.endpoints[0].tls.caRef: ConfigMap ca does not exist' } });
     expect(entries(scene)?.[0]).toBe('a Unhealthy spec.endpoints[0].tls.caRef: ConfigMap ca does not exist');
+    expect(reasons(scene)).toEqual(['InvalidReference', 'NotCheckedYet']);
     expect(readyOf(scene)).toMatchObject({
       status: 'False',
       reason: 'InvalidReference',
@@ -178,6 +181,7 @@ describe('the inputs of endpoints', () => {
     const error =
       'meshFQDN is not inside the tailnet example.ts.net: write the name of the device, which `tailscale status` prints';
     expect(entries(scene)).toEqual([`a Healthy ${error} ${AT_START}`]);
+    expect(reasons(scene)).toEqual(['NameNotInTailnet']);
     expect(readyOf(scene)).toMatchObject({ status: 'True' });
     expect(conditionOf(scene, 'RoutesResolved')).toMatchObject({ status: 'True' });
   });
@@ -189,6 +193,7 @@ describe('the inputs of endpoints', () => {
     const outdated = 'tls.caRef: newer certificates';
     await scene.give({ a: { outdated }, off: { outdated } });
     expect(entries(scene)).toEqual([`a Healthy ${outdated} ${AT_START}`, `off Healthy ${outdated}`]);
+    expect(reasons(scene)).toEqual(['InvalidReference', 'InvalidReference']);
     expect(readyOf(scene)).toMatchObject({
       reason: 'InvalidReference',
       message: `endpoint a: ${outdated}; endpoint off: ${outdated}`,
@@ -201,6 +206,7 @@ describe('the inputs of endpoints', () => {
     const checkProblem = 'headersFrom: Secret token does not exist';
     await scene.give({ a: { checkProblem }, b: { checkProblem } });
     expect(entries(scene)).toEqual([`a Healthy ${AT_START}`, `b Unhealthy ${checkProblem}`]);
+    expect(reasons(scene)).toEqual([undefined, 'InvalidReference']);
     expect(readyOf(scene)?.reason).toBe('InvalidReference');
     for (const inputs of [{ isCheckPending: true }, undefined]) {
       await scene.give(inputs ? { a: inputs, b: inputs } : {});

@@ -18,7 +18,13 @@ const ENTRY = {
   port: 53,
 } as const;
 const UP = { ...ENTRY, relayPort: 20_000 };
-const UNASSIGNED = { ...ENTRY, status: 'Unhealthy', error: 'no relay port is assigned yet' };
+const UNASSIGNED = {
+  ...ENTRY,
+  status: 'Unhealthy',
+  reason: 'RelayPortPending',
+  error: 'no relay port is assigned yet',
+};
+const WITHOUT_PORT = { ...ENTRY, status: 'Unhealthy', reason: 'NoRelayPort' };
 
 /** With a UDP endpoint that has a relay port. */
 async function withPort(...endpoints: object[]): Promise<EndpointsScene> {
@@ -34,7 +40,7 @@ describe('status.endpoints of UDP endpoints', () => {
     expect(scene.status()?.endpoints).toEqual([UNASSIGNED]);
     await scene.publish('one', assigned({ [TARGET]: 20_000 }));
     const error = 'the relays of MeshTailnet one do not listen on port 20000 yet';
-    expect(scene.status()?.endpoints).toEqual([{ ...ENTRY, status: 'Unhealthy', error }]);
+    expect(scene.status()?.endpoints).toEqual([{ ...WITHOUT_PORT, error }]);
     await scene.publish('one', confirmed({ [TARGET]: 20_000 }));
     expect(scene.status()?.endpoints).toEqual([UP]);
   });
@@ -43,7 +49,7 @@ describe('status.endpoints of UDP endpoints', () => {
     const scene = await EndpointsScene.start(tailnet, web(dns));
     const missing = new Map([[TARGET, 'no mesh pod is ready']]);
     await scene.publish('one', { ...assigned({ [TARGET]: 20_000 }), missing });
-    const entry = { ...ENTRY, status: 'Unhealthy', error: 'no mesh pod is ready' };
+    const entry = { ...WITHOUT_PORT, error: 'no mesh pod is ready' };
     expect(scene.status()?.endpoints).toEqual([entry]);
   });
 
@@ -51,7 +57,7 @@ describe('status.endpoints of UDP endpoints', () => {
     const scene = await EndpointsScene.start(tailnet, web(dns));
     const error = `${'x'.repeat(255)}\u{1F600}`;
     await scene.publish('one', { ports: new Map(), missing: new Map([[TARGET, `${error}yz`]]) });
-    expect(scene.status()?.endpoints).toEqual([{ ...ENTRY, status: 'Unhealthy', error }]);
+    expect(scene.status()?.endpoints).toEqual([{ ...WITHOUT_PORT, error }]);
   });
 
   it('keeps the port while a new leader does not know the ports yet, and has not confirmed them', async () => {
@@ -98,7 +104,7 @@ describe('status.endpoints of UDP endpoints', () => {
     const scene = await withPort();
     await scene.put(named(meshTailnet({ tailnet: 'other.ts.net' }), 'one'));
     const error = 'there is no MeshTailnet that it may use';
-    expect(scene.status()?.endpoints).toEqual([{ ...ENTRY, status: 'Unhealthy', error }]);
+    expect(scene.status()?.endpoints).toEqual([{ ...WITHOUT_PORT, error }]);
   });
 
   it('has the reason for a new leader too, before that knows the ports', async () => {
@@ -108,6 +114,18 @@ describe('status.endpoints of UDP endpoints', () => {
     const { writes } = scene;
     await scene.restart();
     expect([scene.status()?.endpoints?.[0]?.error, scene.writes]).toEqual(['no relay port is left', writes]);
+  });
+
+  it('has the reason of an operator that wrote no word for it, with one write', async () => {
+    const scene = await EndpointsScene.start(tailnet, web(dns));
+    const error = 'no relay port is left';
+    await scene.publish('one', { ports: new Map(), missing: new Map([[TARGET, error]]) });
+    const before = { ...ENTRY, status: 'Unhealthy', error } as const;
+    await scene.restart({ ...scene.status(), endpoints: [before] });
+    expect(scene.status()?.endpoints).toEqual([{ ...WITHOUT_PORT, error }]);
+    const { writes } = scene;
+    await scene.restart();
+    expect([scene.status()?.endpoints, scene.writes]).toEqual([[{ ...WITHOUT_PORT, error }], writes]);
   });
 
   it('is one text for all spellings of an IPv6 address', async () => {

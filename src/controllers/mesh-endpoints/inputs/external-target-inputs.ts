@@ -4,7 +4,7 @@ import { refTo } from '../../../api/objects/references.ts';
 import { hostAndPortOf } from '../../../api/socket-address.ts';
 import type { ExternalTargets, Resolution } from './external-targets.ts';
 import { statusEntriesOf } from '../../../traffic/endpoints/health-status.ts';
-import type { EndpointInputs, InputSource } from './inputs.ts';
+import type { EndpointError, EndpointInputs, InputSource } from './inputs.ts';
 
 /** The addresses of externalTargets. They are resolved in the background, so that no reconcile waits for DNS. */
 export function externalTargetInputs(targets: ExternalTargets): InputSource {
@@ -40,14 +40,21 @@ function hostsOf(object: Kinds['MeshEndpoints']): ReadonlyMap<string, readonly s
 function inputsOf(externalTarget: string, resolution: Resolution | undefined): EndpointInputs {
   switch (resolution?.is) {
     case undefined:
-      return { error: `externalTarget ${externalTarget} is not resolved yet` };
+      return { error: notResolved(`externalTarget ${externalTarget} is not resolved yet`) };
     case 'resolved': {
       const { addresses, problem } = resolution;
-      return { addresses, ...(problem !== undefined && { error: `externalTarget: ${problem}` }) };
+      return {
+        addresses,
+        ...(problem !== undefined && { error: notResolved(`externalTarget: ${problem}`) }),
+      };
     }
     case 'unresolved':
       return { problem: `externalTarget: ${resolution.problem}: correct the name, or its records in DNS` };
     case 'refused':
       return { problem: `externalTarget: ${resolution.problem}` };
   }
+}
+
+function notResolved(error: string): EndpointError {
+  return { reason: 'NotResolved', error };
 }

@@ -1,8 +1,11 @@
-import type { Kinds } from '../../../api/generated/types.ts';
+import type { EndpointStatus, Kinds } from '../../../api/generated/types.ts';
 import type { Key } from '../../../api/key.ts';
 import type { AddressGuard } from '../../../traffic/address-guard.ts';
 import type { TrafficResources } from '../../../traffic/traffic-resources.ts';
 import { meshNameProblem } from '../../../traffic/upstream-tls.ts';
+
+/** An error in an entry of status.endpoints. */
+export type EndpointError = Readonly<Required<Pick<EndpointStatus, 'reason' | 'error'>>>;
 
 /** What an endpoint refers to outside of its object, as it was read last. */
 export type EndpointInputs = {
@@ -12,8 +15,8 @@ export type EndpointInputs = {
   readonly headers?: readonly (readonly [name: string, value: string])[];
   /** The IP addresses of externalTarget, sorted; where it cannot be resolved now, the last ones. */
   readonly addresses?: readonly string[];
-  /** For status.endpoints[].error while the endpoint is used: why externalTarget cannot be resolved now, or a wrong meshFQDN. */
-  readonly error?: string;
+  /** While the endpoint is used: why externalTarget cannot be resolved now, or a wrong meshFQDN. */
+  readonly error?: EndpointError;
   /** Why an older version of a reference is in use: as `error`, and Ready is False/InvalidReference. */
   readonly outdated?: string;
   /** Why the endpoint cannot be used: names the field, with the fix. It is Unhealthy, and Ready is False/InvalidReference. */
@@ -51,7 +54,7 @@ export function meshAddressInputs({ meshProblem }: AddressGuard): InputSource {
         const problem = externalTarget === undefined ? meshProblem(meshIP) : undefined;
         const error = meshNameProblem(endpoint, tailnet);
         if (problem !== undefined) inputs.set(name, { problem });
-        else if (error !== undefined) inputs.set(name, { error });
+        else if (error !== undefined) inputs.set(name, { error: { reason: 'NameNotInTailnet', error } });
       }
       return Promise.resolve(inputs);
     },

@@ -157,9 +157,10 @@ export class EndpointsScene {
     return new Date(Date.parse('2026-01-15T12:00:00Z') + this.runtime.clock.now());
   }
 
-  /** Another process becomes the leader, which has published no relay ports and checked nothing yet. */
-  async restart(): Promise<void> {
+  /** Another process becomes the leader, which has published no relay ports and checked nothing yet; it finds `written`, if given. */
+  async restart(written?: Status): Promise<void> {
     await this.#running?.drain({ graceMs: 0, abortMs: 0 });
+    if (written) await this.write(written);
     this.ports = new PublishedPorts();
     this.health = new ScriptedHealth();
     this.#startController();
