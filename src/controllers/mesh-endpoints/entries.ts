@@ -1,72 +1,15 @@
 import { createHash } from 'node:crypto';
 import { inSeconds } from '../../api/clock.ts';
-import type { EndpointStatus, Kinds, MeshEndpoint } from '../../api/generated/types.ts';
+import type { EndpointStatus, Kinds } from '../../api/generated/types.ts';
 import { isEqual } from '../../api/json.ts';
 import type { Key } from '../../api/key.ts';
 import { addressText } from '../../api/socket-address.ts';
-import type { CheckedEndpoint, Verdict } from '../../health/health.ts';
-import { isCurrent, NOT_CHECKED_YET, statusEntriesOf } from '../../traffic/endpoints/health-status.ts';
-import type { ReadCaBundle } from '../../traffic/upstream-tls.ts';
-import { checkOf, writtenVerdict } from './checks.ts';
-import type { PlannedCheck } from './checks.ts';
-import type { EndpointError, EndpointInputs } from './inputs/inputs.ts';
-import { relayedPathOf } from './relay-ports.ts';
-import type { PortsOfTailnet, RelayedPath } from './relay-ports.ts';
+import type { Verdict } from '../../health/health.ts';
+import { NOT_CHECKED_YET } from '../../traffic/endpoints/health-status.ts';
+import { writtenVerdict } from './checks.ts';
+import type { EndpointError } from './inputs/inputs.ts';
+import type { PlannedEndpoint } from './plan.ts';
 import { cutText } from './routes.ts';
-
-/** What decides how endpoints are reached and checked. */
-export type EndpointsContext = {
-  readonly object: Kinds['MeshEndpoints'];
-  /** The MeshTailnet of its domain; undefined where there is none that it may use. */
-  readonly tailnet: Kinds['MeshTailnet'] | undefined;
-  /** Undefined until this process has reconciled the relay ports of the tailnet. */
-  readonly relayPorts: PortsOfTailnet | undefined;
-  /** What endpoints refer to outside of the object, by their names. */
-  readonly inputs: ReadonlyMap<string, EndpointInputs>;
-  readonly readCa: ReadCaBundle;
-};
-
-/** An endpoint with everything that its status and its check depend on. */
-export type PlannedEndpoint = {
-  readonly endpoint: MeshEndpoint;
-  readonly inputs: EndpointInputs;
-  /** Its entry in status.endpoints, if that is about the same address. */
-  readonly known: EndpointStatus | undefined;
-  readonly relayed: RelayedPath | undefined;
-  readonly check: PlannedCheck;
-};
-
-const NO_INPUTS: EndpointInputs = {};
-
-/** The endpoints of an object, in the order of spec. */
-export function planEndpoints({
-  object,
-  tailnet,
-  relayPorts,
-  inputs: all,
-  ...rest
-}: EndpointsContext): readonly PlannedEndpoint[] {
-  const entries = statusEntriesOf(object);
-  const { namespace = '' } = object.metadata;
-  return (object.spec.endpoints ?? []).map(endpoint => {
-    const entry = entries.get(endpoint.name);
-    const known = entry && isCurrent(entry, endpoint) ? entry : undefined;
-    const inputs = all.get(endpoint.name) ?? NO_INPUTS;
-    const relayed = relayedPathOf(endpoint, known, tailnet, relayPorts);
-    const context = { inputs, relayed, tailnet, namespace, domain: object.spec.tailnet, ...rest };
-    return { endpoint, inputs, known, relayed, check: checkOf(endpoint, context) };
-  });
-}
-
-/** The checks of endpoints that can be used, by their names. */
-export function checkedEndpoints(planned: readonly PlannedEndpoint[]): ReadonlyMap<string, CheckedEndpoint> {
-  const checked = new Map<string, CheckedEndpoint>();
-  for (const { endpoint, inputs, known, relayed, check } of planned) {
-    if (check.is !== 'on' || inputs.problem !== undefined || (relayed && 'error' in relayed)) continue;
-    checked.set(endpoint.name, { check: check.check, written: writtenVerdict(known) });
-  }
-  return checked;
-}
 
 /*
  * The entry of an endpoint in status.endpoints:

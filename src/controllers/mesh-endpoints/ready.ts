@@ -5,7 +5,7 @@ import type { EndpointStatus, EndpointSummary, Kinds } from '../../api/generated
 import { createdTailnetName, OAUTH_SECRET } from '../../api/names.ts';
 import { poolProblemOf } from '../../traffic/data-path.ts';
 import { reasonOf } from '../../traffic/endpoints/health-status.ts';
-import type { PlannedEndpoint } from './entries.ts';
+import type { PlannedEndpoint } from './plan.ts';
 import { cutText } from './routes.ts';
 
 /** The closed list of reasons why a MeshEndpoints is not ready. */

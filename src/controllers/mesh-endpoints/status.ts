@@ -1,56 +1,41 @@
 import { conditionsOf, findCondition } from '../../api/conditions.ts';
 import type { ConditionUpdate } from '../../api/conditions.ts';
-import type { Route } from '../../api/objects/gateway-api.ts';
 import { isEqual } from '../../api/json.ts';
 import type { EndpointStatus, EndpointSummary, Kinds } from '../../api/generated/types.ts';
 import { keyOf } from '../../api/key.ts';
 import { refTo } from '../../api/objects/references.ts';
 import type { Verdict } from '../../health/health.ts';
 import { entryOf, isRefreshDue, withoutNewTimes } from './entries.ts';
-import type { PlannedEndpoint } from './entries.ts';
+import type { Input } from './gather.ts';
+import type { PlannedEndpoint } from './plan.ts';
 import { programmedOf } from './programmed.ts';
-import type { NamedGateway } from './programmed.ts';
 import { PAUSED, readyOf } from './ready.ts';
 import { resolveRoutes, routesResolvedOf, routeStatusesOf } from './routes.ts';
-import type { UnusedOf } from './routes.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
 type Status = NonNullable<MeshEndpoints['status']>;
 
-/** Everything that decides the status of a MeshEndpoints. */
-export type Input = {
-  readonly object: MeshEndpoints;
-  /** The MeshTailnet of its domain. */
-  readonly tailnet: Kinds['MeshTailnet'] | undefined;
-  /** Whether the MeshTailnet allows the namespace of the object. */
-  readonly isAllowed: boolean;
+/** What decides the status of a MeshEndpoints. */
+type StatusInput = Omit<Input, 'relayPorts' | 'inputs' | 'readCa'> & {
   readonly planned: readonly PlannedEndpoint[];
   /** The present verdict about an endpoint; undefined for one that is not checked. */
   readonly verdictOf: (endpoint: string) => Verdict | undefined;
-  /** The routes of all kinds that name it. */
-  readonly routes: readonly Route[];
-  /** The Gateways of those routes. */
-  readonly gateways: readonly NamedGateway[];
-  readonly unusedOf: UnusedOf;
-  readonly now: Date;
 };
 
 /** The status that a MeshEndpoints is to have; the very same where nothing differs that is worth a write. */
-export function statusOf(situation: Input): Status {
-  const { object, planned, verdictOf, now } = situation;
+export function statusOf(input: StatusInput): Status {
+  const { object, planned, verdictOf, now } = input;
   const { generation } = object.metadata;
   const entries = planned.map(each => entryOf(each, verdictOf(each.endpoint.name)));
   const { endpoints: _endpoints, routes: _routes, ...rest } = object.status ?? {};
   // Without the field, the health of endpoints counts as not known, so that they are used.
   const listed = { ...rest, ...(entries.length === 0 ? {} : { endpoints: entries }) };
-  const resolved = resolveRoutes(object, situation.routes, route =>
-    situation.unusedOf(route, object, listed),
-  );
+  const resolved = resolveRoutes(object, input.routes, route => input.unusedOf(route, object, listed));
   const routes = routeStatusesOf(resolved);
-  const programmed = programmedOf(situation.gateways, wasProgrammed(object, routes));
+  const programmed = programmedOf(input.gateways, wasProgrammed(object, routes));
   const withEntries = (endpoints: readonly EndpointStatus[]): Status => {
     const summary = summaryOf(endpoints);
-    const ready = readyOf({ ...situation, entries: endpoints, summary });
+    const ready = readyOf({ ...input, entries: endpoints, summary });
     return {
       ...rest,
       ...(generation === undefined ? {} : { observedGeneration: generation }),
@@ -88,12 +73,12 @@ export function pausedStatusOf(object: MeshEndpoints, now: Date): Status {
 }
 
 /** The conditions of an object with some replaced. */
-function conditionsWith(findings: readonly ConditionUpdate[], object: MeshEndpoints, now: Date) {
+function conditionsWith(updates: readonly ConditionUpdate[], object: MeshEndpoints, now: Date) {
   const {
     metadata: { generation },
     status,
   } = object;
   const before = status?.conditions ?? [];
-  const others = before.filter(({ type }) => !findings.some(finding => finding.type === type));
-  return [...conditionsOf(findings, before, { generation, now }), ...others];
+  const others = before.filter(({ type }) => !updates.some(update => update.type === type));
+  return [...conditionsOf(updates, before, { generation, now }), ...others];
 }

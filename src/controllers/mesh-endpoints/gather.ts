@@ -1,0 +1,102 @@
+import type { Kinds } from '../../api/generated/types.ts';
+import { keyOf, refOf } from '../../api/key.ts';
+import type { Key, Ref } from '../../api/key.ts';
+import type { Route } from '../../api/objects/gateway-api.ts';
+import { gatewaysOf, refTo } from '../../api/objects/references.ts';
+import { Derived } from '../../store/derived.ts';
+import { routesTo } from '../../store/indexes.ts';
+import type { DerivedValues, TrackedRead, Tracking } from '../../store/tracking.ts';
+import { bindingOf } from '../../store/traffic/resources.ts';
+import type { TrafficValues } from '../../store/traffic/values.ts';
+import { isAllowed } from '../../traffic/backend-refs.ts';
+import type { DataPathMode } from '../../traffic/data-path.ts';
+import { oldestTailnet } from '../../traffic/resolve-backend-ref.ts';
+import type { ReadCaBundle } from '../../traffic/upstream-tls.ts';
+import { readInputs } from './inputs/inputs.ts';
+import type { EndpointInputs, InputSource } from './inputs/inputs.ts';
+import { hasReported } from './programmed.ts';
+import type { NamedGateway } from './programmed.ts';
+import type { PortsOfTailnet, RelayPorts } from './relay-ports.ts';
+import { unusedReader } from './routes.ts';
+import type { UnusedOf } from './routes.ts';
+
+type MeshEndpoints = Kinds['MeshEndpoints'];
+
+export type GatherDeps = {
+  /** Of a store with the `trafficIndexes` and the `sharedIndexes`. */
+  readonly tracking: Tracking;
+  readonly values: Pick<TrafficValues, 'resources' | 'unused' | 'overTlsBudget'> & {
+    readonly revisions: DerivedValues<string | undefined>;
+  };
+  /** The data path of Gateways that have no other. */
+  readonly dataPath: DataPathMode;
+  /** Undefined where no relays run. */
+  readonly relayPorts: RelayPorts | undefined;
+  /** Where what endpoints refer to outside of their object is read. */
+  readonly inputs: readonly InputSource[];
+  /** The time of day. */
+  readonly now: () => Date;
+};
+
+/** Everything that decides the checks and the status of a MeshEndpoints, but for the verdicts of checks. */
+export type Input = {
+  readonly object: MeshEndpoints;
+  /** The MeshTailnet of its domain. */
+  readonly tailnet: Kinds['MeshTailnet'] | undefined;
+  /** Whether the MeshTailnet allows the namespace of the object. */
+  readonly isAllowed: boolean;
+  /** Undefined until this process has reconciled the relay ports of the tailnet. */
+  readonly relayPorts: PortsOfTailnet | undefined;
+  /** What endpoints refer to outside of the object, by their names. */
+  readonly inputs: ReadonlyMap<string, EndpointInputs>;
+  readonly readCa: ReadCaBundle;
+  /** The routes of all kinds that name it. */
+  readonly routes: readonly Route[];
+  /** The Gateways of those routes. */
+  readonly gateways: readonly NamedGateway[];
+  readonly unusedOf: UnusedOf;
+  readonly now: Date;
+};
+
+/** Reads everything that decides the status of an object, and its checks. */
+export function gatherer(
+  deps: GatherDeps,
+): (object: MeshEndpoints, read: TrackedRead, signal: AbortSignal) => Promise<Input> {
+  const { values, relayPorts, inputs, now, dataPath } = deps;
+  const gatewaysNamed = gatewaysReader(deps);
+  return async (object, read, signal) => {
+    const traffic = values.resources(read);
+    const tailnet = oldestTailnet(traffic.tailnets(object.spec.tailnet));
+    const routes = routesTo(keyOf(refTo(object)), read.exceptStatus);
+    return {
+      object,
+      tailnet,
+      isAllowed:
+        tailnet !== undefined &&
+        isAllowed(traffic, tailnet.spec.allowedNamespaces, object.metadata.namespace ?? ''),
+      relayPorts: tailnet && relayPorts?.of(tailnet.metadata.name),
+      inputs: await readInputs(inputs, object, { traffic, signal }),
+      readCa: pem => traffic.caBundle(pem),
+      routes,
+      gateways: gatewaysNamed(routes, read),
+      unusedOf: unusedReader(read, values, dataPath),
+      now: now(),
+    };
+  };
+}
+
+/** Reads the Gateways that routes name, each once, in an order that does not change. */
+function gatewaysReader({ tracking, values }: GatherDeps) {
+  const existing = new Derived(tracking, (key, read) => read.value(values.revisions, key) !== undefined);
+  const translated = new Derived(tracking, (key, read) => {
+    const gateway = refOf(key as Key) as Ref<'Gateway'>;
+    const revision = read.value(values.revisions, key);
+    return hasReported({ gateway, revision, binding: bindingOf(gateway, read) });
+  });
+  return (routes: readonly Route[], read: TrackedRead): readonly NamedGateway[] =>
+    [...new Set(routes.flatMap(gatewaysOf))].sort().map(key => ({
+      gateway: refOf(key) as Ref<'Gateway'>,
+      exists: read.value(existing, key),
+      isTranslated: () => read.value(translated, key),
+    }));
+}
