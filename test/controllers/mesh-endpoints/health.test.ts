@@ -114,6 +114,20 @@ describe('status.endpoints', () => {
     });
   });
 
+  it('gets the reasons that an operator before did not write, with one write and no Event', async () => {
+    const scene = await EndpointsScene.start(tailnet, web(one('a'), one('b', {}, 2), one('c', {}, 3)));
+    await scene.decide('a');
+    await scene.decide('b', 'connection refused');
+    const after = scene.status();
+    const before = after?.endpoints?.map(({ reason: _, ...entry }) => entry) ?? [];
+    const [writes, events] = [scene.writes, scene.events.length];
+    await scene.restart({ ...after, endpoints: before });
+    await scene.runtime.clock.advance(60_000);
+    expect(scene.status()).toEqual(after);
+    expect(reasons(scene)).toEqual([undefined, 'CheckFailed', 'NotCheckedYet']);
+    expect([scene.writes - writes, scene.events.length - events]).toEqual([1, 0]);
+  });
+
   it('keeps what is decided while no MeshTailnet has the domain', async () => {
     const scene = await EndpointsScene.start(tailnet, web(one('a')));
     await scene.decide('a');

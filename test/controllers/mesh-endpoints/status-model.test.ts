@@ -150,11 +150,13 @@ function expectTruth(scene: EndpointsScene, model: StatusModel): void {
 }
 
 function expectEntry(
-  { name, address, status, error, lastChecked }: EndpointStatus,
+  { name, address, status, reason, error, lastChecked }: EndpointStatus,
   model: StatusModel,
 ): void {
   const [declared, decided] = [model.shown[name], model.decided.get(name)];
   expect(address).toBe(`100.64.0.${declared?.octet}:8080`);
+  const whyUnhealthy = lastChecked === undefined ? 'NotCheckedYet' : 'CheckFailed';
+  expect(reason).toBe(error === undefined ? undefined : whyUnhealthy);
   if (!declared?.isChecked) expect([status, error, lastChecked]).toEqual(['Healthy', undefined, undefined]);
   else if (!decided)
     expect([status, error, lastChecked]).toEqual(['Unhealthy', 'not checked yet', undefined]);
