@@ -41,6 +41,7 @@ import type { Directory } from './files/directory.ts';
 import type { ReadResources } from './store/resources.ts';
 import { systemClock } from './runtime/clock.ts';
 import { registerSource } from './runtime/observer.ts';
+import { servingKinds } from './traffic/access.ts';
 import type { AddressGuard } from './traffic/address-guard.ts';
 import type { ShutdownStep } from './runtime/shutdown.ts';
 import { formatAddress } from './telemetry/address.ts';
@@ -137,7 +138,8 @@ export async function startStandalone(
       controlURL: settings.controlURL,
       now: () => new Date(),
     };
-    const controllers = startControllers(deps, { concurrency, syncPeriodMs });
+    // It derives values once for its controllers and for what it serves.
+    const controllers = startControllers(deps, { concurrency, syncPeriodMs, alsoReads: servingKinds });
     files.start();
     directory.start();
     const steps = [

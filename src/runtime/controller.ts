@@ -47,6 +47,8 @@ export type ControllerOptions = {
   readonly concurrency: number;
   /** How often each object is reconciled when nothing changes. */
   readonly syncPeriodMs: number;
+  /** Kinds that the process reads in any case, which its reconciles can read as well. */
+  readonly alsoReads?: readonly ResourceKind[];
 };
 
 /** How long runs in progress may go on, and how long again once they are aborted. */
@@ -65,7 +67,7 @@ export interface RunningController {
 export function startController<K extends ResourceKind>(
   { name, kind, reads, keys, reconcile, subscribe }: Controller<K>,
   { tracking, clock, telemetry }: ControllerDeps,
-  { concurrency, syncPeriodMs }: ControllerOptions,
+  { concurrency, syncPeriodMs, alsoReads = [] }: ControllerOptions,
 ): RunningController {
   const read = tracking.untracked;
   const observer = observerOf(name, telemetry);
@@ -73,7 +75,7 @@ export function startController<K extends ResourceKind>(
   const resync = new Resync<Key>({ clock, periodMs: syncPeriodMs, enqueue: enqueueForResync });
   const queue = new Queue<Key>({ clock, work, concurrency, observer });
   const objects = new ObjectReads({
-    ...{ tracking, clock, name, kinds: new Set([kind, ...reads]) },
+    ...{ tracking, clock, name, kinds: new Set([kind, ...reads, ...alsoReads]) },
     enqueue: (key, cause) => queue.add(key, cause),
     isWanted: key => wanted?.has(key) === true,
   });

@@ -3,7 +3,8 @@ import { refOf } from '../api/key.ts';
 import type { Key, ResourceKind } from '../api/key.ts';
 import type { Dependent } from '../store/dependencies.ts';
 import type { Change } from '../store/resources.ts';
-import type { Allowed, OpenReads, ReadSet, Tracking } from '../store/tracking.ts';
+import { onlyKinds } from '../store/tracking.ts';
+import type { OpenReads, ReadSet, Scope, Tracking } from '../store/tracking.ts';
 import type { Cause, Outcome } from './queue/queue.ts';
 
 type ObjectReadsOptions = {
@@ -21,11 +22,13 @@ type ObjectReadsOptions = {
 /** What the last reconcile of each object of a controller has read: a change of it enqueues the object. */
 export class ObjectReads {
   readonly #options: ObjectReadsOptions;
+  readonly #uses: Scope['uses'];
   readonly #objects = new Map<Key, TrackedObject>();
   #isStopped = false;
 
   constructor(options: ObjectReadsOptions) {
     this.#options = options;
+    this.#uses = onlyKinds(options.name, options.kinds);
   }
 
   /** Enqueues an object that must be reconciled, whatever it has read. */
@@ -43,10 +46,10 @@ export class ObjectReads {
   }
 
   begin(key: Key): OpenReads {
-    const { tracking, name, kinds, enqueue } = this.#options;
+    const { tracking, enqueue } = this.#options;
     const object = this.#objects.get(key) ?? new TrackedObject(tracking, cause => enqueue(key, cause));
     this.#objects.set(key, object);
-    return object.begin({ name, kinds, own: key });
+    return object.begin({ own: key, uses: this.#uses });
   }
 
   /** An object that does not exist is forgotten once a reconcile has succeeded. */
@@ -101,11 +104,11 @@ class TrackedObject implements Dependent {
     return outcome.requeue === 'after' ? { requeue: 'after', ms: leftMs } : outcome;
   }
 
-  begin(allowed: Allowed): OpenReads {
+  begin(scope: Scope): OpenReads {
     this.#last = undefined;
     this.#isForced = false;
     this.#mayHaveChanged = false;
-    return this.#reads.open(allowed);
+    return this.#reads.open(scope);
   }
 
   /** Returns whether the reconcile has succeeded. */

@@ -1,7 +1,8 @@
+import type { ResourceKind } from '../api/key.ts';
 import { Source } from './dependencies.ts';
 import type { Dependent } from './dependencies.ts';
 import type { Change } from './resources.ts';
-import type { DerivedValue, DerivedValues, ReadSet, TrackedRead, Tracking } from './tracking.ts';
+import type { DerivedValue, DerivedValues, ReadSet, Scope, TrackedRead, Tracking } from './tracking.ts';
 
 /** Is notified when what it watches may have changed. It must read later, not in the notification. */
 export interface Watcher {
@@ -22,12 +23,18 @@ export class Derived<V> implements DerivedValues<V> {
   readonly #isSame: (one: V, other: V) => boolean;
   readonly #entries = new Map<string, Entry<V>>();
   readonly #watchers = new WeakMap<Watcher, Dependent>();
+  readonly #kinds = new Set<ResourceKind>();
+  readonly #scope: Scope = { uses: kind => this.#kinds.add(kind) };
 
   /** What depends on a value is affected unless `isSame` holds for it and the value before. */
   constructor(tracking: Tracking, derive: Derive<V>, isSame: (one: V, other: V) => boolean = Object.is) {
     this.#tracking = tracking;
     this.#derive = derive;
     this.#isSame = isSame;
+  }
+
+  get kinds(): ReadonlySet<ResourceKind> {
+    return this.#kinds;
   }
 
   /** How many values are kept. */
@@ -72,6 +79,7 @@ export class Derived<V> implements DerivedValues<V> {
     const entry: Entry<V> = new Entry<V>(name, this.#tracking, {
       derive: this.#derive,
       isSame: this.#isSame,
+      scope: this.#scope,
       unused: () => {
         if (entry.freshValue === undefined) this.#forget(name, entry);
       },
@@ -90,6 +98,7 @@ export class Derived<V> implements DerivedValues<V> {
 type EntryOptions<V> = {
   readonly derive: Derive<V>;
   readonly isSame: (one: V, other: V) => boolean;
+  readonly scope: Scope;
   /** Nothing depends on it any more. */
   readonly unused: () => void;
   /** It is stale, and nothing depends on it. */
@@ -136,7 +145,7 @@ class Entry<V> implements DerivedValue<V>, Dependent {
       this.#state = 'fresh';
       return;
     }
-    const run = this.#reads.open();
+    const run = this.#reads.open(this.#options.scope);
     let hasSucceeded = false;
     try {
       const value = this.#options.derive(this.#name, run);

@@ -30,6 +30,8 @@ export interface TrackedRead extends ReadObjects {
 
 /** Values derived from objects, by names. */
 export interface DerivedValues<V> {
+  /** The kinds of objects that its values were derived from so far, themselves or through other derived values. */
+  readonly kinds: ReadonlySet<ResourceKind>;
   /** The value of a name, which others can depend on; it must be refreshed before it is read. */
   entry(name: string): DerivedValue<V>;
 }
@@ -101,8 +103,8 @@ export class ReadSet {
   }
 
   /** Opens a run: each of its reads counts at once, so that a change during the run is not missed. */
-  open(allowed?: Allowed): OpenReads {
-    return new OpenReads(this.#read, this.#sources, this.#dependent, allowed);
+  open(scope?: Scope): OpenReads {
+    return new OpenReads(this.#read, this.#sources, this.#dependent, scope);
   }
 
   /** Ends a run. One that failed has perhaps not read everything, so that the reads of the run before count as well. */
@@ -146,14 +148,22 @@ const FAILED = -1;
 
 const NO_VALUES: SeenValues = new Map();
 
-/** What a reconcile may read. */
-export type Allowed = {
-  /** The name of its controller, for errors. */
-  readonly name: string;
-  readonly kinds: ReadonlySet<ResourceKind>;
-  /** Its object, whose changes reconcile it in any case. */
-  readonly own: Key;
+/** What a run may read. */
+export type Scope = {
+  /** The object of a reconcile, whose changes reconcile it in any case. */
+  readonly own?: Key;
+  /** Is called with each kind that is read; throws for one that may not be. */
+  readonly uses: (kind: ResourceKind, how: 'itself' | 'through a derived value') => void;
 };
+
+/** Refuses all kinds but those that a controller declares. */
+export function onlyKinds(controller: string, kinds: ReadonlySet<ResourceKind>): Scope['uses'] {
+  return (kind, how) => {
+    if (kinds.has(kind)) return;
+    const read = how === 'itself' ? kind : `${kind}, ${how}`;
+    throw new Error(`${controller} reads a ${read}, which is not among its kinds: add it there`);
+  };
+}
 
 /** The reads of a run that goes on. */
 export class OpenReads implements TrackedRead {
@@ -162,12 +172,14 @@ export class OpenReads implements TrackedRead {
   readonly exceptStatus: ReadObjects;
   #record: Set<Source> | undefined = new Set();
   readonly #values: SeenValues = new Map();
+  readonly #scope: Scope | undefined;
 
-  constructor(read: ReadObjects, sources: TrackedSources, dependent: Dependent, allowed?: Allowed) {
+  constructor(read: ReadObjects, sources: TrackedSources, dependent: Dependent, scope?: Scope) {
     this.#dependent = dependent;
+    this.#scope = scope;
     const record = (source: () => Source) => this.#add(source);
-    this.#any = new RecordedReads(read, sources.any, record, allowed);
-    this.exceptStatus = new RecordedReads(read, sources.exceptStatus, record, allowed);
+    this.#any = new RecordedReads(read, sources.any, record, scope);
+    this.exceptStatus = new RecordedReads(read, sources.exceptStatus, record, scope);
   }
 
   get<K extends ResourceKind>(ref: Ref<K>): ResourceOf<K> | undefined {
@@ -193,6 +205,7 @@ export class OpenReads implements TrackedRead {
     this.#values.set(entry, FAILED);
     entry.refresh();
     this.#values.set(entry, first ?? entry.version);
+    if (this.#scope) for (const kind of derived.kinds) this.#scope.uses(kind, 'through a derived value');
     return entry.value;
   }
 
@@ -218,18 +231,13 @@ class RecordedReads implements ReadObjects {
   readonly #read: ReadObjects;
   readonly #sources: Sources;
   readonly #record: (source: () => Source) => void;
-  readonly #allowed: Allowed | undefined;
+  readonly #scope: Scope | undefined;
 
-  constructor(
-    read: ReadObjects,
-    sources: Sources,
-    record: (source: () => Source) => void,
-    allowed?: Allowed,
-  ) {
+  constructor(read: ReadObjects, sources: Sources, record: (source: () => Source) => void, scope?: Scope) {
     this.#read = read;
     this.#sources = sources;
     this.#record = record;
-    this.#allowed = allowed;
+    this.#scope = scope;
   }
 
   get<K extends ResourceKind>(ref: Ref<K>): ResourceOf<K> | undefined {
@@ -253,10 +261,7 @@ class RecordedReads implements ReadObjects {
   }
 
   #depend(kind: ResourceKind, id: string): void {
-    const allowed = this.#allowed;
-    if (allowed && !allowed.kinds.has(kind)) {
-      throw new Error(`${allowed.name} reads a ${kind}, which is not among its kinds: add it there`);
-    }
-    if (allowed?.own !== id) this.#record(() => this.#sources.of(id));
+    this.#scope?.uses(kind, 'itself');
+    if (this.#scope?.own !== id) this.#record(() => this.#sources.of(id));
   }
 }

@@ -9,7 +9,7 @@ import { GROUP } from '../../src/api/generated/kinds.ts';
 import { readDocuments } from '../../src/api/yaml-documents.ts';
 import { runExtensionServer } from '../../src/extension-server.ts';
 import { eventually } from '../support/eventually.ts';
-import { gatewayObject, named, route } from '../support/declared.ts';
+import { gatewayObject, meshBackend, named, route } from '../support/declared.ts';
 import { makeFolders, writeWhole } from '../support/files/folder.ts';
 import type { Folders } from '../support/files/folder.ts';
 import { PROJECT, typescript } from '../support/lab/command-line.ts';
@@ -56,6 +56,18 @@ describe('standalone', () => {
       reason: 'TailnetNotFound',
       object: 'MeshEndpoints default/web',
       why: expect.stringContaining('example.ts.net') as unknown,
+    });
+  });
+
+  it('logs that of a route whose rule also has a Backend, which traffic is derived from', async () => {
+    const folders = makeFolders();
+    const shop = { group: 'gateway.envoyproxy.io', kind: 'Backend', name: 'shop' };
+    const mixed = route('HTTPRoute', 'web', { rules: [{ backendRefs: [meshBackend(), shop] }] });
+    declare(folders.folder, ...WORLD.slice(0, 3), mixed);
+    const { line } = await startHere(folders);
+    expect(await line('event')).toMatchObject({
+      reason: 'OtherBackendMissing',
+      object: 'MeshEndpoints default/web',
     });
   });
 

@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { keyOf } from '../../src/api/key.ts';
-import type { Ref } from '../../src/api/key.ts';
+import type { Ref, ResourceKind } from '../../src/api/key.ts';
 import { tailnetsOf } from '../../src/api/objects/references.ts';
 import { byNamespace } from '../../src/store/resources.ts';
 import type { Index } from '../../src/store/resources.ts';
 import { ResourceStore } from '../../src/store/store.ts';
-import { Tracking } from '../../src/store/tracking.ts';
-import type { Allowed, TrackedRead } from '../../src/store/tracking.ts';
+import { Derived } from '../../src/store/derived.ts';
+import { onlyKinds, Tracking } from '../../src/store/tracking.ts';
+import type { Scope, TrackedRead } from '../../src/store/tracking.ts';
 import { readMeshEndpoints, resourceOf } from '../support/store/resources.ts';
 import { route } from '../support/declared.ts';
 
@@ -33,11 +34,11 @@ function trackedStore() {
   const store = new ResourceStore([byTailnet], failure => expect(failure).toBeUndefined());
   const tracking = new Tracking(store);
   store.put(endpoints('web', 'x'));
-  const dependent = (program: Program = () => undefined, allowed?: Allowed) => {
+  const dependent = (program: Program = () => undefined, scope?: Scope) => {
     const notified: boolean[] = [];
     const reads = tracking.readsOf({ affected: isCertain => notified.push(isCertain) });
     const run = (next = program, hasSucceeded = true) => {
-      const open = reads.open(allowed);
+      const open = reads.open(scope);
       const result = next(open);
       reads.close(open, hasSucceeded);
       return result;
@@ -245,7 +246,11 @@ describe('a run', () => {
 });
 
 describe('a run with allowed kinds', () => {
-  const allowed: Allowed = { name: 'mesh-endpoints', kinds: new Set(['MeshEndpoints']), own: keyOf(web) };
+  const only = (...kinds: readonly ResourceKind[]): Scope => ({
+    own: keyOf(web),
+    uses: onlyKinds('mesh-endpoints', new Set(kinds)),
+  });
+  const allowed = only('MeshEndpoints');
 
   it.each<[string, Program]>([
     ['get', read => read.get({ ...web, kind: 'HTTPRoute' })],
@@ -258,6 +263,23 @@ describe('a run with allowed kinds', () => {
     const { run } = dependent(undefined, allowed);
     expect(() => run(program)).toThrow('mesh-endpoints reads a HTTPRoute, which is not among its kinds');
     expect(tracking.size).toBe(0);
+  });
+
+  it.each([
+    ['a derived value', 'routes'],
+    ['a value derived from a derived value', 'hasRoutes'],
+  ] as const)('refuses another kind through %s, until that is allowed', (_what, which) => {
+    const { tracking, dependent } = trackedStore();
+    const routes = new Derived(tracking, (name, read) => read.find(byNamespace('HTTPRoute'), name).length);
+    const hasRoutes = new Derived(tracking, (name, read) => read.value(routes, name) > 0);
+    const values = { routes, hasRoutes };
+    const program: Program = read => Number(read.value<unknown>(values[which], 'default'));
+    const message = 'mesh-endpoints reads a HTTPRoute, through a derived value, which is not among its kinds';
+    const { run } = dependent(undefined, allowed);
+    expect(() => run(program)).toThrow(message);
+    // Also once the value is known.
+    expect(() => run(program)).toThrow(message);
+    expect(dependent(undefined, only('MeshEndpoints', 'HTTPRoute')).run(program)).toBe(0);
   });
 
   it('is not notified of its own object, which is enqueued in any case, but of others', () => {

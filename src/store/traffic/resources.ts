@@ -97,13 +97,13 @@ export function trafficResourcesFrom(
     tailnets: domain => read.find(tailnetsByDomain, domain),
     grants: namespace => read.find(byNamespace('ReferenceGrant'), namespace),
     readsBackends,
-    service: ref => read.get(ref),
-    endpointSlices: slicesOf,
+    service: ref => (readsBackends ? read.get(ref) : undefined),
+    endpointSlices: service => (readsBackends ? slicesOf(service) : []),
     relays: tailnet =>
       namespace === undefined
         ? undefined
         : relaysIn(slicesOf({ kind: 'Service', namespace, name: relayName(tailnet) })),
-    backend: ref => read.get(ref),
+    backend: ref => (readsBackends ? read.get(ref) : undefined),
     namespace: name => read.get({ kind: 'Namespace', namespace: '', name }),
     gateway: ref => read.get(ref),
     dataPath: options.dataPath ?? (gateway => bindingOf(gateway, read)?.spec.settings?.dataPath?.mode),

@@ -117,6 +117,14 @@ describe('status.routes', () => {
     await scene.put(to('default/web', meshBackend(), { name: 'shop', namespace: 'far', port: 80 }));
     expect(resolvedOf(scene)?.reason).toBe('OtherBackendMissing');
   });
+
+  it('does so where what it uses depends on its own status', async () => {
+    const fields = { externalTarget: 'shop.example.com:8443' };
+    const mixed = to('default/web', meshBackend(), { name: 'shop', port: 80 });
+    const scene = await EndpointsScene.start(tailnet, web(fields), mixed);
+    expect(scene.status()?.routes).toMatchObject([{ name: 'web' }]);
+    expect(resolvedOf(scene)?.reason).not.toBe('OtherBackendMissing');
+  });
 });
 
 /** Each change resolves a route that did not resolve, and is found without a resync. */

@@ -1,8 +1,10 @@
+import type { ResourceKind } from '../../../../src/api/key.ts';
 import { Source } from '../../../../src/store/dependencies.ts';
 import type { DerivedValue, DerivedValues } from '../../../../src/store/tracking.ts';
 
 /** The revisions of Gateways, as a test sets them. */
 export class ScriptedRevisions implements DerivedValues<string | undefined> {
+  readonly kinds: ReadonlySet<ResourceKind> = new Set();
   readonly #values = new Map<
     string,
     DerivedValue<string | undefined> & { value: string | undefined; version: number }
