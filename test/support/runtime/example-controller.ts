@@ -1,3 +1,4 @@
+// #region example
 import { conditionsOf } from '../../../src/api/conditions.ts';
 import type { ConditionUpdate } from '../../../src/api/conditions.ts';
 import type { Kinds } from '../../../src/api/generated/types.ts';
@@ -5,7 +6,6 @@ import { tailnetsOf } from '../../../src/api/objects/references.ts';
 import type { Index, WriteResources } from '../../../src/store/resources.ts';
 import type { Controller } from '../../../src/runtime/controller.ts';
 
-// #region example
 type MeshTailnet = Kinds['MeshTailnet'];
 type MeshEndpoints = Kinds['MeshEndpoints'];
 
