@@ -1,7 +1,6 @@
-import { ROUTE_KINDS } from '../../src/api/key.ts';
-import { explainRoutes } from '../../src/tools/explain-routes.ts';
-import { trafficResourcesFrom } from '../../src/store/traffic/resources.ts';
+import { routeExplainer } from '../../src/tools/explain-routes.ts';
 import type { ReadResources } from '../../src/store/resources.ts';
+import { Tracking } from '../../src/store/tracking.ts';
 import type { Screen } from '../screen.ts';
 
 const DEBOUNCE_MS = 100;
@@ -11,12 +10,12 @@ const DEBOUNCE_MS = 100;
  * on a terminal, elsewhere a route is printed again when it changes. Returns the function that stops it.
  */
 export function showRoutes(read: ReadResources, screen: Screen): () => void {
-  const declared = trafficResourcesFrom(read);
+  const tracking = new Tracking(read);
+  const explainAll = routeExplainer(tracking, { dataPath: 'Proxy', clusterEncoding: '' });
   let shown: readonly string[] = [];
   let timer: NodeJS.Timeout | undefined;
   const show = () => {
-    const routes = ROUTE_KINDS.flatMap(kind => read.list(kind));
-    const explained = explainRoutes(declared, routes, 'Proxy').map(({ text }) => text);
+    const explained = explainAll().map(({ text }) => text);
     const none = explained.length === 0 ? ['no route has MeshEndpoints among its backends'] : [];
     const texts = [...explained, ...none];
     screen.draw('routes', `\n${texts.join('\n')}`);
@@ -31,6 +30,7 @@ export function showRoutes(read: ReadResources, screen: Screen): () => void {
   });
   return () => {
     unsubscribe();
+    tracking.close();
     clearTimeout(timer);
   };
 }

@@ -1,6 +1,11 @@
 import type { Route } from '../api/objects/gateway-api.ts';
+import { ROUTE_KINDS } from '../api/key.ts';
 import type { Ref } from '../api/key.ts';
 import type { SocketAddress } from '../api/socket-address.ts';
+import { Derived } from '../store/derived.ts';
+import type { Tracking } from '../store/tracking.ts';
+import { trafficValues } from '../store/traffic/values.ts';
+import type { TrafficOptions } from '../store/traffic/values.ts';
 import type { EnvoyEndpoint } from '../traffic/endpoints/load-assignment.ts';
 import { poolProblemOf, proxiesOf } from '../traffic/data-path.ts';
 import type { DataPathMode } from '../traffic/data-path.ts';
@@ -8,7 +13,7 @@ import type { TrafficResources } from '../traffic/traffic-resources.ts';
 import { trafficOfRoute } from '../traffic/endpoints/route-traffic.ts';
 import type { RouteTraffic, RuleTraffic } from '../traffic/endpoints/route-traffic.ts';
 import type { ResolvedRule } from '../traffic/resolve-route.ts';
-import { tlsBudgetsOf } from '../traffic/settings/tls-budget.ts';
+import type { TlsBudgets } from '../traffic/settings/tls-budget.ts';
 import { formatUnused } from '../traffic/unused.ts';
 import type { UnusedBackend } from '../traffic/unused.ts';
 
@@ -25,11 +30,22 @@ export function explainRoutes(
   resources: TrafficResources,
   routes: readonly Route[],
   defaultPath: DataPathMode,
+  budgets: TlsBudgets,
 ): readonly Explained[] {
-  const budgets = tlsBudgetsOf(resources);
   const explained = (route: Route) =>
     explainRoute(trafficOfRoute(resources, route, defaultPath, budgets), route);
   return [...routes].sort(byName).flatMap(explained);
+}
+
+/** Explains all routes of a store with the `trafficIndexes`, from what the processes derive; returns the function that does. */
+export function routeExplainer(tracking: Tracking, options: TrafficOptions): () => readonly Explained[] {
+  const { resources, overTlsBudget } = trafficValues(tracking, options);
+  const explained = new Derived(tracking, (_all, read) => {
+    const routes = ROUTE_KINDS.flatMap(kind => read.list(kind));
+    const budgets: TlsBudgets = namespace => read.value(overTlsBudget, namespace);
+    return explainRoutes(resources(read), routes, options.dataPath, budgets);
+  });
+  return () => explained.read('all');
 }
 
 function byName(a: Route, b: Route): number {

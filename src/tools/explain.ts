@@ -1,13 +1,13 @@
 /** `mesh-gateway explain`: resolves the routes in a folder, without a cluster and without sending anything. */
 import { stat } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
-import { explainRoutes } from './explain-routes.ts';
+import { routeExplainer } from './explain-routes.ts';
 import type { Explained } from './explain-routes.ts';
-import { trafficResourcesFrom, trafficIndexes } from '../store/traffic/resources.ts';
-import { ROUTE_KINDS } from '../api/key.ts';
+import { Tracking } from '../store/tracking.ts';
+import { trafficIndexes } from '../store/traffic/resources.ts';
+import type { TrafficOptions } from '../store/traffic/values.ts';
 import { NAMESPACE } from '../api/names.ts';
 import { addressSettings, guardOf } from '../process/addresses.ts';
-import type { AddressGuard } from '../traffic/address-guard.ts';
 import { openDirectory } from '../files/directory.ts';
 import type { Directory } from '../files/directory.ts';
 
@@ -31,7 +31,7 @@ Exit status: 0 every backend can be used, 1 one cannot or a file cannot be read,
 
 /** Runs `mesh-gateway explain`; returns the exit code. */
 export async function runExplain(args: readonly string[]): Promise<number> {
-  const { folder, path, ...options } = await readArguments(args);
+  const { folder, ...options } = await readArguments(args);
   const directory = openDirectory({
     folder,
     indexes: trafficIndexes,
@@ -40,7 +40,7 @@ export async function runExplain(args: readonly string[]): Promise<number> {
     reportFailure: failure => console.error(failure),
   });
   try {
-    return await explain(directory, path, options);
+    return await explain(directory, options);
   } finally {
     await directory.close();
   }
@@ -58,9 +58,9 @@ async function readArguments(args: readonly string[]) {
     },
     allowPositionals: true,
   });
-  const path = values['data-path'];
-  if (path !== 'Proxy' && path !== 'Direct')
-    throw new Error(`explain: --data-path ${JSON.stringify(path)} is neither Proxy nor Direct`);
+  const dataPath = values['data-path'];
+  if (dataPath !== 'Proxy' && dataPath !== 'Direct')
+    throw new Error(`explain: --data-path ${JSON.stringify(dataPath)} is neither Proxy nor Direct`);
   const [folder, second] = positionals;
   if (folder === undefined || second !== undefined) throw new Error('explain: name one folder');
   const isFolder = await stat(folder).then(
@@ -77,18 +77,17 @@ async function readArguments(args: readonly string[]) {
     refusedAddresses: refusedAddresses.parse('--refused-addresses', values['refused-addresses']),
     apiServer: values['kubernetes-service-host'] || undefined,
   });
-  return { folder, path, podNamespace: values.namespace, guard } as const;
+  return { folder, dataPath, podNamespace: values.namespace, guard } as const;
 }
 
 async function explain(
   { start, read, problems }: Directory,
-  path: 'Proxy' | 'Direct',
-  options: { readonly podNamespace: string; readonly guard: AddressGuard },
+  options: Omit<TrafficOptions, 'clusterEncoding'>,
 ): Promise<number> {
+  const explainAll = routeExplainer(new Tracking(read), { ...options, clusterEncoding: '' });
   start();
   await read.whenSynced();
-  const routes = ROUTE_KINDS.flatMap(kind => read.list(kind));
-  const explained = explainRoutes(trafficResourcesFrom(read, options), routes, path);
+  const explained = explainAll();
   console.log(textOf(explained));
   return problems().length === 0 && explained.every(({ isHealthy }) => isHealthy) ? 0 : 1;
 }

@@ -1,21 +1,28 @@
 import { describe, expect, it } from 'vitest';
 import type { Route } from '../../src/api/objects/gateway-api.ts';
-import { explainRoutes } from '../../src/tools/explain-routes.ts';
-import { trafficResourcesFrom, trafficIndexes } from '../../src/store/traffic/resources.ts';
-import { ROUTE_KINDS } from '../../src/api/key.ts';
+import { explainRoutes, routeExplainer } from '../../src/tools/explain-routes.ts';
+import { Tracking } from '../../src/store/tracking.ts';
+import { trafficIndexes } from '../../src/store/traffic/resources.ts';
+import type { DataPathMode } from '../../src/traffic/data-path.ts';
 import { createMemory } from '../support/store/memory.ts';
 import { meshBackend, named, route } from '../support/declared.ts';
 import { endpoint, meshBinding, meshEndpoints, meshTailnet } from '../support/objects.ts';
 import { resourceOf } from '../support/store/resources.ts';
 import { managedTailnet, relaysObject } from '../support/traffic/objects.ts';
-import { resourcesFrom } from '../support/traffic/resolve.ts';
+import { resourcesFrom, tlsBudgetsOf } from '../support/traffic/resolve.ts';
 
 /** The explanations of the routes among objects. */
 async function explained(...objects: readonly object[]): Promise<readonly string[]> {
   const { read, start } = createMemory(trafficIndexes, objects);
   await start();
-  const routes = ROUTE_KINDS.flatMap(kind => read.list(kind));
-  return explainRoutes(trafficResourcesFrom(read), routes, 'Proxy').map(({ text }) => text);
+  const explainAll = routeExplainer(new Tracking(read), { dataPath: 'Proxy', clusterEncoding: '' });
+  return explainAll().map(({ text }) => text);
+}
+
+/** The explanations of routes that use these objects. */
+function explainIn(objects: readonly object[], routes: readonly Route[], path: DataPathMode) {
+  const resources = resourcesFrom(objects);
+  return explainRoutes(resources, routes, path, tlsBudgetsOf(resources));
 }
 
 const tailnet = named(meshTailnet({ pool: { mode: 'External', addresses: ['10.0.0.1:1055'] } }), 'one');
@@ -48,7 +55,7 @@ describe('the explanation of a route', () => {
     const parentRefs = ['public', 'b', 'c', 'b'].map(name => ({ name }));
     const world = [tailnet, web, direct];
     const many = resourceOf(route('HTTPRoute', 'default/web', { parentRefs })) as Route;
-    const texts = explainRoutes(resourcesFrom(world), [many], 'Proxy').map(({ text }) => text);
+    const texts = explainIn(world, [many], 'Proxy').map(({ text }) => text);
     expect(texts).toEqual([
       expect.stringMatching(/^HTTPRoute default\/web at Gateway default\/public\n.*\n.* directly /),
       expect.stringMatching(
@@ -56,7 +63,7 @@ describe('the explanation of a route', () => {
       ),
     ]);
     const nowhere = resourceOf(route('HTTPRoute', 'default/web', { parentRefs: [] })) as Route;
-    const [text] = explainRoutes(resourcesFrom(world), [nowhere], 'Direct').map(each => each.text);
+    const [text] = explainIn(world, [nowhere], 'Direct').map(each => each.text);
     expect(text).toMatch(/^HTTPRoute default\/web at no Gateway\n.*\n.* directly /);
   });
 
@@ -83,7 +90,7 @@ describe('the explanation of a route', () => {
     const object = named(meshEndpoints({ endpoints: list }), 'default/web', more);
     const status = { endpoints: statuses.map((entry, at) => ({ name: `e${at}`, ...entry })) };
     const withStatus = statuses.length > 0 ? { ...object, status } : object;
-    const [found] = explainRoutes(resourcesFrom([tailnet, withStatus]), [toWeb], 'Proxy');
+    const [found] = explainIn([tailnet, withStatus], [toWeb], 'Proxy');
     expect(found?.isHealthy).toBe(isHealthy);
     const noEndpoint = 'no endpoint can take traffic: requests are answered with 503';
     expect(found?.text.includes(noEndpoint)).toBe(!isHealthy);
@@ -108,7 +115,7 @@ describe('the explanation of a route', () => {
     ['Conflict', poolReady('Unknown', 'Conflict')],
   ])('has the reason and the message of PoolReady where there is no proxy: %s', (reason, conditions) => {
     const status = { conditions, pool: { ready: 0, desired: 2 } };
-    const [found] = explainRoutes(resourcesFrom([{ ...managed, status }, web]), [toWeb], 'Proxy');
+    const [found] = explainIn([{ ...managed, status }, web], [toWeb], 'Proxy');
     expect(found?.text).toContain(
       `not used: ProxyUnknown: spec.rules[0].backendRefs[0]: MeshTailnet one of MeshEndpoints default/web has no proxy: PoolReady is ${conditions[0]?.status}, ${reason}: why, and the fix of ${reason}`,
     );
@@ -132,11 +139,11 @@ describe('the explanation of a route', () => {
       undefined,
     ],
   ])('%s', (_, status, problem) => {
-    const [found] = explainRoutes(resourcesFrom([{ ...managed, status }, web]), [toWeb], 'Proxy');
+    const [found] = explainIn([{ ...managed, status }, web], [toWeb], 'Proxy');
     expect(found?.text).toContain('through 10.96.0.7:1055');
     expect(found?.text.match(/not ready: (.*)/)?.[1]).toBe(problem && `MeshTailnet one: ${problem}`);
     expect(found?.isHealthy).toBe(problem === undefined);
-    const [direct] = explainRoutes(resourcesFrom([{ ...managed, status }, web]), [toWeb], 'Direct');
+    const [direct] = explainIn([{ ...managed, status }, web], [toWeb], 'Direct');
     expect(direct?.isHealthy).toBe(true);
   });
 
@@ -150,7 +157,7 @@ describe('the explanation of a route', () => {
     const rules = [{ backendRefs: [meshBackend({ name: 'dns', port: 53 })] }];
     const toDns = resourceOf(route('UDPRoute', 'default/dns', { rules })) as Route;
     const explain = (...objects: readonly object[]) =>
-      explainRoutes(resourcesFrom([managedTailnet('one'), object, ...objects]), [toDns], 'Proxy')[0];
+      explainIn([managedTailnet('one'), object, ...objects], [toDns], 'Proxy')[0];
     const found = explain(relaysObject('one', { '10.1.0.1': 'ready', '10.1.0.2': 'terminating' }));
     expect(found?.text.split('\n').slice(2)).toEqual([
       '    10.1.0.1:20053  relays to 100.64.0.7:53  backend 0, weight 1, priority 0, HEALTHY',
@@ -170,8 +177,7 @@ describe('the explanation of a route', () => {
       resolvedAddresses: ['1.1.1.1', '1.1.1.2'],
     };
     const object = named(meshEndpoints({ endpoints: [endpoint({ externalTarget })] }), 'default/web');
-    const explain = (status: object) =>
-      explainRoutes(resourcesFrom([managed, { ...object, status }]), [toWeb], 'Proxy')[0];
+    const explain = (status: object) => explainIn([managed, { ...object, status }], [toWeb], 'Proxy')[0];
     const found = explain({ endpoints: [entry] });
     expect(found?.text.split('\n').slice(2)).toEqual([
       '    1.1.1.1:443  directly, as web.example.com:443  backend 0, weight 1, priority 0, HEALTHY',
@@ -188,7 +194,7 @@ describe('the explanation of a route', () => {
   it('has no endpoints while the MeshTailnet is being deleted', () => {
     const status = { conditions: POOL_READY, pool: { ready: 2, proxyAddress } };
     const deleted = named(meshTailnet(), 'one', { deletionTimestamp: '2026-01-01T00:00:00Z' });
-    const [found] = explainRoutes(resourcesFrom([{ ...deleted, status }, web]), [toWeb], 'Proxy');
+    const [found] = explainIn([{ ...deleted, status }, web], [toWeb], 'Proxy');
     expect(found?.text).toMatch(/not used: ProxyUnknown: .* has no proxy: it is being deleted: /);
     expect(found?.text).not.toContain('through');
   });

@@ -5,7 +5,7 @@ import { revisionOf } from '../../src/traffic/settings/revision.ts';
 import { route } from '../support/declared.ts';
 import { endpoint } from '../support/objects.ts';
 import { resourceOf } from '../support/store/resources.ts';
-import { resourcesFrom } from '../support/traffic/resolve.ts';
+import { resourcesFrom, tlsBudgetsOf } from '../support/traffic/resolve.ts';
 import {
   backend,
   bindingObject,
@@ -23,7 +23,9 @@ const KINDS: readonly string[] = ['HTTPRoute', 'GRPCRoute', 'TLSRoute', 'TCPRout
 
 function revision(objects: readonly object[], encoding = 'a'): string | undefined {
   const routes = objects.map(resourceOf).filter(({ kind }) => KINDS.includes(kind)) as readonly Route[];
-  return revisionOf(resourcesFrom(objects), { gateway, routes, clusterEncoding: encoding });
+  const resources = resourcesFrom(objects);
+  const budgets = tlsBudgetsOf(resources);
+  return revisionOf(resources, { gateway, routes, clusterEncoding: encoding, budgets });
 }
 
 const check = { enabled: true };

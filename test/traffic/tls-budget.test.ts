@@ -9,7 +9,7 @@ import type { TrafficResources } from '../../src/traffic/traffic-resources.ts';
 import { endpoint } from '../support/objects.ts';
 import { resourceOf } from '../support/store/resources.ts';
 import { CERTIFICATE } from '../support/traffic/certificates.ts';
-import { resourcesFrom, ruleOf } from '../support/traffic/resolve.ts';
+import { resourcesFrom, ruleOf, tlsBudgetsOf } from '../support/traffic/resolve.ts';
 import {
   backend,
   configMapObject,
@@ -99,7 +99,12 @@ const gateway = { kind: 'Gateway', namespace: 'default', name: 'public' } as con
 
 function revision(resources: TrafficResources, routes: readonly object[]): string | undefined {
   const read = routes.map(resourceOf) as readonly Route[];
-  return revisionOf(resources, { gateway, routes: read, clusterEncoding: 'a' });
+  return revisionOf(resources, {
+    gateway,
+    routes: read,
+    clusterEncoding: 'a',
+    budgets: tlsBudgetsOf(resources),
+  });
 }
 
 describe('a rule over the budget', () => {
@@ -124,14 +129,15 @@ describe('a rule over the budget', () => {
     const message =
       'TooManyTlsSettings: spec.rules[0].backendRefs[0]: the TLS settings of the routes in namespace default, certificates included, exceed 12 MB, the share of a namespace, and those of this rule are left out, so connections to endpoints of MeshEndpoints default/large with TLS fail: use fewer certificates, or fewer rules with them';
     const routes = [...first, last].map(resourceOf) as readonly Route[];
-    const explained = explainRoutes(resources, routes, 'Proxy');
+    const explained = explainRoutes(resources, routes, 'Proxy', tlsBudgetsOf(resources));
     expect(explained.map(({ isHealthy }) => isHealthy)).toEqual([true, true, true, false]);
     expect(explained.at(-1)?.text).toContain(message);
     const route = resourceOf(last) as Route;
-    expect(unusedOfRoute(resources, route, 'Proxy')).toMatchObject([
+    expect(unusedOfRoute(resources, route, 'Proxy', tlsBudgetsOf(resources))).toMatchObject([
       { reason: 'TooManyTlsSettings', object: 'MeshEndpoints/default/large' },
     ]);
-    expect(unusedOfRoute(resourcesFrom([...world, last]), route, 'Proxy')).toEqual([]);
+    const alone = resourcesFrom([...world, last]);
+    expect(unusedOfRoute(alone, route, 'Proxy', tlsBudgetsOf(alone))).toEqual([]);
   });
 
   it('moves the revision when it gets over the budget by the route of another Gateway, and back', () => {

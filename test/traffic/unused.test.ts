@@ -8,7 +8,7 @@ import type { UnusedReason } from '../../src/traffic/unused.ts';
 import { endpoint } from '../support/objects.ts';
 import { resourceOf } from '../support/store/resources.ts';
 import { CERTIFICATE } from '../support/traffic/certificates.ts';
-import { resourcesFrom, resourcesOf, trafficOf } from '../support/traffic/resolve.ts';
+import { resourcesFrom, resourcesOf, trafficOf, tlsBudgetsOf } from '../support/traffic/resolve.ts';
 import {
   backend,
   configMapObject,
@@ -235,7 +235,7 @@ describe('an unused backend', () => {
       const resources = resourcesOf(objects);
       const routes = objects.filter((object): object is Route => 'parentRefs' in object);
       const named = objects.filter(each => each.kind === 'MeshEndpoints');
-      const [{ text } = { text: '' }] = explainRoutes(resources, routes, 'Proxy');
+      const [{ text } = { text: '' }] = explainRoutes(resources, routes, 'Proxy', tlsBudgetsOf(resources));
       const expected = `${reason}: spec.rules[0].backendRefs[0]: ${message}`;
       expect(text).toContain(expected);
       expect(named).toHaveLength(reason === 'BackendNotFound' ? 0 : 1);
@@ -243,7 +243,7 @@ describe('an unused backend', () => {
         const { conditions, routes: statuses } = statusOf({
           ...{ object, routes, tailnet: undefined, isAllowed: false, planned: [], now: new Date() },
           ...{ verdictOf: () => undefined, gateways: [] },
-          unusedOf: each => unusedOfRoute(resources, each, 'Proxy'),
+          unusedOf: each => unusedOfRoute(resources, each, 'Proxy', tlsBudgetsOf(resources)),
         });
         expect(statuses).toMatchObject([{ resolved: false, message: expected }]);
         expect(conditions?.find(({ type }) => type === 'RoutesResolved')).toMatchObject({

@@ -7,10 +7,7 @@ import { gatewaysOf, refTo, tailnetsOf } from '../../api/objects/references.ts';
 import type { CaRef, TrustedCa } from '../../api/trust.ts';
 import { byNamespace } from '../resources.ts';
 import type { AnyIndex, Index, ReadObjects } from '../resources.ts';
-import { DEFAULT_GUARD } from '../../traffic/address-guard.ts';
-import type { AddressGuard } from '../../traffic/address-guard.ts';
 import { relaysIn } from '../../traffic/endpoints/relays.ts';
-import { readCaBundle } from '../../traffic/upstream-tls.ts';
 import type { ReadCaBundle } from '../../traffic/upstream-tls.ts';
 import type { TrafficResources } from '../../traffic/traffic-resources.ts';
 import { cachedTrust, caInConfigMap } from '../../traffic/trusted-ca.ts';
@@ -62,33 +59,21 @@ export const trafficIndexes: readonly AnyIndex[] = [
   ...ROUTE_KINDS.map(kind => routesByGateway(kind) as AnyIndex),
 ];
 
-type TrafficResourcesOptions = {
-  readonly readsBackends?: boolean;
-  readonly caBundle?: ReadCaBundle;
+type TrafficResourcesOptions = Pick<
+  TrafficResources,
+  'readsBackends' | 'caBundle' | 'trusted' | 'dataPath' | 'guard'
+> & {
   /** The namespace of the mesh pods; undefined where EndpointSlices are not read. */
-  readonly podNamespace?: string | undefined;
-  /**
-   * The namespace of the ConfigMap `mesh-trust`, which has the certificates of all ConfigMaps that tls.caRef names;
-   * undefined where these are read themselves.
-   */
-  readonly trustNamespace?: string | undefined;
-  readonly publishedTrust?: ReturnType<typeof cachedTrust>;
-  /** Answers in place of a read of objects. */
-  readonly trusted?: TrafficResources['trusted'];
-  readonly dataPath?: TrafficResources['dataPath'];
-  readonly guard?: AddressGuard | undefined;
+  readonly podNamespace: string | undefined;
 };
 
 /** Reads TrafficResources through the indexes. */
 export function trafficResourcesFrom(
   read: ReadObjects,
-  options: TrafficResourcesOptions = {},
+  { podNamespace: namespace, ...options }: TrafficResourcesOptions,
 ): TrafficResources {
-  const { caBundle = readCaBundle, readsBackends = true } = options;
-  const { podNamespace: namespace, trustNamespace, publishedTrust = cachedTrust() } = options;
-  const { guard = DEFAULT_GUARD } = options;
+  const { readsBackends } = options;
   const slicesOf = (service: Ref<'Service'>) => read.find(slicesByService, keyOf(service));
-  const trusted = (ref: CaRef) => caOf(ref, read, { trustNamespace, publishedTrust, caBundle });
   return {
     route: ref => read.get(ref),
     routesIn: namespace =>
@@ -96,7 +81,6 @@ export function trafficResourcesFrom(
     meshEndpoints: ref => read.get(ref),
     tailnets: domain => read.find(tailnetsByDomain, domain),
     grants: namespace => read.find(byNamespace('ReferenceGrant'), namespace),
-    readsBackends,
     service: ref => (readsBackends ? read.get(ref) : undefined),
     endpointSlices: service => (readsBackends ? slicesOf(service) : []),
     relays: tailnet =>
@@ -106,15 +90,16 @@ export function trafficResourcesFrom(
     backend: ref => (readsBackends ? read.get(ref) : undefined),
     namespace: name => read.get({ kind: 'Namespace', namespace: '', name }),
     gateway: ref => read.get(ref),
-    dataPath: options.dataPath ?? (gateway => bindingOf(gateway, read)?.spec.settings?.dataPath?.mode),
-    trusted: options.trusted ?? trusted,
-    caBundle,
-    guard,
+    ...options,
   };
 }
 
 /** Where the certificates of caRefs are. */
 export type TrustOptions = {
+  /**
+   * The namespace of the ConfigMap `mesh-trust`, which has the certificates of all ConfigMaps that tls.caRef names;
+   * undefined where these are read themselves.
+   */
   readonly trustNamespace: string | undefined;
   readonly publishedTrust: ReturnType<typeof cachedTrust>;
   readonly caBundle: ReadCaBundle;

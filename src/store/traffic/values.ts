@@ -71,7 +71,7 @@ export type TrafficValues = {
 
 /** Derives what traffic needs from objects with the `trafficIndexes`. */
 export function trafficValues(tracking: Tracking, options: TrafficOptions): TrafficValues {
-  const { dataPath, clusterEncoding, guard = DEFAULT_GUARD } = options;
+  const { dataPath, clusterEncoding, podNamespace, guard = DEFAULT_GUARD, readsBackends = true } = options;
   const caBundle = cachedCaBundles();
   const trust = trustedCas(tracking, options.trustNamespace, caBundle);
   const pathsOfGateways = new Derived(tracking, (key, read) => {
@@ -80,8 +80,7 @@ export function trafficValues(tracking: Tracking, options: TrafficOptions): Traf
   });
   const resourcesOf = (read: TrackedRead, objects: ReadObjects) =>
     trafficResourcesFrom(objects, {
-      ...options,
-      ...{ guard, caBundle },
+      ...{ readsBackends, podNamespace, guard, caBundle },
       trusted: ref => read.value(trust, caRefText(ref)),
       dataPath: gateway => read.value(pathsOfGateways, keyOf(gateway)),
     });

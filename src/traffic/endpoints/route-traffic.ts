@@ -5,7 +5,7 @@ import { gatewaysOf } from '../../api/objects/references.ts';
 import { dataPathOf } from '../data-path.ts';
 import type { DataPathMode } from '../data-path.ts';
 import { envoyClusterSettingsOf } from '../settings/envoy-cluster-settings.ts';
-import { overTlsBudgetIn, tlsBudgetsOf } from '../settings/tls-budget.ts';
+import { overTlsBudgetIn } from '../settings/tls-budget.ts';
 import type { TlsBudgets } from '../settings/tls-budget.ts';
 import { loadAssignmentOf } from './load-assignment.ts';
 import type { EnvoyLocality } from './load-assignment.ts';
@@ -36,7 +36,7 @@ export function trafficOfRoute(
   resources: TrafficResources,
   route: Route,
   defaultPath: DataPathMode,
-  budgets: TlsBudgets = tlsBudgetsOf(resources),
+  budgets: TlsBudgets,
 ): readonly RouteTraffic[] {
   const rules = resolveRoute(resources, route);
   const byPath = new Map<DataPathMode, Ref<'Gateway'>[]>();
@@ -58,7 +58,7 @@ export function unusedOfRoute(
   resources: TrafficResources,
   route: Route,
   defaultPath: DataPathMode,
-  budgets?: TlsBudgets,
+  budgets: TlsBudgets,
 ): readonly UnusedBackend[] {
   const rules = trafficOfRoute(resources, route, defaultPath, budgets).flatMap(each => each.rules);
   return rules.flatMap(({ unused }) => unused);

@@ -5,7 +5,7 @@ import type { Ref } from '../../api/key.ts';
 import { gatewaysOf, refTo } from '../../api/objects/references.ts';
 import { envoyClusterSettingsOf } from './envoy-cluster-settings.ts';
 import type { EnvoyClusterSettings } from './envoy-cluster-settings.ts';
-import { closedSettingsOf, isOverTlsBudget, tlsBudgetsOf } from './tls-budget.ts';
+import { closedSettingsOf, isOverTlsBudget } from './tls-budget.ts';
 import type { TlsBudgets } from './tls-budget.ts';
 import type { TrafficResources } from '../traffic-resources.ts';
 import { resolveRoute } from '../resolve-route.ts';
@@ -18,7 +18,7 @@ export type RevisionInputs = {
   readonly routes: readonly Route[];
   /** What all clusters have in common: how settings are encoded, and the EDS address. */
   readonly clusterEncoding: string;
-  readonly budgets?: TlsBudgets;
+  readonly budgets: TlsBudgets;
 };
 
 /**
@@ -27,7 +27,7 @@ export type RevisionInputs = {
  */
 export function revisionOf(
   resources: TrafficResources,
-  { gateway, routes, clusterEncoding, budgets = tlsBudgetsOf(resources) }: RevisionInputs,
+  { gateway, routes, clusterEncoding, budgets }: RevisionInputs,
 ): string | undefined {
   const key = keyOf(gateway);
   const hash = createHash('sha256').update(clusterEncoding);

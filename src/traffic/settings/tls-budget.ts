@@ -62,16 +62,6 @@ function tlsBytesOf(resources: TrafficResources, ref: RouteBackendRef): number {
   return Math.min(certificates, MAX_TLS_BYTES) + Math.min(sockets, MAX_TLS_SETTINGS) * SOCKET_BYTES;
 }
 
-/** Remembers the answers for each namespace: of use while no resource changes. */
-export function tlsBudgetsOf(resources: TrafficResources): TlsBudgets {
-  const known = new Map<string, ReadonlySet<string>>();
-  return namespace => {
-    const over = known.get(namespace) ?? overTlsBudget(resources, namespace);
-    known.set(namespace, over);
-    return over;
-  };
-}
-
 /** Whether the TLS settings of a cluster are over the budget: those of a backendRef go with those of its rule. */
 export function isOverTlsBudget(
   { kind, namespace, name, rule }: EnvoyClusterName,

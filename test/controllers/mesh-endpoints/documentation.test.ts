@@ -17,7 +17,7 @@ import type { UnusedReason } from '../../../src/traffic/unused.ts';
 import { resourceOf } from '../../support/store/resources.ts';
 import { configMapObject, managedTailnet, relaysObject } from '../../support/traffic/objects.ts';
 import { CERTIFICATE } from '../../support/traffic/certificates.ts';
-import { resourcesOf } from '../../support/traffic/resolve.ts';
+import { resourcesOf, tlsBudgetsOf } from '../../support/traffic/resolve.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
 type Example = { readonly text: string; readonly object: MeshEndpoints; readonly route: Route };
@@ -55,7 +55,8 @@ describe('the examples of docs/mesh-endpoints.md', () => {
     const ca = configMapObject('default/internal-ca', { 'ca.crt': CERTIFICATE });
     const relays = relaysObject('main', { '10.1.0.1': 'ready' });
     const world = [managedTailnet(), relays, ca].map(resourceOf);
-    const [found] = explainRoutes(resourcesOf([...world, withStatus(object), route]), [route], 'Proxy');
+    const resources = resourcesOf([...world, withStatus(object), route]);
+    const [found] = explainRoutes(resources, [route], 'Proxy', tlsBudgetsOf(resources));
     expect(found?.text).not.toContain('not used');
     expect(found?.isHealthy).toBe(true);
   });

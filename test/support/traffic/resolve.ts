@@ -12,6 +12,8 @@ import { cachedCaBundles } from '../../../src/traffic/upstream-tls.ts';
 import { parseEnvoyClusterName } from '../../../src/traffic/envoy-cluster-name.ts';
 import { envoyClusterSettingsOf } from '../../../src/traffic/settings/envoy-cluster-settings.ts';
 import type { EnvoyClusterSettings } from '../../../src/traffic/settings/envoy-cluster-settings.ts';
+import { overTlsBudget } from '../../../src/traffic/settings/tls-budget.ts';
+import type { TlsBudgets } from '../../../src/traffic/settings/tls-budget.ts';
 import type { DataPathMode } from '../../../src/traffic/data-path.ts';
 import { relaysIn } from '../../../src/traffic/endpoints/relays.ts';
 import { caInConfigMap } from '../../../src/traffic/trusted-ca.ts';
@@ -62,6 +64,11 @@ export function resourcesOf(resources: readonly Resource[], guard = DEFAULT_GUAR
     caBundle: readCaBundle,
     guard,
   };
+}
+
+/** The budgets of TLS settings in the namespaces of resources. */
+export function tlsBudgetsOf(resources: TrafficResources): TlsBudgets {
+  return namespace => overTlsBudget(resources, namespace);
 }
 
 /** How a cluster is resolved. */

@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { Kinds } from '../../../../src/api/generated/types.ts';
 import { formatTrust } from '../../../../src/api/trust.ts';
-import { trafficIndexes, trafficResourcesFrom } from '../../../../src/store/traffic/resources.ts';
+import { trafficIndexes } from '../../../../src/store/traffic/resources.ts';
 import { caCertificates } from '../../../../src/controllers/mesh-endpoints/inputs/ca-certificates.ts';
 import { endpoint } from '../../../support/objects.ts';
 import { createMemory } from '../../../support/store/memory.ts';
+import { derivedFrom } from '../../../support/store/traffic.ts';
 import { resourceOf } from '../../../support/store/resources.ts';
 import { CERTIFICATE } from '../../../support/traffic/certificates.ts';
 import { configMapObject, endpointsObject } from '../../../support/traffic/objects.ts';
@@ -25,7 +26,9 @@ async function sceneOf(...objects: readonly object[]) {
   const clock = new VirtualClock();
   const memory = createMemory(trafficIndexes, objects);
   await memory.start();
-  const traffic = trafficResourcesFrom(memory.read, { trustNamespace: 'mesh-system' });
+  const derived = derivedFrom(memory.read, { trustNamespace: 'mesh-system' });
+  const reads = derived.tracking.readsOf({ affected: () => undefined });
+  const traffic = derived.traffic.resources(reads.open());
   const source = caCertificates({ read: memory.read, clock });
   const aborted = new AbortController();
   const inputsOf = async (object = withCaRef()) =>
