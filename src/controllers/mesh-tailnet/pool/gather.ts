@@ -22,7 +22,7 @@ export const podsByTailnet: Index<'Pod'> = {
 };
 
 /** The StatefulSet of a pool, as it is. */
-export type StatefulSetState = {
+type StatefulSetState = {
   readonly replicas: number;
   /** How many ordinals may have a Secret. */
   readonly ordinals: number;
