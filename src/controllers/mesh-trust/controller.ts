@@ -1,32 +1,25 @@
 import type { Access } from '../../api/access.ts';
-import type { Clock } from '../../api/clock.ts';
 import { isRecord } from '../../api/json.ts';
 import type { Ref, ResourceKind } from '../../api/key.ts';
 import { MANAGED_BY, TRUST } from '../../api/names.ts';
-import { REFERENCE_READS } from '../../api/shares.ts';
 import { caRefIn, caRefsOf, caRefText, formatTrust, parseTrust } from '../../api/trust.ts';
-import type { CaRef, Trust, TrustedCa } from '../../api/trust.ts';
+import type { CaRef, Trust } from '../../api/trust.ts';
 import { findWithCaRef } from '../../store/indexes.ts';
 import type { OwnNamespace, Workload } from '../../store/own-namespace.ts';
-import type { ReadReferenced } from '../../store/referenced.ts';
 import type { ApplyObjects } from '../../store/resources.ts';
 import type { TrackedRead } from '../../store/tracking.ts';
 import type { Controller } from '../../runtime/controller.ts';
 import type { Outcome } from '../../runtime/queue/queue.ts';
 import type { Log } from '../../telemetry/log.ts';
-import { caInConfigMap } from '../../traffic/trusted-ca.ts';
-import type { ReadCaBundle } from '../../traffic/upstream-tls.ts';
+import { readAll } from './gather.ts';
+import type { GatherDeps } from './gather.ts';
 import { isAsPlanned, planTrust } from './plan.ts';
 import type { Input } from './plan.ts';
 import { ReadBudget, ReadSchedule, RETRY_MS } from './read-schedule.ts';
-import type { CaRefs } from './read-schedule.ts';
 
 /** What the controller works with. */
-export type TrustDeps = {
-  readonly referenced: ReadReferenced;
+export type TrustDeps = GatherDeps & {
   readonly ownNamespace: OwnNamespace;
-  readonly caBundle: ReadCaBundle;
-  readonly clock: Pick<Clock, 'now'>;
   /** How often a ConfigMap is read. */
   readonly syncPeriodMs: number;
   readonly log: Pick<Log, 'warn'>;
@@ -39,8 +32,8 @@ const KEPT_MS = 60_000;
 const PAUSE_MS = 1000;
 
 /**
- * What the controller may do in a cluster, beside watching what it reads: get the ConfigMaps that tls.caRef names, in any namespace, and write the ConfigMap
- * `mesh-trust` of its own. RBAC cannot limit `create` to a name.
+ * What the controller may do in a cluster, beside watching what it reads: get the ConfigMaps that tls.caRef names, in any
+ * namespace, and write the ConfigMap `mesh-trust` of its own. RBAC cannot limit `create` to a name.
  */
 export const access: Access = {
   cluster: [{ apiGroups: [''], resources: ['configmaps'], verbs: ['get'] }],
@@ -124,51 +117,4 @@ function noteUnreferenced(since: Map<string, number>, { published, refs, now }: 
   for (const [text, at] of since) {
     if (referenced.has(text) || !published.has(text) || now - at >= KEPT_MS) since.delete(text);
   }
-}
-
-type Read = { readonly found: Trust; readonly failures: readonly unknown[] };
-
-type ReadDeps = TrustDeps & {
-  readonly schedule: ReadSchedule;
-  readonly budget: ReadBudget;
-  readonly signal: AbortSignal;
-};
-
-/** Reads ConfigMaps, each with the references to its keys; what is beyond the budget stays due. */
-async function readAll(due: readonly CaRefs[], deps: ReadDeps): Promise<Read> {
-  const { schedule, budget, clock, signal } = deps;
-  const found = new Map<string, TrustedCa>();
-  const failures: unknown[] = [];
-  const waiting = [...due];
-  const work = async () => {
-    for (let refs = waiting.shift(); refs && !signal.aborted; refs = waiting.shift()) {
-      if (!budget.hasRoom(refs[0].namespace)) continue;
-      try {
-        if (await readConfigMap(refs, found, deps)) schedule.hasRead(refs, clock.now());
-      } catch (error) {
-        schedule.hasFailed(refs, clock.now());
-        failures.push(error);
-      }
-    }
-  };
-  await Promise.all(Array.from({ length: REFERENCE_READS }, work));
-  return { found, failures };
-}
-
-/** Reads the keys of one ConfigMap; returns whether there was still room in the budget. */
-async function readConfigMap(
-  refs: CaRefs,
-  found: Map<string, TrustedCa>,
-  { referenced, caBundle, budget }: ReadDeps,
-): Promise<boolean> {
-  const [{ namespace, name }] = refs;
-  const configMap = await referenced.configMap(namespace, name);
-  if (!budget.hasRoom(namespace)) return false;
-  budget.countConfigMap(namespace, configMap?.data ?? {});
-  for (const ref of refs) {
-    const ca = caInConfigMap(configMap, ref, caBundle);
-    budget.countKey(namespace, configMap?.data[ref.key], ca);
-    found.set(caRefText(ref), ca);
-  }
-  return true;
 }
