@@ -252,14 +252,15 @@ async function expectNoDatagrams(host: string): Promise<void> {
   expect(received.filter(length => length === DATAGRAM_BYTES)).toEqual([]);
 }
 
-/** The name of the pod of the operator that leads. */
-async function leader(): Promise<string> {
+/** The operator that leads, and the name of its pod, in which another process may lead after it. */
+async function leader(): Promise<{ readonly identity: string; readonly pod: string }> {
   const ref = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace: OWN, name: 'mesh-operator' };
   const { holderIdentity = '' } = (await scene.client.get(ref))['spec'] as {
     readonly holderIdentity?: string;
   };
   const pods = await podsWith(scene.client, OWN, { 'app.kubernetes.io/name': COMPONENTS.operator });
-  return pods.find(({ metadata }) => holderIdentity.startsWith(metadata.name ?? '-'))?.metadata.name ?? '';
+  const pod = pods.find(({ metadata }) => holderIdentity.startsWith(metadata.name ?? '-'));
+  return { identity: holderIdentity, pod: pod?.metadata.name ?? '' };
 }
 
 /** Does something, and returns every state that the endpoints had in that time. */
@@ -360,10 +361,10 @@ describe('health checks through mesh pods', () => {
   it('change no state when the leader is killed, and another one goes on', async () => {
     const killed = await leader();
     const states = await statesDuring(async () => {
-      const pids = processesWith('POD_NAME', killed);
+      const pids = processesWith('POD_NAME', killed.pod);
       expect(pids).not.toEqual([]);
       for (const pid of pids) process.kill(pid, 'SIGKILL');
-      const isOther = async () => ((await leader()) === killed ? undefined : true);
+      const isOther = async () => ((await leader()).identity === killed.identity ? undefined : true);
       await waitFor('another operator to lead', isOther);
       await moreChecks('health_check_success_total', 3);
       await moreChecks('health_check_failure_total', 3);
