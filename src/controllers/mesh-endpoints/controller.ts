@@ -65,6 +65,7 @@ export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoi
       }
       if (!object) return { requeue: 'on-change' };
       if (object.spec.paused) return await writeStatus(object, pausedStatusOf(object, now()));
+      for (const source of inputs) source.use?.(object);
       const input = await gather(object, read, signal);
       const planned = plan(input);
       health.set(keyOf(ref), checkedEndpoints(planned));

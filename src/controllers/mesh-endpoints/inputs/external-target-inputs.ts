@@ -9,9 +9,9 @@ import type { EndpointError, EndpointInputs, InputSource } from './inputs.ts';
 /** The addresses of externalTargets. They are resolved in the background, so that no reconcile waits for DNS. */
 export function externalTargetInputs(targets: ExternalTargets): InputSource {
   return {
+    use: object => targets.set(keyOf(refTo(object)), hostsOf(object)),
     read: object => {
       const key = keyOf(refTo(object));
-      targets.set(key, hostsOf(object));
       const inputs = new Map<string, EndpointInputs>();
       for (const { name, externalTarget } of object.spec.endpoints ?? []) {
         if (externalTarget === undefined) continue;

@@ -36,6 +36,8 @@ export type InputContext = {
 
 /** Reads one kind of references of endpoints: CA certificates, Secrets, or names in DNS. */
 export interface InputSource {
+  /** The object refers to what it refers to now, which is read in the background from then on; before each `read`. */
+  use?(object: Kinds['MeshEndpoints']): void;
   /** By the names of endpoints; without endpoints that have no such reference. It never rejects. */
   read(object: Kinds['MeshEndpoints'], context: InputContext): Promise<ReadonlyMap<string, EndpointInputs>>;
   /** Calls a listener with each MeshEndpoints whose inputs may have changed; returns the function that unsubscribes it. */

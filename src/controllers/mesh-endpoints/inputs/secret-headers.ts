@@ -12,11 +12,14 @@ type HeaderFrom = NonNullable<HealthCheck['headersFrom']>[number];
 export function secretHeaders(deps: SecretsDeps): InputSource {
   const secrets = new Secrets(deps);
   return {
+    use: object => {
+      const { namespace = '' } = object.metadata;
+      secrets.use(keyOf(refTo(object)), namespace, usedKeys(checksWithSecrets(object)));
+    },
     read: object => {
       const { namespace = '' } = object.metadata;
       const checked = checksWithSecrets(object);
-      const used = usedKeys(checked.flatMap(({ headers }) => headers));
-      secrets.use(keyOf(refTo(object)), namespace, used);
+      const used = usedKeys(checked);
       const secretOf = (name: string) =>
         used.has(name) ? secrets.of(namespace, name) : { problem: tooMany(namespace, name) };
       return Promise.resolve(
@@ -36,9 +39,10 @@ function checksWithSecrets({ spec }: Kinds['MeshEndpoints']) {
 }
 
 /** The keys of the Secrets that are read: the first ones in the order of the spec. */
-function usedKeys(headers: readonly HeaderFrom[]): UsedKeys {
+function usedKeys(checked: readonly { readonly headers: readonly HeaderFrom[] }[]): UsedKeys {
   const used = new Map<string, Set<string>>();
-  for (const { name, key } of headers.map(({ secretKeyRef }) => secretKeyRef)) {
+  const refs = checked.flatMap(({ headers }) => headers).map(({ secretKeyRef }) => secretKeyRef);
+  for (const { name, key } of refs) {
     if (used.has(name) || used.size < SECRETS_OF_OBJECT) {
       used.set(name, (used.get(name) ?? new Set()).add(key));
     }

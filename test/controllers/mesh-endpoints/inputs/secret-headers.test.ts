@@ -47,7 +47,7 @@ function sceneOf(secrets: Record<string, Readonly<Record<string, string>>>, podN
   source.subscribe?.(key => changed.push(key));
   /** What an object has once its Secrets have been read. */
   const inputsOf = async (object: Kinds['MeshEndpoints']) => {
-    await source.read(object, context);
+    source.use?.(object);
     await clock.settle();
     return (await source.read(object, context)).get('web');
   };
@@ -163,6 +163,7 @@ subjects:
       'default/b': { token: 'two' },
     });
     const object = checked('web', [header('A', 'a'), header('B', 'b')]);
+    source.use?.(object);
     expect((await source.read(object, context)).get('web')).toEqual({ isCheckPending: true });
     await scene.clock.settle();
     expect(changed).toEqual(['MeshEndpoints/default/web']);
@@ -173,6 +174,7 @@ subjects:
     const { source, inputsOf } = sceneOf({ 'default/auth': { token: 'one', id: 'two' } });
     await inputsOf(web);
     const api = checked('api', [header('X-Id', 'auth', 'id')]);
+    source.use?.(api);
     expect((await source.read(api, context)).get('web')).toEqual({ isCheckPending: true });
     expect((await source.read(web, context)).get('web')).toEqual({ headers: [['Authorization', 'one']] });
     expect(await inputsOf(api)).toEqual({ headers: [['X-Id', 'two']] });
@@ -182,7 +184,7 @@ subjects:
     const secrets = Object.fromEntries(names(80).map(name => [`default/${name}`, { token: name }]));
     const { scene, source } = sceneOf(secrets);
     const object = checkedBy(names(80));
-    await source.read(object, context);
+    source.use?.(object);
     await scene.clock.advance(1000);
     expect(scene.reads).toBe(SECRETS_OF_OBJECT);
     const inputs = await source.read(object, context);
