@@ -30,14 +30,20 @@ describe('MeshEndpoints without a MeshTailnet', () => {
   const web = (tailnet: string) => named(meshEndpoints({ tailnet }), 'default/web');
   const refOf = (name: string) => ({ kind: 'MeshTailnet', namespace: '', name }) as const;
 
-  it('get one where the Secret of the contract lists a device in their domain, until they are deleted', async () => {
-    const { api, put, memory, clock, condition } = await sceneOf({ isDefault: true, objects: [] });
-    api.addDevice({ hostname: 'web-1' });
-    await put(web('example.ts.net'));
+  /** With one that was created for a MeshEndpoints. */
+  async function createdScene() {
+    const scene = await sceneOf({ isDefault: true, objects: [] });
+    scene.api.addDevice({ hostname: 'web-1' });
+    await scene.put(web('example.ts.net'));
     await eventually(async () => {
-      await clock.advance(0);
-      expect(condition('Authenticated', 'example-ts-net')).toMatchObject({ status: 'True' });
+      await scene.clock.advance(0);
+      expect(scene.condition('Authenticated', 'example-ts-net')).toMatchObject({ status: 'True' });
     });
+    return scene;
+  }
+
+  it('get one where the Secret of the contract lists a device in their domain, until they are deleted', async () => {
+    const { memory, clock } = await createdScene();
     expect(memory.read.get(refOf('example-ts-net'))).toMatchObject({
       metadata: { labels: { 'app.kubernetes.io/managed-by': 'mesh-gateway' } },
       spec: { tailnet: 'example.ts.net' },
@@ -94,13 +100,7 @@ describe('MeshEndpoints without a MeshTailnet', () => {
   });
 
   it('give theirs up for one that a user creates', async () => {
-    const { api, put, memory, clock, condition } = await sceneOf({ isDefault: true, objects: [] });
-    api.addDevice({ hostname: 'web-1' });
-    await put(web('example.ts.net'));
-    await eventually(async () => {
-      await clock.advance(0);
-      expect(condition('Authenticated', 'example-ts-net')).toMatchObject({ status: 'True' });
-    });
+    const { api, put, memory, clock, condition } = await createdScene();
     await put(named(meshTailnet({ controlURL: api.url }), 'mine'));
     await eventually(async () => {
       await clock.advance(0);
