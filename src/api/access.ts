@@ -32,7 +32,7 @@ export function watchAccess(watched: readonly ResourceKind[]): Access {
       const selection = SELECTIONS[kind];
       if (!selection) return [];
       const { group, plural } = resourceOf(kind);
-      const resourceNames = selection.name === undefined ? {} : { resourceNames: [selection.name] };
+      const resourceNames = 'name' in selection ? { resourceNames: [selection.name] } : {};
       return [{ apiGroups: [group], resources: [plural], ...resourceNames, verbs: WATCH }];
     }),
   };

@@ -28,15 +28,11 @@ export const SERVED = Object.fromEntries(
 ) as Readonly<Record<ResourceKind, ServedKind>>;
 
 function selectionOf(kind: ResourceKind): ServedKind['selection'] {
-  const { name, labels } = SELECTIONS[kind] ?? {};
-  if (name !== undefined) return { fieldSelector: `metadata.name=${name}` };
-  return (
-    labels && {
-      labelSelector: Object.entries(labels)
-        .map(pair => pair.join('='))
-        .join(),
-    }
-  );
+  const selected = SELECTIONS[kind];
+  if (!selected) return undefined;
+  if ('name' in selected) return { fieldSelector: `metadata.name=${selected.name}` };
+  const pairs = Object.entries(selected.labels).map(pair => pair.join('='));
+  return { labelSelector: pairs.join() };
 }
 
 /** Objects of one kind that are listed and watched together. */

@@ -93,7 +93,7 @@ export const SELECTIONS: Readonly<Partial<Record<ResourceKind, Selection>>> = {
   ConfigMap: { name: TRUST.configMap },
 };
 
-type Selection = { readonly name?: string; readonly labels?: Readonly<Record<string, string>> };
+type Selection = { readonly name: string } | { readonly labels: Readonly<Record<string, string>> };
 
 /** Whether objects of a kind are declared in files; those of the others are only in a cluster. */
 export function isDeclaredKind(kind: string): boolean {
