@@ -1,4 +1,5 @@
 import type { Kinds, MeshEndpoint } from '../api/generated/types.ts';
+import { oldestOf } from '../api/objects/oldest.ts';
 import { caRefOf } from '../api/trust.ts';
 import { isAllowed, isPermitted, meshEndpointsRefOf } from './backend-refs.ts';
 import type { RouteBackendRef } from './backend-refs.ts';
@@ -72,7 +73,7 @@ function referencedObjects(
   const object = resources.meshEndpoints(meshEndpointsRefOf(backendRef));
   if (!object) return unusedReference.notFound(backendRef);
   const { tailnet: domain } = object.spec;
-  const tailnet = oldestTailnet(resources.tailnets(domain));
+  const tailnet = oldestOf(resources.tailnets(domain));
   if (!tailnet) return unusedReference.tailnetNotFound(backendRef, domain);
   if (!isAllowed(resources, tailnet.spec.allowedNamespaces, backendRef.ref.namespace)) {
     return unusedReference.namespaceNotAllowed(backendRef, tailnet.metadata.name);
@@ -97,23 +98,4 @@ function resolveEndpoint(
   const ca = trusted?.pem ?? endpoint.tls?.ca;
   const tls = upstreamTlsOf(endpoint, { domain: object.spec.tailnet, protocol, ca });
   return { backendRef, protocol, resolved: { endpoint, object, tailnet, tls } };
-}
-
-/** Of several MeshTailnets with one domain the oldest is used; of equally old ones, the first by name. */
-export function oldestTailnet(tailnets: readonly Kinds['MeshTailnet'][]): Kinds['MeshTailnet'] | undefined {
-  return tailnets.reduce<Kinds['MeshTailnet'] | undefined>(
-    (oldest, each) => (oldest && !isOlder(each, oldest) ? oldest : each),
-    undefined,
-  );
-}
-
-function isOlder(a: Kinds['MeshTailnet'], b: Kinds['MeshTailnet']): boolean {
-  const [createdA, createdB] = [createdAtMs(a), createdAtMs(b)];
-  return createdA === createdB ? a.metadata.name < b.metadata.name : createdA < createdB;
-}
-
-/** An object without a readable creationTimestamp counts as the newest. */
-function createdAtMs({ metadata: { creationTimestamp } }: Kinds['MeshTailnet']): number {
-  const time = creationTimestamp === undefined ? NaN : Date.parse(creationTimestamp);
-  return Number.isNaN(time) ? Infinity : time;
 }

@@ -10,7 +10,7 @@ import { bindingOf } from '../../store/traffic/resources.ts';
 import type { TrafficValues } from '../../store/traffic/values.ts';
 import { isAllowed } from '../../traffic/backend-refs.ts';
 import type { DataPathMode } from '../../traffic/data-path.ts';
-import { oldestTailnet } from '../../traffic/resolve-backend-ref.ts';
+import { oldestOf } from '../../api/objects/oldest.ts';
 import type { ReadCaBundle } from '../../traffic/upstream-tls.ts';
 import { readInputs } from './inputs/inputs.ts';
 import type { EndpointInputs, InputSource } from './inputs/inputs.ts';
@@ -66,7 +66,7 @@ export function gatherer(
   const gatewaysNamed = gatewaysReader(deps);
   return async (object, read, signal) => {
     const traffic = values.resources(read);
-    const tailnet = oldestTailnet(traffic.tailnets(object.spec.tailnet));
+    const tailnet = oldestOf(traffic.tailnets(object.spec.tailnet));
     const routes = routesTo(keyOf(refTo(object)), read.exceptStatus);
     return {
       object,

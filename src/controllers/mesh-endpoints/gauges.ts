@@ -3,7 +3,7 @@ import { keyOf } from '../../api/key.ts';
 import type { ReadResources } from '../../store/resources.ts';
 import type { endpointMetrics } from '../../telemetry/metrics.ts';
 import type { GaugeReaders } from '../../telemetry/metric-recorder.ts';
-import { oldestTailnet } from '../../traffic/resolve-backend-ref.ts';
+import { oldestOf } from '../../api/objects/oldest.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
 
@@ -61,7 +61,7 @@ function endpointTotals(read: Pick<ReadResources, 'list'>) {
   const totals = new Map<string, { healthy: number; unhealthy: number }>();
   for (const { spec, status } of read.list('MeshEndpoints')) {
     const tailnet =
-      oldestTailnet(tailnets.filter(each => each.spec.tailnet === spec.tailnet))?.metadata.name ?? '';
+      oldestOf(tailnets.filter(each => each.spec.tailnet === spec.tailnet))?.metadata.name ?? '';
     const total = totals.get(tailnet) ?? { healthy: 0, unhealthy: 0 };
     totals.set(tailnet, total);
     for (const entry of status?.endpoints ?? [])

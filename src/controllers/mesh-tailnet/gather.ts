@@ -1,6 +1,6 @@
 import type { Kinds } from '../../api/generated/types.ts';
 import type { TrackedRead } from '../../store/tracking.ts';
-import { oldestTailnet } from '../../traffic/resolve-backend-ref.ts';
+import { oldestOf } from '../../api/objects/oldest.ts';
 import { tailnetsByDomain } from '../../store/traffic/resources.ts';
 import { intervalMsOf, observeTailnet, unconnected } from './connection.ts';
 import type { Connection, ConnectionDeps } from './connection.ts';
@@ -43,6 +43,6 @@ export function isSuperseded({ tailnet, olderName }: Pick<Input, 'tailnet' | 'ol
 
 /** The one that has the domain in its place, if there is one. */
 function olderOf({ spec, metadata }: MeshTailnet, read: GatherDeps['read']): string | undefined {
-  const oldest = oldestTailnet(read.exceptStatus.find(tailnetsByDomain, spec.tailnet));
+  const oldest = oldestOf(read.exceptStatus.find(tailnetsByDomain, spec.tailnet));
   return oldest?.metadata.name === metadata.name ? undefined : oldest?.metadata.name;
 }

@@ -12,7 +12,7 @@ import type { OwnNamespace } from '../../../store/own-namespace.ts';
 import type { TrackedRead } from '../../../store/tracking.ts';
 import type { TrafficValues } from '../../../store/traffic/values.ts';
 import { isAllowed } from '../../../traffic/backend-refs.ts';
-import { oldestTailnet } from '../../../traffic/resolve-backend-ref.ts';
+import { oldestOf } from '../../../api/objects/oldest.ts';
 import type { TrafficResources } from '../../../traffic/traffic-resources.ts';
 import type { WantedTarget } from './plan.ts';
 import type { RelayPod } from './relay-status.ts';
@@ -69,7 +69,7 @@ export async function gather(
 /** Whether a MeshTailnet has a managed pool, is not being deleted, and its domain is its own. */
 function runsRelays({ metadata, spec }: MeshTailnet, traffic: TrafficResources): boolean {
   if (spec.pool.mode !== 'Managed' || metadata.deletionTimestamp !== undefined) return false;
-  return oldestTailnet(traffic.tailnets(spec.tailnet))?.metadata.name === metadata.name;
+  return oldestOf(traffic.tailnets(spec.tailnet))?.metadata.name === metadata.name;
 }
 
 function hasRelay({ metadata }: { readonly metadata: MeshTailnet['metadata'] }): boolean {

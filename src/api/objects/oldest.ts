@@ -1,0 +1,26 @@
+import type { ObjectMeta } from '../generated/types.ts';
+
+type Created = { readonly metadata: Pick<ObjectMeta, 'name' | 'namespace' | 'creationTimestamp'> };
+
+/** Of objects of a kind that claim the same, the oldest has it; of equally old ones, the first by namespace and name. */
+export function oldestOf<T extends Created>(objects: readonly T[]): T | undefined {
+  return objects.reduce<T | undefined>(
+    (oldest, each) => (oldest && !isOlder(each, oldest) ? oldest : each),
+    undefined,
+  );
+}
+
+function isOlder({ metadata: a }: Created, { metadata: b }: Created): boolean {
+  const [createdA, createdB] = [timeMs(a.creationTimestamp), timeMs(b.creationTimestamp)];
+  return createdA === createdB ? placeOf(a) < placeOf(b) : createdA < createdB;
+}
+
+/** A time that is missing or cannot be read counts as the newest. */
+function timeMs(timestamp: string | undefined): number {
+  const time = timestamp === undefined ? NaN : Date.parse(timestamp);
+  return Number.isNaN(time) ? Infinity : time;
+}
+
+function placeOf({ namespace = '', name }: Created['metadata']): string {
+  return `${namespace}/${name}`;
+}
