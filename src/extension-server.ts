@@ -66,8 +66,12 @@ export async function runExtensionServer(given: Given, version: string): Promise
     const trustNamespace = name === 'cluster' ? podNamespace : undefined;
     const guard = guardOf(settings);
     const tracking = new Tracking(read);
-    const addresses = { trustNamespace, guard, clusterEncoding: clusterEncoding(edsTarget) };
-    const traffic = trafficValues(tracking, { ...settings, ...addresses });
+    const traffic = trafficValues(tracking, {
+      ...{ ...settings, trustNamespace, guard },
+      clusterEncoding: clusterEncoding(edsTarget),
+      // A folder has no operator that publishes what MeshGateways decide.
+      settingsFrom: name === 'cluster' ? 'MeshBinding' : 'MeshGateway',
+    });
     const more = { edsTarget, tracking, traffic, telemetry, clock: systemClock };
     const { started, steps } = startServing({ ...settings, ...more });
     start();

@@ -122,7 +122,7 @@ async function startOperator(
   const guard = guardOf(settings);
   const tracking = new Tracking(read);
   const values = trafficValues(tracking, {
-    ...{ dataPath, guard, trustNamespace: podNamespace },
+    ...{ dataPath, guard, trustNamespace: podNamespace, settingsFrom: 'MeshGateway' },
     clusterEncoding: clusterEncoding(edsTarget),
     // It has no right to read Services, EndpointSlices and Backends.
     readsBackends: false,

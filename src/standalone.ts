@@ -111,7 +111,8 @@ export async function startStandalone(
     registerSource('folder', read, telemetry);
     const guard = guardOf(settings);
     const tracking = new Tracking(read);
-    const served = { ...settings, clusterEncoding: clusterEncoding(edsTarget), guard };
+    const encoding = clusterEncoding(edsTarget);
+    const served = { ...settings, clusterEncoding: encoding, guard, settingsFrom: 'MeshGateway' } as const;
     const values = trafficValues(tracking, served);
     const clock = systemClock;
     const serving = startServing({ ...settings, edsTarget, tracking, traffic: values, telemetry, clock });

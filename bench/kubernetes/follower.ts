@@ -1,5 +1,5 @@
 /** Run by the bench `kubernetes`, bundled as the product is: reads a cluster as the operator does, and prints its events. */
-import { trafficKinds } from '../../src/traffic/access.ts';
+import { operatorTrafficKinds } from '../../src/traffic/access.ts';
 import { trafficIndexes } from '../../src/store/traffic/resources.ts';
 import { startTelemetry } from '../../src/process/telemetry.ts';
 import { connectKubernetes } from '../../src/kubernetes/connect.ts';
@@ -18,14 +18,14 @@ const telemetry = await startTelemetry({
   pprof: 'off',
   version: 'bench',
   controllers: ['bench'],
-  kinds: trafficKinds,
+  kinds: operatorTrafficKinds,
 });
 const fence = { signal: () => AbortSignal.abort() };
 const { read, start } = await connectKubernetes({
   fence,
   kubeconfig,
   environment: {},
-  kinds: trafficKinds,
+  kinds: operatorTrafficKinds,
   indexes: trafficIndexes,
   telemetry,
   clock: systemClock,

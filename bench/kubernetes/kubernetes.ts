@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { KubeClient } from '../../lab/kube/client.ts';
 import type { KubeObject } from '../../lab/kube/object.ts';
 import { freePorts } from '../../lab/process/ports.ts';
-import { trafficKinds } from '../../src/traffic/access.ts';
+import { operatorTrafficKinds } from '../../src/traffic/access.ts';
 import { bundled, productCommand } from '../bundled.ts';
 import { median } from '../figures.ts';
 import type { Figure } from '../figures.ts';
@@ -18,7 +18,7 @@ const CHANGES = 500;
 const IDLE_MS = 65_000;
 
 /** One for each watch (Pods included), one for the Lease, four for everything else. */
-const MAX_CONNECTIONS = trafficKinds.length + 1 + 5;
+const MAX_CONNECTIONS = operatorTrafficKinds.length + 1 + 5;
 
 /** Measures the speed and memory of a process that reads a large cluster, on a real API server of its own. */
 export async function kubernetes(): Promise<readonly Figure[]> {

@@ -37,6 +37,7 @@ const tracking = new Tracking(read);
 const traffic = trafficValues(tracking, {
   dataPath: 'Proxy',
   clusterEncoding: clusterEncoding(edsTarget),
+  settingsFrom: 'MeshBinding',
 });
 const { started, steps } = startServing({
   tracking,

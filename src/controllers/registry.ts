@@ -16,6 +16,12 @@ import {
   endpointsController,
 } from './mesh-endpoints/controller.ts';
 import type { EndpointsDeps } from './mesh-endpoints/controller.ts';
+import {
+  access as gatewayAccess,
+  reads as gatewayReads,
+  meshGatewayController,
+} from './mesh-gateway/controller.ts';
+import type { MeshGatewayDeps } from './mesh-gateway/controller.ts';
 import { eventAccess, leaseAccess } from '../kubernetes/access.ts';
 import { sharedIndexes } from '../store/indexes.ts';
 import type { AnyIndex } from '../store/resources.ts';
@@ -42,6 +48,7 @@ import type { ControllerDeps, ControllerOptions, RunningController } from '../ru
 type Deps = ControllerDeps &
   BindingDeps &
   EndpointsDeps &
+  MeshGatewayDeps &
   Pick<RelayPortsDeps, 'values'> &
   Omit<TailnetDeps, 'log'> & {
     /** Undefined without a cluster. */
@@ -83,6 +90,12 @@ const controllers: readonly RegisteredController[] = [
     reads: endpointsReads,
     access: endpointsAccess,
     start: (deps, options) => startController(endpointsController(deps), deps, options),
+  },
+  {
+    name: 'mesh-gateway',
+    reads: gatewayReads,
+    access: gatewayAccess,
+    start: (deps, options) => startController(meshGatewayController(deps), deps, options),
   },
   {
     name: 'mesh-trust',

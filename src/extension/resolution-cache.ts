@@ -3,6 +3,7 @@ import type { Key, Ref } from '../api/key.ts';
 import { isMeshBackend } from '../api/objects/references.ts';
 import type { Watcher } from '../store/derived.ts';
 import type { ReadObjects } from '../store/resources.ts';
+import { envoyAndRoute } from '../store/traffic/values.ts';
 import type { ResolvedCluster, TrafficValues } from '../store/traffic/values.ts';
 import type { AddressGuard } from '../traffic/address-guard.ts';
 import type { DataPathMode } from '../traffic/data-path.ts';
@@ -51,20 +52,24 @@ export interface ResolutionCache extends SnapshotCache {
 /** What hooks and EDS ask of the values that are derived from a store with the `trafficIndexes`. */
 export function createResolutionCache(
   read: ReadObjects,
-  { clusters, overTlsBudget, revisions, dataPaths, guard }: TrafficValues,
+  { clusters, overTlsBudget, revisions, settingsInEnvoy, guard }: TrafficValues,
   dataPath: DataPathMode,
 ): ResolutionCache {
   const budgets: TlsBudgets = namespace => overTlsBudget.read(namespace);
   return {
     snapshot: (cluster, gateway) =>
-      snapshotOf(clusters.read(cluster), () => dataPaths.read(gateway) ?? dataPath, guard),
+      snapshotOf(
+        clusters.read(cluster),
+        () => settingsInEnvoy.read(envoyAndRoute(gateway, cluster))?.dataPath?.mode ?? dataPath,
+        guard,
+      ),
     watch: (cluster, gateway, watcher) => {
       clusters.watch(cluster, watcher);
-      dataPaths.watch(gateway, watcher);
+      settingsInEnvoy.watch(envoyAndRoute(gateway, cluster), watcher);
     },
     unwatch: (cluster, gateway, watcher) => {
       clusters.unwatch(cluster, watcher);
-      dataPaths.unwatch(gateway, watcher);
+      settingsInEnvoy.unwatch(envoyAndRoute(gateway, cluster), watcher);
     },
     settingsOf: cluster => {
       const known = clusters.peek(cluster);
@@ -81,7 +86,7 @@ export function createResolutionCache(
         }),
     revisionOf: gateway => revisions.read(keyOf(gateway)),
     get size() {
-      return clusters.size + dataPaths.size + revisions.size + overTlsBudget.size;
+      return clusters.size + settingsInEnvoy.size + revisions.size + overTlsBudget.size;
     },
   };
 }

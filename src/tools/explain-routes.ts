@@ -38,8 +38,11 @@ export function explainRoutes(
 }
 
 /** Explains all routes of a store with the `trafficIndexes`, from what the processes derive; returns the function that does. */
-export function routeExplainer(tracking: Tracking, options: TrafficOptions): () => readonly Explained[] {
-  const { resources, overTlsBudget } = trafficValues(tracking, options);
+export function routeExplainer(
+  tracking: Tracking,
+  options: Omit<TrafficOptions, 'settingsFrom'>,
+): () => readonly Explained[] {
+  const { resources, overTlsBudget } = trafficValues(tracking, { ...options, settingsFrom: 'MeshGateway' });
   const explained = new Derived(tracking, (_all, read) => {
     const routes = ROUTE_KINDS.flatMap(kind => read.list(kind));
     const budgets: TlsBudgets = namespace => read.value(overTlsBudget, namespace);

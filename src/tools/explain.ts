@@ -82,7 +82,7 @@ async function readArguments(args: readonly string[]) {
 
 async function explain(
   { start, read, problems }: Directory,
-  options: Omit<TrafficOptions, 'clusterEncoding'>,
+  options: Omit<TrafficOptions, 'clusterEncoding' | 'settingsFrom'>,
 ): Promise<number> {
   const explainAll = routeExplainer(new Tracking(read), { ...options, clusterEncoding: '' });
   start();

@@ -4,8 +4,8 @@ import { GROUP } from '../api/generated/kinds.ts';
 import { BACKEND_KINDS, ROUTE_KINDS } from '../api/key.ts';
 import type { ResourceKind } from '../api/key.ts';
 
-/** The kinds that the operator watches to compute the settings of Envoy clusters. */
-export const trafficKinds: readonly ResourceKind[] = [
+/** The kinds that the operator and the extension server watch to compute the settings of Envoy clusters. */
+const trafficKinds: readonly ResourceKind[] = [
   ...ROUTE_KINDS,
   'ConfigMap',
   'Gateway',
@@ -15,6 +15,9 @@ export const trafficKinds: readonly ResourceKind[] = [
   'Namespace',
   'ReferenceGrant',
 ];
+
+/** The kinds that the operator watches for it: the extension server reads what MeshGateways decide in MeshBindings. */
+export const operatorTrafficKinds: readonly ResourceKind[] = [...trafficKinds, 'MeshGateway'];
 
 /** The kinds that the extension server watches: also Services, EndpointSlices and Backends, which it serves in mixed rules. */
 export const servingKinds: readonly ResourceKind[] = [...trafficKinds, ...BACKEND_KINDS];

@@ -8,18 +8,13 @@ import type { TrafficResources } from './traffic-resources.ts';
 /** How Envoy reaches the mesh: through the proxies of the MeshTailnet, or as a member of the mesh itself. */
 export type DataPathMode = DataPath['mode'];
 
-/** The data path of a Gateway: that of its MeshBinding, or else the default. */
+/** The data path of a Gateway: that of its settings, or else the default. */
 export function dataPathOf(
   resources: TrafficResources,
   gateway: Ref<'Gateway'>,
   defaultPath: DataPathMode,
 ): DataPathMode {
-  return resources.dataPath(gateway) ?? defaultPath;
-}
-
-/** The data path for an Envoy that serves several Gateways. Where they differ: Proxy, which Envoys on the mesh can use too. */
-export function commonDataPath(paths: readonly DataPathMode[]): DataPathMode {
-  return paths.length > 0 && paths.every(path => path === 'Direct') ? 'Direct' : 'Proxy';
+  return resources.gatewaySettings(gateway)?.dataPath?.mode ?? defaultPath;
 }
 
 /** The proxies into a tailnet that Envoy can connect to, or why there are none. */

@@ -1,9 +1,10 @@
 import type { Backend, EndpointSlice, Service } from '../api/objects/backends.ts';
 import type { Gateway, Namespace, ReferenceGrant, Route } from '../api/objects/gateway-api.ts';
-import type { DataPath, Kinds } from '../api/generated/types.ts';
+import type { Kinds } from '../api/generated/types.ts';
 import type { Ref, RouteKind } from '../api/key.ts';
 import type { CaRef, TrustedCa } from '../api/trust.ts';
 import type { AddressGuard } from './address-guard.ts';
+import type { GatewaySettings } from './gateway-settings.ts';
 import type { CaBundle } from './upstream-tls.ts';
 
 /** The resources that traffic depends on, read from a cache without waiting. Lists are in no particular order. */
@@ -26,8 +27,8 @@ export interface TrafficResources {
   backend(ref: Ref<'Backend'>): Backend | undefined;
   namespace(name: string): Namespace | undefined;
   gateway(ref: Ref<'Gateway'>): Gateway | undefined;
-  /** The data path that the MeshBinding of a Gateway sets. */
-  dataPath(ref: Ref<'Gateway'>): DataPath['mode'] | undefined;
+  /** What a MeshGateway decides for a Gateway; undefined where none targets it. */
+  gatewaySettings(ref: Ref<'Gateway'>): GatewaySettings | undefined;
   /** The certificates that tls.caRef of a MeshEndpoints names. */
   trusted(ref: CaRef): TrustedCa;
   /** The certificates in a PEM text; a pure function that an implementation may cache. */

@@ -20,6 +20,7 @@ const VERBS: Readonly<Record<string, readonly string[]>> = {
 const WRITERS: Readonly<Record<KindName, 'users' | 'platform team' | 'operator'>> = {
   MeshBinding: 'operator',
   MeshEndpoints: 'users',
+  MeshGateway: 'users',
   MeshTailnet: 'platform team',
 };
 

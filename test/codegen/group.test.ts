@@ -36,6 +36,7 @@ describe('another group, version and categories in group.json', () => {
     expect(crds).toEqual([
       'dist/crds/meshbindings.tailroutes.example.org.yaml',
       'dist/crds/meshendpoints.tailroutes.example.org.yaml',
+      'dist/crds/meshgateways.tailroutes.example.org.yaml',
       'dist/crds/meshtailnets.tailroutes.example.org.yaml',
     ]);
   });

@@ -179,6 +179,7 @@ describe('the CRD', () => {
     expect(productKinds().map(crdName)).toEqual([
       'meshbindings.mesh-gateway.dev',
       'meshendpoints.mesh-gateway.dev',
+      'meshgateways.mesh-gateway.dev',
       'meshtailnets.mesh-gateway.dev',
     ]);
   });

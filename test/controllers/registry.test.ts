@@ -24,7 +24,7 @@ describe('the registry of controllers', () => {
   const tailnets = openTailnets({ clock, now, random: Math.random, userAgent: 'mesh-gateway/test' });
   const deps = {
     tracking,
-    values: trafficValues(tracking, { dataPath: 'Proxy', clusterEncoding: '' }),
+    values: trafficValues(tracking, { dataPath: 'Proxy', clusterEncoding: '', settingsFrom: 'MeshGateway' }),
     write: memory.write,
     clock,
     telemetry,
@@ -61,7 +61,12 @@ describe('the registry of controllers', () => {
       { ...deps, cluster: undefined },
       { concurrency: 1, syncPeriodMs: 30_000 },
     );
-    expect(running.map(({ name }) => name)).toEqual(['mesh-binding', 'mesh-endpoints', 'mesh-tailnet']);
+    expect(running.map(({ name }) => name)).toEqual([
+      'mesh-binding',
+      'mesh-endpoints',
+      'mesh-gateway',
+      'mesh-tailnet',
+    ]);
     await Promise.all(running.map(controller => controller.drain({ graceMs: 0, abortMs: 0 })));
   });
 

@@ -198,30 +198,33 @@ describe('the resolution cache', () => {
     expect(addressesIn(cache)).toEqual(['10.0.0.9 100.64.0.1:8080']);
   });
 
-  it('serves merged Gateways, whose Envoys send their class, by their common data path', async () => {
-    const direct = { dataPath: { mode: 'Direct' } };
+  it('serves merged Gateways, whose Envoys send their class, by the oldest settings of those that the route has', async () => {
+    const settings = (mode: string, since: string) => ({
+      since: `2026-01-0${since}T00:00:00Z`,
+      dataPath: { mode },
+    });
     const ofClass = (name: string, gatewayClassName: string) =>
       gatewayObject('Gateway', name, { ...GATEWAY_SPEC, gatewayClassName });
+    const parentRefs = ['public', 'inner'].map(name => ({ name }));
     const { memory, cache } = await cacheOf([
-      ...web,
-      ...['public', 'inner'].map(name => ofClass(name, 'merged')),
-      ofClass('other', 'others'),
+      ...web.slice(1),
+      route('HTTPRoute', 'web', { parentRefs, rules: [{ backendRefs: [backend('web')] }] }),
+      ...['public', 'inner', 'other'].map(name => ofClass(name, 'merged')),
+      bindingObject('other', settings('Direct', '1')),
     ]);
     const watcher = new Counter();
     cache.watch(WEB, 'merged', watcher);
     const via = () => addressesIn(cache, WEB, 'merged')?.map(address => address.split(' ')[0]);
     expect(via()).toEqual(['10.0.0.9']);
-    await memory.author.put(bindingObject('public', direct));
-    expect(via()).toEqual(['10.0.0.9']);
-    await memory.author.put(bindingObject('inner', direct));
-    expect([via(), watcher.count]).toEqual([['direct'], 2]);
-    await memory.author.put(ofClass('other', 'merged'));
-    expect([via(), watcher.count]).toEqual([['10.0.0.9'], 3]);
-    await memory.author.put(ofClass('other', 'others'));
-    expect([via(), watcher.count]).toEqual([['direct'], 4]);
-    for (const name of ['public', 'inner']) {
-      await memory.author.remove({ kind: 'Gateway', namespace: 'default', name });
-    }
+    await memory.author.put(bindingObject('public', settings('Direct', '3')));
+    expect([via(), watcher.count]).toEqual([['direct'], 1]);
+    await memory.author.put(bindingObject('inner', settings('Proxy', '2')));
+    expect([via(), watcher.count]).toEqual([['10.0.0.9'], 2]);
+    await memory.author.put(ofClass('inner', 'others'));
+    expect([via(), watcher.count]).toEqual([['direct'], 3]);
+    await memory.author.put(httpRoute('web', [backend('web')]));
+    expect(via()).toEqual(['direct']);
+    await memory.author.remove({ kind: 'Gateway', namespace: 'default', name: 'public' });
     expect(via()).toEqual(['10.0.0.9']);
   });
 

@@ -31,6 +31,12 @@ export function meshBinding(spec: Fields = {}): Fields {
   return objectOf('MeshBinding', { targetRefs: [gateway], revision: '0123456789abcdef', ...spec });
 }
 
+/** A valid MeshGateway of Gateway public, with some of its spec replaced. */
+export function meshGateway(spec: Fields = {}): Fields {
+  const gateway = { group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'public' };
+  return objectOf('MeshGateway', { targetRefs: [gateway], ...spec });
+}
+
 function objectOf(kind: KindName, spec: Fields): Fields {
   return { apiVersion: API_VERSION, kind, metadata: { name: 'sample' }, spec };
 }

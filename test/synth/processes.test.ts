@@ -202,7 +202,7 @@ describe('RBAC', () => {
   });
 
   it.each(['admin', 'edit', 'view'])(
-    'to users with the role %s is what concerns MeshEndpoints alone',
+    'to users with the role %s is what concerns MeshEndpoints and MeshGateways alone',
     role => {
       const found = objectOf(objects, 'ClusterRole', `mesh-gateway-${role}.mesh-system`);
       const label = `rbac.authorization.k8s.io/aggregate-to-${role}`;
@@ -211,7 +211,12 @@ describe('RBAC', () => {
       );
       expect(aggregated).toEqual([[label, 'true']]);
       const resources = listAt(found, 'rules').flatMap(rule => listAt(rule, 'resources'));
-      expect(resources).toEqual(['meshendpoints', 'meshendpoints/status']);
+      expect(resources).toEqual([
+        'meshendpoints',
+        'meshgateways',
+        'meshendpoints/status',
+        'meshgateways/status',
+      ]);
       const verbs = listAt(found, 'rules').flatMap(rule => listAt(rule, 'verbs'));
       expect(verbs.includes('create')).toBe(role !== 'view');
       expect(listAt(found, 'rules', 1, 'verbs')).toEqual(['get']);

@@ -71,7 +71,7 @@ describe('the revision of a Gateway', () => {
       'the proxies',
       replaced(tailnetObject('main', { pool: { mode: 'External', addresses: ['10.1.1.1:1'] } })),
     ],
-    ['the data path', replaced(bindingObject('public', { dataPath: { mode: 'Direct' } }))],
+    ['the settings of another Gateway', replaced(bindingObject('x', { dataPath: { mode: 'Direct' } }))],
     [
       'weights and priorities',
       replaced(
@@ -101,6 +101,7 @@ describe('the revision of a Gateway', () => {
       replaced(endpointsObject('web', [endpoint({ protocol: 'HTTPS', tls: { minVersion: '1.3' } })])),
     ],
     ['a removed MeshTailnet', base.slice(1)],
+    ['what a MeshGateway decides', replaced(bindingObject('public', { dataPath: { mode: 'Direct' } }))],
   ])('changes with %s', (_, objects) => {
     const after = revision(objects);
     expect(after).toBeDefined();
@@ -125,7 +126,6 @@ describe('the revision of a Gateway with a mixed rule', () => {
   const mixed = [tailnetObject(), web, httpRoute('web', [backend('web'), service()])];
   const now = revision(mixed);
   const beside = (object: object) => revision([...mixed, object]);
-  const direct = { dataPath: { mode: 'Direct' } };
 
   it.each<readonly [string, object]>([
     ['another endpoint', endpointsObject('web', endpointList(3, { healthCheck: check }))],
@@ -144,7 +144,6 @@ describe('the revision of a Gateway with a mixed rule', () => {
         metadata: { creationTimestamp: '2020-01-01T00:00:00Z' },
       }),
     ],
-    ['the data path', bindingObject('public', direct)],
     ['weights', endpointsObject('web', [{ ...one, weight: 9 }, two ?? {}])],
     ['the addresses of the others', serviceObject('shop')],
   ])('does not change with %s, whose endpoints EDS serves', (_, object) => {

@@ -13,6 +13,7 @@ export const API_VERSION = 'mesh-gateway.dev/v1alpha1';
 export const kinds = {
   MeshBinding: { kind: 'MeshBinding', plural: 'meshbindings', singular: 'meshbinding', scope: 'Namespaced' },
   MeshEndpoints: { kind: 'MeshEndpoints', plural: 'meshendpoints', singular: 'meshendpoints', scope: 'Namespaced' },
+  MeshGateway: { kind: 'MeshGateway', plural: 'meshgateways', singular: 'meshgateway', scope: 'Namespaced' },
   MeshTailnet: { kind: 'MeshTailnet', plural: 'meshtailnets', singular: 'meshtailnet', scope: 'Cluster' },
 } as const;
 

@@ -33,7 +33,7 @@ const objectMetaOutline: Outline = {
   },
 };
 
-const meshBindingTargetOutline: Outline = {
+const gatewayTargetOutline: Outline = {
   is: 'object',
   fields: {
     group: { is: "text", enum: ["gateway.networking.k8s.io"] },
@@ -52,6 +52,7 @@ const dataPathOutline: Outline = {
 const meshBindingSettingsOutline: Outline = {
   is: 'object',
   fields: {
+    since: { is: "date-time" },
     dataPath: dataPathOutline,
   },
 };
@@ -59,7 +60,7 @@ const meshBindingSettingsOutline: Outline = {
 const meshBindingSpecOutline: Outline = {
   is: 'object',
   fields: {
-    targetRefs: { is: "list", items: meshBindingTargetOutline },
+    targetRefs: { is: "list", items: gatewayTargetOutline },
     revision: { is: "text", expect: "a revision (8 to 64 hexadecimal digits)", pattern: "^[0-9a-f]+$" },
     attempt: { is: "integer" },
     settings: meshBindingSettingsOutline,

@@ -33,7 +33,7 @@ function shapeObjectMeta(value) {
   return out;
 }
 
-function shapeMeshBindingTarget(value) {
+function shapeGatewayTarget(value) {
   if (!isRecord(value)) return value;
   const out = {};
   if (value.group !== undefined && value.group !== null) out.group = value.group;
@@ -52,6 +52,7 @@ function shapeDataPath(value) {
 function shapeMeshBindingSettings(value) {
   if (!isRecord(value)) return value;
   const out = {};
+  if (value.since !== undefined && value.since !== null) out.since = value.since;
   if (value.dataPath !== undefined && value.dataPath !== null) out.dataPath = shapeDataPath(value.dataPath);
   return out;
 }
@@ -59,7 +60,7 @@ function shapeMeshBindingSettings(value) {
 function shapeMeshBindingSpec(value) {
   if (!isRecord(value)) return value;
   const out = {};
-  if (value.targetRefs !== undefined && value.targetRefs !== null) out.targetRefs = copyList(value.targetRefs, 16, item => shapeMeshBindingTarget(item));
+  if (value.targetRefs !== undefined && value.targetRefs !== null) out.targetRefs = copyList(value.targetRefs, 16, item => shapeGatewayTarget(item));
   if (value.revision !== undefined && value.revision !== null) out.revision = value.revision;
   out.attempt = (value.attempt ?? 0);
   if (value.settings !== undefined && value.settings !== null) out.settings = shapeMeshBindingSettings(value.settings);

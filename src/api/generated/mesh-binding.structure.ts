@@ -4,7 +4,7 @@
 import { codePoints, duplicates, isTime } from '../validation/validator-functions.ts';
 
 export const structure = validate10;
-const schema11 = {"$defs":{"OwnerReference":{"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}},"ObjectMeta":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}},"MeshBindingTarget":{"type":"object","required":["group","kind","name"],"properties":{"group":{"type":"string","enum":["gateway.networking.k8s.io"]},"kind":{"type":"string","enum":["Gateway"]},"name":{"type":"string","minLength":1,"maxLength":253}}},"DataPath":{"type":"object","required":["mode"],"properties":{"mode":{"type":"string","enum":["Proxy","Direct"]}}},"MeshBindingSettings":{"type":"object","required":[],"properties":{"dataPath":{"$ref":"#/$defs/DataPath"}}},"MeshBindingSpec":{"type":"object","required":["targetRefs","revision"],"properties":{"targetRefs":{"type":"array","minItems":1,"maxItems":16,"items":{"$ref":"#/$defs/MeshBindingTarget"}},"revision":{"type":"string","minLength":8,"maxLength":64,"pattern":"^[0-9a-f]+$"},"attempt":{"type":"integer","minimum":0,"maximum":2147483647},"settings":{"$ref":"#/$defs/MeshBindingSettings"}}},"AncestorRef":{"type":"object","required":["name"],"properties":{"group":{"type":"string","maxLength":253},"kind":{"type":"string","maxLength":63},"namespace":{"type":"string","maxLength":63},"name":{"type":"string","minLength":1,"maxLength":253},"sectionName":{"type":"string","maxLength":253},"port":{"type":"integer","minimum":1,"maximum":65535}}},"Condition":{"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}},"PolicyAncestor":{"type":"object","required":["ancestorRef","controllerName"],"properties":{"ancestorRef":{"$ref":"#/$defs/AncestorRef"},"controllerName":{"type":"string","minLength":1,"maxLength":253},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}}}},"MeshBindingStatus":{"type":"object","required":[],"properties":{"ancestors":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/PolicyAncestor"}}}},"MeshBinding":{"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshBinding"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshBindingSpec"},"status":{"$ref":"#/$defs/MeshBindingStatus"}}}},"$ref":"#/$defs/MeshBinding"};
+const schema11 = {"$defs":{"OwnerReference":{"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}},"ObjectMeta":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}},"GatewayTarget":{"type":"object","required":["group","kind","name"],"properties":{"group":{"type":"string","enum":["gateway.networking.k8s.io"]},"kind":{"type":"string","enum":["Gateway"]},"name":{"type":"string","minLength":1,"maxLength":253}}},"DataPath":{"type":"object","required":["mode"],"properties":{"mode":{"type":"string","enum":["Proxy","Direct"]}}},"MeshBindingSettings":{"type":"object","required":[],"properties":{"since":{"type":"string","time":true},"dataPath":{"$ref":"#/$defs/DataPath"}}},"MeshBindingSpec":{"type":"object","required":["targetRefs","revision"],"properties":{"targetRefs":{"type":"array","minItems":1,"maxItems":16,"items":{"$ref":"#/$defs/GatewayTarget"}},"revision":{"type":"string","minLength":8,"maxLength":64,"pattern":"^[0-9a-f]+$"},"attempt":{"type":"integer","minimum":0,"maximum":2147483647},"settings":{"$ref":"#/$defs/MeshBindingSettings"}}},"AncestorRef":{"type":"object","required":["name"],"properties":{"group":{"type":"string","maxLength":253},"kind":{"type":"string","maxLength":63},"namespace":{"type":"string","maxLength":63},"name":{"type":"string","minLength":1,"maxLength":253},"sectionName":{"type":"string","maxLength":253},"port":{"type":"integer","minimum":1,"maximum":65535}}},"Condition":{"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}},"PolicyAncestor":{"type":"object","required":["ancestorRef","controllerName"],"properties":{"ancestorRef":{"$ref":"#/$defs/AncestorRef"},"controllerName":{"type":"string","minLength":1,"maxLength":253},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}}}},"MeshBindingStatus":{"type":"object","required":[],"properties":{"ancestors":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/PolicyAncestor"}}}},"MeshBinding":{"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshBinding"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshBindingSpec"},"status":{"$ref":"#/$defs/MeshBindingStatus"}}}},"$ref":"#/$defs/MeshBinding"};
 const schema12 = {"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshBinding"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshBindingSpec"},"status":{"$ref":"#/$defs/MeshBindingStatus"}}};
 const schema13 = {"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}};
 const schema14 = {"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}};
@@ -637,21 +637,21 @@ validate12.errors = vErrors;
 return errors === 0;
 }
 
-const schema15 = {"type":"object","required":["targetRefs","revision"],"properties":{"targetRefs":{"type":"array","minItems":1,"maxItems":16,"items":{"$ref":"#/$defs/MeshBindingTarget"}},"revision":{"type":"string","minLength":8,"maxLength":64,"pattern":"^[0-9a-f]+$"},"attempt":{"type":"integer","minimum":0,"maximum":2147483647},"settings":{"$ref":"#/$defs/MeshBindingSettings"}}};
+const schema15 = {"type":"object","required":["targetRefs","revision"],"properties":{"targetRefs":{"type":"array","minItems":1,"maxItems":16,"items":{"$ref":"#/$defs/GatewayTarget"}},"revision":{"type":"string","minLength":8,"maxLength":64,"pattern":"^[0-9a-f]+$"},"attempt":{"type":"integer","minimum":0,"maximum":2147483647},"settings":{"$ref":"#/$defs/MeshBindingSettings"}}};
 const schema16 = {"type":"object","required":["group","kind","name"],"properties":{"group":{"type":"string","enum":["gateway.networking.k8s.io"]},"kind":{"type":"string","enum":["Gateway"]},"name":{"type":"string","minLength":1,"maxLength":253}}};
 const pattern3 = new RegExp("^[0-9a-f]+$", "u");
-const schema17 = {"type":"object","required":[],"properties":{"dataPath":{"$ref":"#/$defs/DataPath"}}};
+const schema17 = {"type":"object","required":[],"properties":{"since":{"type":"string","time":true},"dataPath":{"$ref":"#/$defs/DataPath"}}};
 const schema18 = {"type":"object","required":["mode"],"properties":{"mode":{"type":"string","enum":["Proxy","Direct"]}}};
 
 function validate15(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
-if(data.dataPath !== undefined){
-let data0 = data.dataPath;
-if(data0 && typeof data0 == "object" && !Array.isArray(data0)){
-if(data0.mode === undefined){
-const err0 = {instancePath:instancePath+"/dataPath",schemaPath:"#/$defs/DataPath/required",keyword:"required",params:{missingProperty: "mode"}};
+if(data.since !== undefined){
+let data0 = data.since;
+if(typeof data0 === "string"){
+if(!isTime(data0)){
+const err0 = {instancePath:instancePath+"/since",schemaPath:"#/properties/since/time",keyword:"time",params:{}};
 if(vErrors === null){
 vErrors = [err0];
 }
@@ -660,10 +660,9 @@ vErrors.push(err0);
 }
 errors++;
 }
-if(data0.mode !== undefined){
-let data1 = data0.mode;
-if(typeof data1 !== "string"){
-const err1 = {instancePath:instancePath+"/dataPath/mode",schemaPath:"#/$defs/DataPath/properties/mode/type",keyword:"type",params:{type: "string"}};
+}
+else {
+const err1 = {instancePath:instancePath+"/since",schemaPath:"#/properties/since/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err1];
 }
@@ -672,8 +671,12 @@ vErrors.push(err1);
 }
 errors++;
 }
-if(!((data1 === "Proxy") || (data1 === "Direct"))){
-const err2 = {instancePath:instancePath+"/dataPath/mode",schemaPath:"#/$defs/DataPath/properties/mode/enum",keyword:"enum",params:{allowedValues: schema18.properties.mode.enum}};
+}
+if(data.dataPath !== undefined){
+let data1 = data.dataPath;
+if(data1 && typeof data1 == "object" && !Array.isArray(data1)){
+if(data1.mode === undefined){
+const err2 = {instancePath:instancePath+"/dataPath",schemaPath:"#/$defs/DataPath/required",keyword:"required",params:{missingProperty: "mode"}};
 if(vErrors === null){
 vErrors = [err2];
 }
@@ -682,10 +685,10 @@ vErrors.push(err2);
 }
 errors++;
 }
-}
-}
-else {
-const err3 = {instancePath:instancePath+"/dataPath",schemaPath:"#/$defs/DataPath/type",keyword:"type",params:{type: "object"}};
+if(data1.mode !== undefined){
+let data2 = data1.mode;
+if(typeof data2 !== "string"){
+const err3 = {instancePath:instancePath+"/dataPath/mode",schemaPath:"#/$defs/DataPath/properties/mode/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err3];
 }
@@ -694,15 +697,37 @@ vErrors.push(err3);
 }
 errors++;
 }
-}
-}
-else {
-const err4 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(!((data2 === "Proxy") || (data2 === "Direct"))){
+const err4 = {instancePath:instancePath+"/dataPath/mode",schemaPath:"#/$defs/DataPath/properties/mode/enum",keyword:"enum",params:{allowedValues: schema18.properties.mode.enum}};
 if(vErrors === null){
 vErrors = [err4];
 }
 else {
 vErrors.push(err4);
+}
+errors++;
+}
+}
+}
+else {
+const err5 = {instancePath:instancePath+"/dataPath",schemaPath:"#/$defs/DataPath/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err5];
+}
+else {
+vErrors.push(err5);
+}
+errors++;
+}
+}
+}
+else {
+const err6 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err6];
+}
+else {
+vErrors.push(err6);
 }
 errors++;
 }
@@ -763,7 +788,7 @@ for(let i0=0; i0<len0; i0++){
 let data1 = data0[i0];
 if(data1 && typeof data1 == "object" && !Array.isArray(data1)){
 if(data1.group === undefined){
-const err4 = {instancePath:instancePath+"/targetRefs/" + i0,schemaPath:"#/$defs/MeshBindingTarget/required",keyword:"required",params:{missingProperty: "group"}};
+const err4 = {instancePath:instancePath+"/targetRefs/" + i0,schemaPath:"#/$defs/GatewayTarget/required",keyword:"required",params:{missingProperty: "group"}};
 if(vErrors === null){
 vErrors = [err4];
 }
@@ -773,7 +798,7 @@ vErrors.push(err4);
 errors++;
 }
 if(data1.kind === undefined){
-const err5 = {instancePath:instancePath+"/targetRefs/" + i0,schemaPath:"#/$defs/MeshBindingTarget/required",keyword:"required",params:{missingProperty: "kind"}};
+const err5 = {instancePath:instancePath+"/targetRefs/" + i0,schemaPath:"#/$defs/GatewayTarget/required",keyword:"required",params:{missingProperty: "kind"}};
 if(vErrors === null){
 vErrors = [err5];
 }
@@ -783,7 +808,7 @@ vErrors.push(err5);
 errors++;
 }
 if(data1.name === undefined){
-const err6 = {instancePath:instancePath+"/targetRefs/" + i0,schemaPath:"#/$defs/MeshBindingTarget/required",keyword:"required",params:{missingProperty: "name"}};
+const err6 = {instancePath:instancePath+"/targetRefs/" + i0,schemaPath:"#/$defs/GatewayTarget/required",keyword:"required",params:{missingProperty: "name"}};
 if(vErrors === null){
 vErrors = [err6];
 }
@@ -795,7 +820,7 @@ errors++;
 if(data1.group !== undefined){
 let data2 = data1.group;
 if(typeof data2 !== "string"){
-const err7 = {instancePath:instancePath+"/targetRefs/" + i0+"/group",schemaPath:"#/$defs/MeshBindingTarget/properties/group/type",keyword:"type",params:{type: "string"}};
+const err7 = {instancePath:instancePath+"/targetRefs/" + i0+"/group",schemaPath:"#/$defs/GatewayTarget/properties/group/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err7];
 }
@@ -805,7 +830,7 @@ vErrors.push(err7);
 errors++;
 }
 if(!(data2 === "gateway.networking.k8s.io")){
-const err8 = {instancePath:instancePath+"/targetRefs/" + i0+"/group",schemaPath:"#/$defs/MeshBindingTarget/properties/group/enum",keyword:"enum",params:{allowedValues: schema16.properties.group.enum}};
+const err8 = {instancePath:instancePath+"/targetRefs/" + i0+"/group",schemaPath:"#/$defs/GatewayTarget/properties/group/enum",keyword:"enum",params:{allowedValues: schema16.properties.group.enum}};
 if(vErrors === null){
 vErrors = [err8];
 }
@@ -818,7 +843,7 @@ errors++;
 if(data1.kind !== undefined){
 let data3 = data1.kind;
 if(typeof data3 !== "string"){
-const err9 = {instancePath:instancePath+"/targetRefs/" + i0+"/kind",schemaPath:"#/$defs/MeshBindingTarget/properties/kind/type",keyword:"type",params:{type: "string"}};
+const err9 = {instancePath:instancePath+"/targetRefs/" + i0+"/kind",schemaPath:"#/$defs/GatewayTarget/properties/kind/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err9];
 }
@@ -828,7 +853,7 @@ vErrors.push(err9);
 errors++;
 }
 if(!(data3 === "Gateway")){
-const err10 = {instancePath:instancePath+"/targetRefs/" + i0+"/kind",schemaPath:"#/$defs/MeshBindingTarget/properties/kind/enum",keyword:"enum",params:{allowedValues: schema16.properties.kind.enum}};
+const err10 = {instancePath:instancePath+"/targetRefs/" + i0+"/kind",schemaPath:"#/$defs/GatewayTarget/properties/kind/enum",keyword:"enum",params:{allowedValues: schema16.properties.kind.enum}};
 if(vErrors === null){
 vErrors = [err10];
 }
@@ -842,7 +867,7 @@ if(data1.name !== undefined){
 let data4 = data1.name;
 if(typeof data4 === "string"){
 if(data4.length > 253 && codePoints(data4) > 253){
-const err11 = {instancePath:instancePath+"/targetRefs/" + i0+"/name",schemaPath:"#/$defs/MeshBindingTarget/properties/name/maxLength",keyword:"maxLength",params:{limit: 253}};
+const err11 = {instancePath:instancePath+"/targetRefs/" + i0+"/name",schemaPath:"#/$defs/GatewayTarget/properties/name/maxLength",keyword:"maxLength",params:{limit: 253}};
 if(vErrors === null){
 vErrors = [err11];
 }
@@ -852,7 +877,7 @@ vErrors.push(err11);
 errors++;
 }
 if(codePoints(data4) < 1){
-const err12 = {instancePath:instancePath+"/targetRefs/" + i0+"/name",schemaPath:"#/$defs/MeshBindingTarget/properties/name/minLength",keyword:"minLength",params:{limit: 1}};
+const err12 = {instancePath:instancePath+"/targetRefs/" + i0+"/name",schemaPath:"#/$defs/GatewayTarget/properties/name/minLength",keyword:"minLength",params:{limit: 1}};
 if(vErrors === null){
 vErrors = [err12];
 }
@@ -863,7 +888,7 @@ errors++;
 }
 }
 else {
-const err13 = {instancePath:instancePath+"/targetRefs/" + i0+"/name",schemaPath:"#/$defs/MeshBindingTarget/properties/name/type",keyword:"type",params:{type: "string"}};
+const err13 = {instancePath:instancePath+"/targetRefs/" + i0+"/name",schemaPath:"#/$defs/GatewayTarget/properties/name/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err13];
 }
@@ -875,7 +900,7 @@ errors++;
 }
 }
 else {
-const err14 = {instancePath:instancePath+"/targetRefs/" + i0,schemaPath:"#/$defs/MeshBindingTarget/type",keyword:"type",params:{type: "object"}};
+const err14 = {instancePath:instancePath+"/targetRefs/" + i0,schemaPath:"#/$defs/GatewayTarget/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err14];
 }

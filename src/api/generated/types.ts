@@ -30,6 +30,10 @@ export interface Kinds {
    */
   readonly MeshEndpoints: MeshEndpoints;
   /**
+   * Settings of Gateways for their traffic into tailnets. Optional: a Gateway without one has the defaults of the installation.
+   */
+  readonly MeshGateway: MeshGateway;
+  /**
    * One tailnet: how to reach its control API, who may use it, and the proxies that carry traffic into it.
    */
   readonly MeshTailnet: MeshTailnet;
@@ -148,7 +152,7 @@ export interface MeshBindingSpec {
   /**
    * The Gateway, in the namespace of this object.
    */
-  readonly targetRefs: readonly MeshBindingTarget[];
+  readonly targetRefs: readonly GatewayTarget[];
   /**
    * A hash of everything that the Envoy clusters of this Gateway depend on. It changes when Envoy Gateway has to translate again.
    */
@@ -158,14 +162,14 @@ export interface MeshBindingSpec {
    */
   readonly attempt: number;
   /**
-   * Settings of this Gateway as a whole.
+   * What the MeshGateway of this Gateway decides; absent where it has none.
    */
   readonly settings?: MeshBindingSettings;
 }
 /**
  * A Gateway in the namespace of this object.
  */
-export interface MeshBindingTarget {
+export interface GatewayTarget {
   /**
    * The group of the Gateway.
    */
@@ -180,9 +184,13 @@ export interface MeshBindingTarget {
   readonly name: string;
 }
 /**
- * Settings of this Gateway as a whole.
+ * What the MeshGateway of this Gateway decides; absent where it has none.
  */
 export interface MeshBindingSettings {
+  /**
+   * When that MeshGateway was created. Where one Envoy serves several Gateways of a route, the settings of the oldest count.
+   */
+  readonly since?: string;
   /**
    * How Envoy reaches the tailnet.
    */
@@ -771,6 +779,57 @@ export interface RouteStatus {
    * The reason if not, and what to do.
    */
   readonly message?: string;
+}
+/**
+ * Settings of Gateways for their traffic into tailnets. Optional: a Gateway without one has the defaults of the installation.
+ */
+export interface MeshGateway {
+  /**
+   * Group and version of the kind.
+   */
+  readonly apiVersion: 'mesh-gateway.dev/v1alpha1';
+  /**
+   * The kind.
+   */
+  readonly kind: 'MeshGateway';
+  /**
+   * Standard metadata of an object.
+   */
+  readonly metadata: ObjectMeta;
+  /**
+   * Which Gateways, and their settings.
+   */
+  readonly spec: MeshGatewaySpec;
+  /**
+   * Written by the operator.
+   */
+  readonly status?: MeshGatewayStatus;
+}
+/**
+ * Which Gateways, and their settings.
+ */
+export interface MeshGatewaySpec {
+  /**
+   * The Gateways, in the namespace of this object. Of several MeshGateways with one Gateway the oldest decides.
+   */
+  readonly targetRefs: readonly GatewayTarget[];
+  /**
+   * How the Envoys of these Gateways reach the tailnet. Default: the setting DATA_PATH of the installation.
+   */
+  readonly dataPath?: DataPath;
+}
+/**
+ * Written by the operator.
+ */
+export interface MeshGatewayStatus {
+  /**
+   * The metadata.generation that this was computed from. An older number means that the newest change has not been reconciled yet.
+   */
+  readonly observedGeneration?: number;
+  /**
+   * The state of the object, one entry per type.
+   */
+  readonly conditions?: readonly Condition[];
 }
 /**
  * One tailnet: how to reach its control API, who may use it, and the proxies that carry traffic into it.

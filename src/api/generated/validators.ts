@@ -10,6 +10,10 @@ import { outline as outlineMeshEndpoints } from './mesh-endpoints.outline.ts';
 import { evaluate as evaluateMeshEndpoints, rules as rulesMeshEndpoints } from './mesh-endpoints.rules.ts';
 import { shape as shapeMeshEndpoints } from './mesh-endpoints.shape.ts';
 import { structure as structureMeshEndpoints } from './mesh-endpoints.structure.ts';
+import { outline as outlineMeshGateway } from './mesh-gateway.outline.ts';
+import { evaluate as evaluateMeshGateway, rules as rulesMeshGateway } from './mesh-gateway.rules.ts';
+import { shape as shapeMeshGateway } from './mesh-gateway.shape.ts';
+import { structure as structureMeshGateway } from './mesh-gateway.structure.ts';
 import { outline as outlineMeshTailnet } from './mesh-tailnet.outline.ts';
 import { evaluate as evaluateMeshTailnet, rules as rulesMeshTailnet } from './mesh-tailnet.rules.ts';
 import { shape as shapeMeshTailnet } from './mesh-tailnet.shape.ts';
@@ -30,6 +34,13 @@ export const validators: Readonly<Record<KindName, GeneratedValidator>> = {
     evaluate: evaluateMeshEndpoints,
     rules: rulesMeshEndpoints,
     outline: outlineMeshEndpoints,
+  },
+  MeshGateway: {
+    shape: shapeMeshGateway,
+    structure: structureMeshGateway,
+    evaluate: evaluateMeshGateway,
+    rules: rulesMeshGateway,
+    outline: outlineMeshGateway,
   },
   MeshTailnet: {
     shape: shapeMeshTailnet,

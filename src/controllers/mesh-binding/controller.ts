@@ -9,18 +9,18 @@ import type { ApplyObjects, OwnedResource, WriteResources } from '../../store/re
 import type { TrackedRead } from '../../store/tracking.ts';
 import { bindingsByGateway } from '../../store/traffic/resources.ts';
 import type { TrafficValues } from '../../store/traffic/values.ts';
-import { trafficKinds } from '../../traffic/access.ts';
+import { operatorTrafficKinds } from '../../traffic/access.ts';
 import { plan } from './plan.ts';
 import type { Action } from './plan.ts';
 
 export type BindingDeps = {
   readonly write: ApplyObjects<OwnedResource> & Pick<WriteResources, 'remove'>;
   readonly clock: Pick<Clock, 'now'>;
-  readonly values: Pick<TrafficValues, 'revisions'>;
+  readonly values: Pick<TrafficValues, 'revisions' | 'settings'>;
 };
 
 /** The kinds that the controller reads: its MeshBindings, and what revisions are derived from. */
-export const reads: readonly ResourceKind[] = trafficKinds;
+export const reads: readonly ResourceKind[] = operatorTrafficKinds;
 
 /** What the controller may do in a cluster, beside watching what it reads: write MeshBindings. */
 export const access: Access = {
@@ -69,7 +69,7 @@ function planner({ clock, values }: BindingDeps): (gateway: Ref<'Gateway'>, read
     if (revision === undefined) observed.delete(key);
     const isCurrent = binding?.spec.revision === revision;
     return plan({
-      ...{ gateway, revision, binding },
+      ...{ gateway, revision, binding, settings: read.value(values.settings, key) },
       unchangedForMs: revision === undefined ? 0 : unchangedForMs(key, binding, isCurrent),
     });
   };

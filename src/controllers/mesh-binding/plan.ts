@@ -5,12 +5,15 @@ import type { Kinds } from '../../api/generated/types.ts';
 import { MANAGED_BY } from '../../api/names.ts';
 import type { Ref } from '../../api/key.ts';
 import type { OwnedResource } from '../../store/resources.ts';
+import type { GatewaySettings } from '../../traffic/gateway-settings.ts';
 
 /** The observed state of one Gateway and its MeshBinding. */
 export type Input = {
   readonly gateway: Ref<'Gateway'>;
   /** The desired revision; undefined where the Gateway does not exist or has no mesh routes. */
   readonly revision: string | undefined;
+  /** What a MeshGateway decides for the Gateway. */
+  readonly settings: GatewaySettings | undefined;
   readonly binding: Kinds['MeshBinding'] | undefined;
   /** How long this process has seen this binding, and that it has, or lacks, the desired revision. */
   readonly unchangedForMs: number;
@@ -54,7 +57,7 @@ const LAST_ATTEMPT = 1;
  */
 
 /** Plans the MeshBinding of a Gateway. */
-export function plan({ gateway, revision, binding, unchangedForMs }: Input): Action {
+export function plan({ gateway, revision, settings, binding, unchangedForMs }: Input): Action {
   const { namespace, name } = gateway;
   if (revision === undefined) {
     return binding && isOurs(binding)
@@ -64,10 +67,10 @@ export function plan({ gateway, revision, binding, unchangedForMs }: Input): Act
   const applyAfter = (delayMs: number, attempt: number): Action =>
     unchangedForMs < delayMs
       ? { do: 'wait', ms: delayMs - unchangedForMs }
-      : { do: 'apply', object: bindingFor(gateway, revision, attempt) };
+      : { do: 'apply', object: bindingFor(gateway, revision, settings, attempt) };
   if (binding?.spec.revision !== revision) return applyAfter(APPLY_AFTER_MS, 0);
   const { attempt } = binding.spec;
-  const desired = bindingFor(gateway, revision, attempt);
+  const desired = bindingFor(gateway, revision, settings, attempt);
   if (!isAsDesired(binding, desired)) return { do: 'apply', object: desired };
   return attempt >= LAST_ATTEMPT ? { do: 'nothing' } : applyAfter(REPEAT_AFTER_MS, LAST_ATTEMPT);
 }
@@ -78,12 +81,22 @@ function isOurs({ metadata: { labels = {} } }: Kinds['MeshBinding']): boolean {
 
 type Binding = OwnedResource & { readonly spec: Kinds['MeshBinding']['spec'] };
 
-function bindingFor({ namespace, name }: Ref<'Gateway'>, revision: string, attempt: number): Binding {
+function bindingFor(
+  { namespace, name }: Ref<'Gateway'>,
+  revision: string,
+  settings: GatewaySettings | undefined,
+  attempt: number,
+): Binding {
   return {
     apiVersion: API_VERSION,
     kind: 'MeshBinding',
     metadata: { name, namespace, labels: MANAGED_BY },
-    spec: { targetRefs: [{ group: GATEWAY_GROUP, kind: 'Gateway', name }], revision, attempt },
+    spec: {
+      targetRefs: [{ group: GATEWAY_GROUP, kind: 'Gateway', name }],
+      revision,
+      attempt,
+      ...(settings && { settings }),
+    },
   };
 }
 

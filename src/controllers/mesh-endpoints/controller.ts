@@ -9,7 +9,7 @@ import type { HealthMonitor } from '../../health/health.ts';
 import type { Controller } from '../../runtime/controller.ts';
 import { udpEndpointsByTailnet } from '../../store/indexes.ts';
 import type { ReadObjects, RecordEvents, WriteResources } from '../../store/resources.ts';
-import { trafficKinds } from '../../traffic/access.ts';
+import { operatorTrafficKinds } from '../../traffic/access.ts';
 import { eventsOf } from './events.ts';
 import { gatherer } from './gather.ts';
 import type { GatherDeps } from './gather.ts';
@@ -35,7 +35,7 @@ export const access: Access = {
 };
 
 /** The kinds that the controller reads: those that traffic is derived from. */
-export const reads: readonly ResourceKind[] = trafficKinds;
+export const reads: readonly ResourceKind[] = operatorTrafficKinds;
 
 /** Writes the status of each MeshEndpoints. */
 export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoints'> {

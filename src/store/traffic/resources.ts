@@ -7,6 +7,7 @@ import { gatewaysOf, refTo, tailnetsOf } from '../../api/objects/references.ts';
 import type { CaRef, TrustedCa } from '../../api/trust.ts';
 import { byNamespace } from '../resources.ts';
 import type { AnyIndex, Index, ReadObjects } from '../resources.ts';
+import { targetsOf } from '../../traffic/gateway-settings.ts';
 import { relaysIn } from '../../traffic/endpoints/relays.ts';
 import type { ReadCaBundle } from '../../traffic/upstream-tls.ts';
 import type { TrafficResources } from '../../traffic/traffic-resources.ts';
@@ -23,8 +24,14 @@ export const tailnetsByDomain: Index<'MeshTailnet'> = {
 export const bindingsByGateway: Index<'MeshBinding'> = {
   name: 'MeshBinding by Gateway',
   kind: 'MeshBinding',
-  valuesOf: ({ metadata: { namespace = '' }, spec }) =>
-    spec.targetRefs.map(({ name }) => keyOf({ kind: 'Gateway', namespace, name })),
+  valuesOf: targetsOf,
+};
+
+/** MeshGateways by the keys of the Gateways that they target. */
+export const meshGatewaysByGateway: Index<'MeshGateway'> = {
+  name: 'MeshGateway by Gateway',
+  kind: 'MeshGateway',
+  valuesOf: targetsOf,
 };
 
 const slicesByService: Index<'EndpointSlice'> = {
@@ -54,6 +61,7 @@ const gatewaysByClass: Index<'Gateway'> = {
 export const trafficIndexes: readonly AnyIndex[] = [
   tailnetsByDomain,
   bindingsByGateway,
+  meshGatewaysByGateway,
   gatewaysByClass,
   slicesByService,
   ...ROUTE_KINDS.map(kind => routesByGateway(kind) as AnyIndex),
@@ -61,7 +69,7 @@ export const trafficIndexes: readonly AnyIndex[] = [
 
 type TrafficResourcesOptions = Pick<
   TrafficResources,
-  'readsBackends' | 'caBundle' | 'trusted' | 'dataPath' | 'guard'
+  'readsBackends' | 'caBundle' | 'trusted' | 'gatewaySettings' | 'guard'
 > & {
   /** The namespace of the mesh pods; undefined where EndpointSlices are not read. */
   readonly podNamespace: string | undefined;

@@ -1,13 +1,15 @@
 import { isEqual } from '../../api/json.ts';
 import { keyOf, refOf } from '../../api/key.ts';
 import type { Key, Ref, RouteKind } from '../../api/key.ts';
+import { gatewaysOf } from '../../api/objects/references.ts';
 import { caRefIn, caRefText } from '../../api/trust.ts';
 import type { TrustedCa } from '../../api/trust.ts';
 import { DEFAULT_GUARD } from '../../traffic/address-guard.ts';
 import type { AddressGuard } from '../../traffic/address-guard.ts';
-import { commonDataPath, dataPathOf } from '../../traffic/data-path.ts';
 import type { DataPathMode } from '../../traffic/data-path.ts';
 import { unusedOfRoute } from '../../traffic/endpoints/route-traffic.ts';
+import { gatewaySettings, sharedSettings } from '../../traffic/gateway-settings.ts';
+import type { GatewaySettings } from '../../traffic/gateway-settings.ts';
 import { parseEnvoyClusterName } from '../../traffic/envoy-cluster-name.ts';
 import { resolveEnvoyCluster } from '../../traffic/resolve-route.ts';
 import type { ResolvedRule } from '../../traffic/resolve-route.ts';
@@ -24,7 +26,14 @@ import type { ReadCaBundle } from '../../traffic/upstream-tls.ts';
 import { Derived } from '../derived.ts';
 import type { ReadObjects } from '../resources.ts';
 import type { TrackedRead, Tracking } from '../tracking.ts';
-import { bindingOf, caOf, gatewaysOfClass, routesOf, trafficResourcesFrom } from './resources.ts';
+import {
+  bindingOf,
+  caOf,
+  gatewaysOfClass,
+  meshGatewaysByGateway,
+  routesOf,
+  trafficResourcesFrom,
+} from './resources.ts';
 
 /** What a cluster of Envoy resolves to. */
 export type ResolvedCluster = {
@@ -37,8 +46,10 @@ export type ResolvedCluster = {
 };
 
 export type TrafficOptions = {
-  /** The data path of Gateways without a MeshBinding. */
+  /** The data path of Gateways whose settings have none. */
   readonly dataPath: DataPathMode;
+  /** Where the settings of Gateways are read: where users write them, or where the operator publishes them. */
+  readonly settingsFrom: 'MeshGateway' | 'MeshBinding';
   /** How the settings of clusters are encoded, and where Envoy reaches EDS: a part of each revision. */
   readonly clusterEncoding: string;
   /** Whether Services, EndpointSlices and Backends are read. */
@@ -62,8 +73,10 @@ export type TrafficValues = {
   readonly overTlsBudget: Derived<ReadonlySet<string>>;
   /** By the key of a Gateway: the revision of the settings of its clusters; undefined if none has a mesh backend. */
   readonly revisions: Derived<string | undefined>;
-  /** By `node.cluster` of an Envoy; undefined for the default, so that only others are kept. */
-  readonly dataPaths: Derived<DataPathMode | undefined>;
+  /** By the key of a Gateway: what a MeshGateway decides for it. */
+  readonly settings: Derived<GatewaySettings | undefined>;
+  /** By `envoyAndRoute`: the settings for the clusters of a route in an Envoy. */
+  readonly settingsInEnvoy: Derived<GatewaySettings | undefined>;
   /** By the key of a route: everything that it does not use, of all MeshEndpoints that it names; a reason may be repeated. */
   readonly unused: Derived<readonly UnusedBackend[]>;
   readonly guard: AddressGuard;
@@ -74,15 +87,16 @@ export function trafficValues(tracking: Tracking, options: TrafficOptions): Traf
   const { dataPath, clusterEncoding, podNamespace, guard = DEFAULT_GUARD, readsBackends = true } = options;
   const caBundle = cachedCaBundles();
   const trust = trustedCas(tracking, options.trustNamespace, caBundle);
-  const pathsOfGateways = new Derived(tracking, (key, read) => {
-    const binding = bindingOf(refOf(key as Key) as Ref<'Gateway'>, read.exceptStatus);
-    return binding?.spec.settings?.dataPath?.mode;
-  });
+  const settings = new Derived(
+    tracking,
+    (key, read) => settingsOf(refOf(key as Key) as Ref<'Gateway'>, read.exceptStatus, options.settingsFrom),
+    isEqual,
+  );
   const resourcesOf = (read: TrackedRead, objects: ReadObjects) =>
     trafficResourcesFrom(objects, {
       ...{ readsBackends, podNamespace, guard, caBundle },
       trusted: ref => read.value(trust, caRefText(ref)),
-      dataPath: gateway => read.value(pathsOfGateways, keyOf(gateway)),
+      gatewaySettings: gateway => read.value(settings, keyOf(gateway)),
     });
   const resources = (read: TrackedRead) => resourcesOf(read, read);
   const settingsResources = (read: TrackedRead) => resourcesOf(read, read.exceptStatus);
@@ -106,12 +120,12 @@ export function trafficValues(tracking: Tracking, options: TrafficOptions): Traf
       budgets: budgetsOf(read),
     });
   });
-  const dataPaths = new Derived(tracking, (nodeCluster, read) => {
-    const gateways = gatewaysOfEnvoy(nodeCluster, read);
-    if (gateways.length === 0) return undefined;
-    const mode = commonDataPath(gateways.map(each => dataPathOf(resources(read), each, dataPath)));
-    return mode === dataPath ? undefined : mode;
-  });
+  const settingsInEnvoy = new Derived(
+    tracking,
+    (name, read) =>
+      sharedSettings(gatewaysInEnvoy(name, read.exceptStatus), each => read.value(settings, keyOf(each))),
+    isEqual,
+  );
   const unused = new Derived<readonly UnusedBackend[]>(
     tracking,
     (key, read) => {
@@ -120,7 +134,10 @@ export function trafficValues(tracking: Tracking, options: TrafficOptions): Traf
     },
     isEqual,
   );
-  return { resources, settingsResources, clusters, overTlsBudget: over, revisions, dataPaths, unused, guard };
+  return {
+    ...{ resources, settingsResources, clusters, overTlsBudget: over, revisions, unused, guard },
+    ...{ settings, settingsInEnvoy },
+  };
 }
 
 /** By `caRefText`. What is published for all references is in one object, which changes with any of them. */
@@ -155,10 +172,35 @@ function relaysOf(
   return new Map([...new Set(tailnets)].map(tailnet => [tailnet, resources.relays(tailnet)]));
 }
 
-/** The Gateways that an Envoy serves: `namespace/name` is one, and a GatewayClass is all of its Gateways, merged. */
-function gatewaysOfEnvoy(nodeCluster: string, read: TrackedRead): readonly Ref<'Gateway'>[] {
-  const [first = '', name, end] = nodeCluster.split('/', 3);
-  if (first === '' || name === '' || end !== undefined) return [];
-  if (name !== undefined) return [{ kind: 'Gateway', namespace: first, name }];
-  return gatewaysOfClass(read.exceptStatus, first);
+function settingsOf(
+  gateway: Ref<'Gateway'>,
+  read: ReadObjects,
+  from: TrafficOptions['settingsFrom'],
+): GatewaySettings | undefined {
+  return from === 'MeshBinding'
+    ? bindingOf(gateway, read)?.spec.settings
+    : gatewaySettings(read.find(meshGatewaysByGateway, keyOf(gateway)));
+}
+
+/**
+ * Names an Envoy and the route of one of its clusters. An Envoy of one Gateway has the same settings for all routes, so that
+ * it is named by its `node.cluster`, `namespace/name`, alone; that of merged Gateways is a GatewayClass.
+ */
+export function envoyAndRoute(nodeCluster: string, cluster: string): string {
+  const name = nodeCluster.includes('/') ? undefined : parseEnvoyClusterName(cluster);
+  return name
+    ? `${nodeCluster} ${keyOf({ kind: name.kind, namespace: name.namespace, name: name.name })}`
+    : nodeCluster;
+}
+
+/** The Gateways of an Envoy that have the route, by `envoyAndRoute`. */
+function gatewaysInEnvoy(envoyAndRoute: string, read: ReadObjects): readonly Ref<'Gateway'>[] {
+  const [nodeCluster = '', route] = envoyAndRoute.split(' ', 2);
+  if (route === undefined) {
+    const [namespace = '', name = '', end] = nodeCluster.split('/', 3);
+    return namespace === '' || name === '' || end !== undefined ? [] : [{ kind: 'Gateway', namespace, name }];
+  }
+  const attached = read.get(refOf(route as Key) as Ref<RouteKind>);
+  const keys = new Set(attached && gatewaysOf(attached));
+  return gatewaysOfClass(read, nodeCluster).filter(gateway => keys.has(keyOf(gateway)));
 }

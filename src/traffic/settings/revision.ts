@@ -22,8 +22,8 @@ export type RevisionInputs = {
 };
 
 /**
- * A hash of the settings of all mesh clusters of a Gateway: when it changes, Envoy Gateway must translate again. Undefined
- * where no route of the Gateway has MeshEndpoints among its backends. The order of the routes does not matter.
+ * A hash of the settings of a Gateway and of all its mesh clusters: when it changes, Envoy Gateway must translate again, and
+ * an extension server that computes another one has not read the Gateway's MeshBinding yet. Undefined where no route of the Gateway has MeshEndpoints among its backends. The order of the routes does not matter.
  */
 export function revisionOf(
   resources: TrafficResources,
@@ -38,6 +38,8 @@ export function revisionOf(
       isEmpty = false;
     }
   }
+  const decided = resources.gatewaySettings(gateway);
+  if (decided) hash.update(`\n${JSON.stringify(decided)}`);
   return isEmpty ? undefined : hash.digest('hex').slice(0, DIGITS);
 }
 

@@ -6,7 +6,7 @@ import { access, bindingController } from '../../../src/controllers/mesh-binding
 import { APPLY_AFTER_MS } from '../../../src/controllers/mesh-binding/plan.ts';
 import { sharedIndexes } from '../../../src/store/indexes.ts';
 import { gatewayObject, meshBackend, named, route } from '../../support/declared.ts';
-import { endpoint, meshBinding, meshEndpoints, meshTailnet } from '../../support/objects.ts';
+import { endpoint, meshBinding, meshEndpoints, meshGateway, meshTailnet } from '../../support/objects.ts';
 import { Runtime } from '../../support/runtime/runtime.ts';
 
 const gateway = (name: string) =>
@@ -19,7 +19,7 @@ const web = (...endpoints: object[]) => named(meshEndpoints({ endpoints }), 'def
 
 const WORLD = [gateway('default/public'), tailnet(), web(endpoint()), route('HTTPRoute', 'default/web')];
 
-const TRAFFIC = { dataPath: 'Proxy', clusterEncoding: '' } as const;
+const TRAFFIC = { dataPath: 'Proxy', clusterEncoding: '', settingsFrom: 'MeshGateway' } as const;
 
 /** The controller on resources in memory. */
 async function controllerOn(first: readonly object[]) {
@@ -50,7 +50,7 @@ async function controllerOn(first: readonly object[]) {
     await author.remove({ kind, namespace: 'default', name });
     await clock.settle();
   };
-  return { clock, bindingOf, put, remove, author, countWrites: () => writes };
+  return { clock, bindingOf, put, remove, author, countWrites: () => writes, tracking: runtime.tracking };
 }
 
 describe('the MeshBinding of a Gateway', () => {
@@ -184,6 +184,25 @@ describe('the MeshBinding of a Gateway', () => {
     await put(grant);
     expect(before).toBeDefined();
     expect(bindingOf('public')?.spec.revision).not.toBe(before);
+  });
+
+  it('carries what a MeshGateway decides and the revision for it in one write, and neither without one', async () => {
+    const { bindingOf, put, countWrites, tracking, author, clock } = await controllerOn(WORLD);
+    const published = trafficValues(tracking, { ...TRAFFIC, settingsFrom: 'MeshBinding' });
+    const inExtensionServer = () => published.revisions.read('Gateway/default/public');
+    await clock.advance(5000);
+    const [before, writes] = [bindingOf('public')?.spec, countWrites()];
+    expect(before).not.toHaveProperty('settings');
+    await put(named(meshGateway({ dataPath: { mode: 'Direct' } }), 'default/direct'));
+    const { settings, revision } = bindingOf('public')?.spec ?? {};
+    expect(settings).toEqual({ since: expect.any(String) as string, dataPath: { mode: 'Direct' } });
+    expect(countWrites()).toBe(writes + 1);
+    expect([revision === before?.revision, revision === inExtensionServer()]).toEqual([false, true]);
+    await author.remove({ kind: 'MeshGateway', namespace: 'default', name: 'direct' });
+    expect(inExtensionServer()).toBe(revision);
+    await clock.advance(5000);
+    expect(bindingOf('public')?.spec).toEqual(before);
+    expect(inExtensionServer()).toBe(before?.revision);
   });
 
   it('gets attempt 1 in time although other objects change', async () => {

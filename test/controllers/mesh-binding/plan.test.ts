@@ -25,7 +25,10 @@ type Case = {
 
 /** The action as a line of text. */
 function shown(state: Partial<Input>): string {
-  const action = plan({ gateway, revision: 'aaaaaaaa', binding: undefined, unchangedForMs: 0, ...state });
+  const action = plan({
+    ...{ gateway, revision: 'aaaaaaaa', settings: undefined, binding: undefined, unchangedForMs: 0 },
+    ...state,
+  });
   switch (action.do) {
     case 'nothing':
       return 'nothing';
@@ -121,6 +124,7 @@ describe('the plan for the MeshBinding of a Gateway', () => {
     const action = plan({
       gateway: { ...gateway, name },
       revision: 'a'.repeat(32),
+      settings: { since: '2026-01-01T00:00:00Z', dataPath: { mode: 'Direct' } },
       binding: undefined,
       unchangedForMs: APPLY_AFTER_MS,
     });

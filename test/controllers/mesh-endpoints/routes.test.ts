@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { RouteKind } from '../../../src/api/key.ts';
 import { gatewayObject, meshBackend, named, route } from '../../support/declared.ts';
 import { confirmed, EndpointsScene } from '../../support/controllers/mesh-endpoints/scene.ts';
-import { endpoint, meshEndpoints, meshTailnet } from '../../support/objects.ts';
-import { bindingObject, grantObject, namespaceObject } from '../../support/traffic/objects.ts';
+import { endpoint, meshEndpoints, meshGateway, meshTailnet } from '../../support/objects.ts';
+import { grantObject, namespaceObject } from '../../support/traffic/objects.ts';
 
 const EXTERNAL = { pool: { mode: 'External', addresses: ['10.0.0.1:1055'] } };
 const tailnet = named(meshTailnet(EXTERNAL), 'one');
@@ -206,7 +206,7 @@ describe('a route that does not resolve', () => {
     const names = named(meshTailnet({ pool: { mode: 'External', addresses: ['proxy.test:1055'] } }), 'one');
     const scene = await EndpointsScene.start(names, web(), toWeb);
     expect(resolvedOf(scene)?.reason).toBe('ProxyNotAnAddress');
-    await scene.put(bindingObject('public', { dataPath: { mode: 'Direct' } }));
+    await scene.put(named(meshGateway({ dataPath: { mode: 'Direct' } }), 'default/direct'));
     await scene.runtime.clock.advance(30_000);
     expect(resolvedOf(scene)?.status).toBe('True');
   });

@@ -21,7 +21,11 @@ export function derivedFrom(
   { edsTarget = '127.0.0.1:5005', ...options }: DerivedOptions = {},
 ): DerivedTraffic {
   const tracking = new Tracking(read);
-  const encoding = { dataPath: 'Proxy', clusterEncoding: clusterEncoding(edsTarget) } as const;
+  const encoding = {
+    dataPath: 'Proxy',
+    settingsFrom: 'MeshBinding',
+    clusterEncoding: clusterEncoding(edsTarget),
+  } as const;
   return { tracking, traffic: trafficValues(tracking, { ...encoding, ...options }) };
 }
 

@@ -54,11 +54,11 @@ export function resourcesOf(resources: readonly Resource[], guard = DEFAULT_GUAR
     relays: tailnet => relaysIn(slicesOf(NAMESPACE, relayName(tailnet))),
     backend: get,
     namespace: name => get({ kind: 'Namespace', namespace: '', name }),
-    dataPath: ({ namespace, name }) =>
+    gatewaySettings: ({ namespace, name }) =>
       list('MeshBinding').find(
         ({ metadata, spec }) =>
           metadata.namespace === namespace && spec.targetRefs.some(target => target.name === name),
-      )?.spec.settings?.dataPath?.mode,
+      )?.spec.settings,
     trusted: ref =>
       caInConfigMap(get({ kind: 'ConfigMap', namespace: ref.namespace, name: ref.name }), ref, readCaBundle),
     caBundle: readCaBundle,

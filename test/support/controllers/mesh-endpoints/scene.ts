@@ -65,7 +65,13 @@ function portsOf(ports: Readonly<Record<string, number>>, isConfirmed: boolean):
 const GUARD = createGuard({ allow: ['10.1.0.0/16'], refuse: ['100.88.0.0/16'], apiServer: ['100.64.0.99'] });
 
 /** An operator reads no Services, EndpointSlices and Backends. */
-const TRAFFIC = { dataPath: 'Proxy', clusterEncoding: '', readsBackends: false, guard: GUARD } as const;
+const TRAFFIC = {
+  dataPath: 'Proxy',
+  clusterEncoding: '',
+  settingsFrom: 'MeshGateway',
+  readsBackends: false,
+  guard: GUARD,
+} as const;
 
 /** Inputs of the endpoints of default/web, as a test gives them. */
 class GivenInputs implements InputSource {

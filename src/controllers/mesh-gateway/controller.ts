@@ -1,0 +1,58 @@
+import type { Access } from '../../api/access.ts';
+import { GROUP } from '../../api/generated/kinds.ts';
+import type { Kinds } from '../../api/generated/types.ts';
+import type { ResourceKind } from '../../api/key.ts';
+import { isEqual } from '../../api/json.ts';
+import { REPORT } from '../../api/names.ts';
+import type { Controller } from '../../runtime/controller.ts';
+import { conditionChanges, conditionEvent } from '../../store/condition-events.ts';
+import type { ObjectEvent, RecordEvents, WriteResources } from '../../store/resources.ts';
+import { gather } from './gather.ts';
+import { statusOf } from './status.ts';
+
+type MeshGateway = Kinds['MeshGateway'];
+
+export type MeshGatewayDeps = {
+  readonly write: Pick<WriteResources, 'replaceStatus'>;
+  readonly events: RecordEvents;
+  readonly now: () => Date;
+};
+
+export const reads: readonly ResourceKind[] = ['Gateway', 'MeshGateway'];
+
+/** What the controller may do in a cluster, beside watching what it reads: write the status of MeshGateways. */
+export const access: Access = {
+  cluster: [
+    { apiGroups: [GROUP], resources: ['meshgateways'], verbs: ['get'] },
+    { apiGroups: [GROUP], resources: ['meshgateways/status'], verbs: ['patch', REPORT] },
+  ],
+  own: [],
+};
+
+/** Writes the status of each MeshGateway. What it decides reaches traffic by the MeshBindings of its Gateways. */
+export function meshGatewayController({ write, events, now }: MeshGatewayDeps): Controller<'MeshGateway'> {
+  return {
+    name: 'mesh-gateway',
+    kind: 'MeshGateway',
+    reads,
+    reconcile: async (ref, read) => {
+      const object = read.get(ref);
+      if (!object) return { requeue: 'on-change' };
+      const status = statusOf(object, gather(object, read.exceptStatus), now());
+      if (isEqual(status, object.status)) return { requeue: 'on-change' };
+      await write.replaceStatus(object, status);
+      for (const event of eventsOf(object, status)) events.record(event);
+      return { requeue: 'on-change' };
+    },
+  };
+}
+
+/** The Events of a change of status, which is written: that a condition is False, or no longer so. */
+function eventsOf(object: MeshGateway, status: NonNullable<MeshGateway['status']>): readonly ObjectEvent[] {
+  return conditionChanges(object.status, status)
+    .filter(({ before, now }) => now.status === 'False' || before?.status === 'False')
+    .map(({ now }) => {
+      const type = now.status === 'False' ? 'Warning' : 'Normal';
+      return conditionEvent(object, now, { type, action: 'Reconcile' });
+    });
+}
