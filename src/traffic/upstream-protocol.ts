@@ -45,6 +45,11 @@ export function originatesTls(upstream: Upstream, { tls }: MeshEndpoint): boolea
   }
 }
 
+/** Whether an endpoint accepts nothing but TLS, which Envoy originates or passes through. */
+export function servesTls({ protocol }: MeshEndpoint): boolean {
+  return protocol === 'HTTPS' || protocol === 'TLS';
+}
+
 /** The protocols of endpoints that a kind of route supports. */
 export function protocolsFor(kind: RouteKind): readonly string[] {
   return Object.entries(TABLE).flatMap(([protocol, kinds]) => (kinds[kind] ? [protocol] : []));

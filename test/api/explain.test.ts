@@ -169,8 +169,8 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       'spec.endpoints[0].healthCheck.interval: "0s" is not a duration from 1s to 1h, such as 30s or 1m30s',
     ],
     [
-      first({ protocol: 'TCP', healthCheck: { enabled: true } }),
-      'spec.endpoints[0].healthCheck.type: healthCheck.type must be TCP for a TCP endpoint',
+      first({ protocol: 'UDP', healthCheck: { enabled: true } }),
+      'spec.endpoints[0].healthCheck.type: healthCheck.type must be UDP for a UDP endpoint',
     ],
     [
       meshTailnet({ pool: { mode: 'External' } }),

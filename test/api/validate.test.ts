@@ -208,7 +208,7 @@ describe('a fault of a rule', () => {
         endpoint({ name: 'b', healthCheck: check }),
       ],
     });
-    const type = 'healthCheck.type must be HTTP or TCP for an HTTP endpoint';
+    const type = 'healthCheck.type must be HTTP or TCP for an HTTP, TCP or TLS endpoint';
     expect(linesOf(object)).toEqual([
       `spec.endpoints[0].healthCheck.type: ${type}`,
       `spec.endpoints[0].${RULE}`,

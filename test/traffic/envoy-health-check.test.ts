@@ -138,6 +138,20 @@ describe('the health checks of Envoy', () => {
     ['of HTTP use TLS where traffic does', {}, { protocol: 'HTTPS' }, usual],
     ['of HTTP are none where TLS is passed through', {}, { protocol: 'HTTPS', kind: 'TLSRoute' }, undefined],
     ['of HTTP are made in a TCP cluster without TLS', {}, { protocol: 'HTTP', kind: 'TCPRoute' }, usual],
+    ['of HTTP are made for a TCP endpoint', {}, { protocol: 'TCP', kind: 'TCPRoute' }, usual],
+    [
+      'of HTTP are made for a TLS endpoint to which Envoy originates TLS',
+      {},
+      { protocol: 'TLS', kind: 'TCPRoute', endpoint: { tls: {} } },
+      usual,
+    ],
+    ['of HTTP are none for a TLS endpoint without tls', {}, { protocol: 'TLS', kind: 'TCPRoute' }, undefined],
+    [
+      'of HTTP are none for a TLS endpoint of a TLSRoute',
+      {},
+      { protocol: 'TLS', kind: 'TLSRoute', endpoint: { tls: {} } },
+      undefined,
+    ],
     [
       'of TCP are made in a TCP cluster',
       { type: 'TCP' },

@@ -18,52 +18,44 @@ const rule0 = self => (((self.endpoints !== undefined) || ((self.tagSelectors !=
 const rule1 = self => ((!(self.tagSelectors !== undefined) || (self.tagSelectors.length === 0)) || self.tagSelectors.some($1 => ["In", "Exists"].includes($1.operator)));
 // !has(self.endpoints) || !has(self.serviceDiscovery) || !has(self.serviceDiscovery.vipServices) || !sets.intersects(self.endpoints.filter(e, e.protocol == 'UDP').map(e, e.name), self.serviceDiscovery.vipServices.map(v, v.targetEndpoint))
 const rule2 = self => (((!(self.endpoints !== undefined) || !(self.serviceDiscovery !== undefined)) || !(self.serviceDiscovery.vipServices !== undefined)) || !intersects(self.endpoints.filter($1 => ($1.protocol === "UDP")).map($1 => $1.name), self.serviceDiscovery.vipServices.map($1 => $1.targetEndpoint)));
-// !has(self.healthCheck) || !self.healthCheck.enabled || self.protocol != 'HTTP' || self.healthCheck.type in ['HTTP', 'TCP']
-const rule3 = self => (((!(self.healthCheck !== undefined) || !self.healthCheck.enabled) || (self.protocol !== "HTTP")) || ["HTTP", "TCP"].includes(self.healthCheck.type));
+// !has(self.healthCheck) || !self.healthCheck.enabled || !(self.protocol in ['HTTP', 'TCP', 'TLS']) || self.healthCheck.type in ['HTTP', 'TCP']
+const rule3 = self => (((!(self.healthCheck !== undefined) || !self.healthCheck.enabled) || !["HTTP", "TCP", "TLS"].includes(self.protocol)) || ["HTTP", "TCP"].includes(self.healthCheck.type));
 // !has(self.healthCheck) || !self.healthCheck.enabled || self.protocol != 'HTTPS' || self.healthCheck.type in ['HTTP', 'GRPC', 'TCP']
 const rule4 = self => (((!(self.healthCheck !== undefined) || !self.healthCheck.enabled) || (self.protocol !== "HTTPS")) || ["HTTP", "GRPC", "TCP"].includes(self.healthCheck.type));
 // !has(self.healthCheck) || !self.healthCheck.enabled || self.protocol != 'gRPC' || self.healthCheck.type in ['GRPC', 'TCP']
 const rule5 = self => (((!(self.healthCheck !== undefined) || !self.healthCheck.enabled) || (self.protocol !== "gRPC")) || ["GRPC", "TCP"].includes(self.healthCheck.type));
-// !has(self.healthCheck) || !self.healthCheck.enabled || self.protocol != 'TCP' || self.healthCheck.type == 'TCP'
-const rule6 = self => (((!(self.healthCheck !== undefined) || !self.healthCheck.enabled) || (self.protocol !== "TCP")) || (self.healthCheck.type === "TCP"));
-// !has(self.healthCheck) || !self.healthCheck.enabled || self.protocol != 'TLS' || self.healthCheck.type == 'TCP'
-const rule7 = self => (((!(self.healthCheck !== undefined) || !self.healthCheck.enabled) || (self.protocol !== "TLS")) || (self.healthCheck.type === "TCP"));
 // !has(self.healthCheck) || !self.healthCheck.enabled || self.protocol != 'UDP' || self.healthCheck.type == 'UDP'
-const rule8 = self => (((!(self.healthCheck !== undefined) || !self.healthCheck.enabled) || (self.protocol !== "UDP")) || (self.healthCheck.type === "UDP"));
+const rule6 = self => (((!(self.healthCheck !== undefined) || !self.healthCheck.enabled) || (self.protocol !== "UDP")) || (self.healthCheck.type === "UDP"));
 // !has(self.tls) || self.protocol in ['HTTPS', 'TLS', 'gRPC']
-const rule9 = self => (!(self.tls !== undefined) || ["HTTPS", "TLS", "gRPC"].includes(self.protocol));
+const rule7 = self => (!(self.tls !== undefined) || ["HTTPS", "TLS", "gRPC"].includes(self.protocol));
 // isIP(self) && (cidr('100.64.0.0/10').containsIP(self) || cidr('fd7a:115c:a1e0::/48').containsIP(self))
-const rule10 = self => (isIP(self) && either(() => containsIP(cidr0, self), () => containsIP(cidr1, self)));
+const rule8 = self => (isIP(self) && either(() => containsIP(cidr0, self), () => containsIP(cidr1, self)));
 // !isIP(self) || !cidr('100.100.100.0/24').containsIP(self)
-const rule11 = self => (!isIP(self) || !containsIP(cidr2, self));
+const rule9 = self => (!isIP(self) || !containsIP(cidr2, self));
 // !has(self.ca) || !has(self.caRef)
-const rule12 = self => (!(self.ca !== undefined) || !(self.caRef !== undefined));
+const rule10 = self => (!(self.ca !== undefined) || !(self.caRef !== undefined));
 // duration(self) >= duration('1s') && duration(self) <= duration('1h')
-const rule13 = self => both(() => (duration(self) >= duration3), () => (duration(self) <= duration4));
+const rule11 = self => both(() => (duration(self) >= duration3), () => (duration(self) <= duration4));
 // duration(self) >= duration('100ms') && duration(self) <= duration('30s')
-const rule14 = self => both(() => (duration(self) >= duration5), () => (duration(self) <= duration6));
+const rule12 = self => both(() => (duration(self) >= duration5), () => (duration(self) <= duration6));
 // self.all(name, name.size() <= 128 && name.matches("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"))
-const rule15 = self => Object.keys(self).every($1 => ((codePoints($1) <= 128) && pattern7.test($1)));
-// !has(self.protocol) || !has(self.healthCheck) || !self.healthCheck.enabled || self.protocol != 'HTTP' || self.healthCheck.type in ['HTTP', 'TCP']
-const rule16 = self => ((((!(self.protocol !== undefined) || !(self.healthCheck !== undefined)) || !self.healthCheck.enabled) || (self.protocol !== "HTTP")) || ["HTTP", "TCP"].includes(self.healthCheck.type));
+const rule13 = self => Object.keys(self).every($1 => ((codePoints($1) <= 128) && pattern7.test($1)));
+// !has(self.protocol) || !has(self.healthCheck) || !self.healthCheck.enabled || !(self.protocol in ['HTTP', 'TCP', 'TLS']) || self.healthCheck.type in ['HTTP', 'TCP']
+const rule14 = self => ((((!(self.protocol !== undefined) || !(self.healthCheck !== undefined)) || !self.healthCheck.enabled) || !["HTTP", "TCP", "TLS"].includes(self.protocol)) || ["HTTP", "TCP"].includes(self.healthCheck.type));
 // !has(self.protocol) || !has(self.healthCheck) || !self.healthCheck.enabled || self.protocol != 'HTTPS' || self.healthCheck.type in ['HTTP', 'GRPC', 'TCP']
-const rule17 = self => ((((!(self.protocol !== undefined) || !(self.healthCheck !== undefined)) || !self.healthCheck.enabled) || (self.protocol !== "HTTPS")) || ["HTTP", "GRPC", "TCP"].includes(self.healthCheck.type));
+const rule15 = self => ((((!(self.protocol !== undefined) || !(self.healthCheck !== undefined)) || !self.healthCheck.enabled) || (self.protocol !== "HTTPS")) || ["HTTP", "GRPC", "TCP"].includes(self.healthCheck.type));
 // !has(self.protocol) || !has(self.healthCheck) || !self.healthCheck.enabled || self.protocol != 'gRPC' || self.healthCheck.type in ['GRPC', 'TCP']
-const rule18 = self => ((((!(self.protocol !== undefined) || !(self.healthCheck !== undefined)) || !self.healthCheck.enabled) || (self.protocol !== "gRPC")) || ["GRPC", "TCP"].includes(self.healthCheck.type));
-// !has(self.protocol) || !has(self.healthCheck) || !self.healthCheck.enabled || self.protocol != 'TCP' || self.healthCheck.type == 'TCP'
-const rule19 = self => ((((!(self.protocol !== undefined) || !(self.healthCheck !== undefined)) || !self.healthCheck.enabled) || (self.protocol !== "TCP")) || (self.healthCheck.type === "TCP"));
-// !has(self.protocol) || !has(self.healthCheck) || !self.healthCheck.enabled || self.protocol != 'TLS' || self.healthCheck.type == 'TCP'
-const rule20 = self => ((((!(self.protocol !== undefined) || !(self.healthCheck !== undefined)) || !self.healthCheck.enabled) || (self.protocol !== "TLS")) || (self.healthCheck.type === "TCP"));
+const rule16 = self => ((((!(self.protocol !== undefined) || !(self.healthCheck !== undefined)) || !self.healthCheck.enabled) || (self.protocol !== "gRPC")) || ["GRPC", "TCP"].includes(self.healthCheck.type));
 // !has(self.protocol) || !has(self.healthCheck) || !self.healthCheck.enabled || self.protocol != 'UDP' || self.healthCheck.type == 'UDP'
-const rule21 = self => ((((!(self.protocol !== undefined) || !(self.healthCheck !== undefined)) || !self.healthCheck.enabled) || (self.protocol !== "UDP")) || (self.healthCheck.type === "UDP"));
+const rule17 = self => ((((!(self.protocol !== undefined) || !(self.healthCheck !== undefined)) || !self.healthCheck.enabled) || (self.protocol !== "UDP")) || (self.healthCheck.type === "UDP"));
 // !has(self.tls) || !has(self.protocol) || self.protocol in ['HTTPS', 'TLS', 'gRPC']
-const rule22 = self => ((!(self.tls !== undefined) || !(self.protocol !== undefined)) || ["HTTPS", "TLS", "gRPC"].includes(self.protocol));
+const rule18 = self => ((!(self.tls !== undefined) || !(self.protocol !== undefined)) || ["HTTPS", "TLS", "gRPC"].includes(self.protocol));
 // !(self.operator in ['In', 'NotIn']) || (has(self.values) && self.values.size() > 0)
-const rule23 = self => (!["In", "NotIn"].includes(self.operator) || ((self.values !== undefined) && (self.values.length > 0)));
+const rule19 = self => (!["In", "NotIn"].includes(self.operator) || ((self.values !== undefined) && (self.values.length > 0)));
 // self.operator in ['In', 'NotIn'] || !has(self.values) || self.values.size() == 0
-const rule24 = self => ((["In", "NotIn"].includes(self.operator) || !(self.values !== undefined)) || (self.values.length === 0));
+const rule20 = self => ((["In", "NotIn"].includes(self.operator) || !(self.values !== undefined)) || (self.values.length === 0));
 // self.startsWith('svc:') || self.size() <= 63
-const rule25 = self => (self.startsWith("svc:") || (codePoints(self) <= 63));
+const rule21 = self => (self.startsWith("svc:") || (codePoints(self) <= 63));
 
 export function evaluate(root, report) {
   if (isRecord(root)) {
@@ -80,26 +72,24 @@ export function evaluate(root, report) {
               if (!holds(rule5, item0)) report(5, `spec.endpoints[${index0}]`);
               if (!holds(rule6, item0)) report(6, `spec.endpoints[${index0}]`);
               if (!holds(rule7, item0)) report(7, `spec.endpoints[${index0}]`);
-              if (!holds(rule8, item0)) report(8, `spec.endpoints[${index0}]`);
-              if (!holds(rule9, item0)) report(9, `spec.endpoints[${index0}]`);
               if (isRecord(item0)) {
                 if (item0.meshIP !== undefined) {
-                  if (!holds(rule10, item0.meshIP)) report(10, `spec.endpoints[${index0}].meshIP`);
-                  if (!holds(rule11, item0.meshIP)) report(11, `spec.endpoints[${index0}].meshIP`);
+                  if (!holds(rule8, item0.meshIP)) report(8, `spec.endpoints[${index0}].meshIP`);
+                  if (!holds(rule9, item0.meshIP)) report(9, `spec.endpoints[${index0}].meshIP`);
                 }
                 if (item0.tls !== undefined) {
-                  if (!holds(rule12, item0.tls)) report(12, `spec.endpoints[${index0}].tls`);
+                  if (!holds(rule10, item0.tls)) report(10, `spec.endpoints[${index0}].tls`);
                 }
                 if (item0.healthCheck !== undefined) {
                   if (isRecord(item0.healthCheck)) {
                     if (item0.healthCheck.interval !== undefined) {
-                      if (!holds(rule13, item0.healthCheck.interval)) report(13, `spec.endpoints[${index0}].healthCheck.interval`);
+                      if (!holds(rule11, item0.healthCheck.interval)) report(11, `spec.endpoints[${index0}].healthCheck.interval`);
                     }
                     if (item0.healthCheck.timeout !== undefined) {
-                      if (!holds(rule14, item0.healthCheck.timeout)) report(14, `spec.endpoints[${index0}].healthCheck.timeout`);
+                      if (!holds(rule12, item0.healthCheck.timeout)) report(12, `spec.endpoints[${index0}].healthCheck.timeout`);
                     }
                     if (item0.healthCheck.headers !== undefined) {
-                      if (!holds(rule15, item0.healthCheck.headers)) report(15, `spec.endpoints[${index0}].healthCheck.headers`);
+                      if (!holds(rule13, item0.healthCheck.headers)) report(13, `spec.endpoints[${index0}].healthCheck.headers`);
                     }
                   }
                 }
@@ -108,37 +98,35 @@ export function evaluate(root, report) {
           }
         }
         if (root.spec.endpointTemplate !== undefined) {
+          if (!holds(rule14, root.spec.endpointTemplate)) report(14, `spec.endpointTemplate`);
+          if (!holds(rule15, root.spec.endpointTemplate)) report(15, `spec.endpointTemplate`);
           if (!holds(rule16, root.spec.endpointTemplate)) report(16, `spec.endpointTemplate`);
           if (!holds(rule17, root.spec.endpointTemplate)) report(17, `spec.endpointTemplate`);
           if (!holds(rule18, root.spec.endpointTemplate)) report(18, `spec.endpointTemplate`);
-          if (!holds(rule19, root.spec.endpointTemplate)) report(19, `spec.endpointTemplate`);
-          if (!holds(rule20, root.spec.endpointTemplate)) report(20, `spec.endpointTemplate`);
-          if (!holds(rule21, root.spec.endpointTemplate)) report(21, `spec.endpointTemplate`);
-          if (!holds(rule22, root.spec.endpointTemplate)) report(22, `spec.endpointTemplate`);
           if (isRecord(root.spec.endpointTemplate)) {
             if (root.spec.endpointTemplate.healthCheck !== undefined) {
               if (isRecord(root.spec.endpointTemplate.healthCheck)) {
                 if (root.spec.endpointTemplate.healthCheck.interval !== undefined) {
-                  if (!holds(rule13, root.spec.endpointTemplate.healthCheck.interval)) report(13, `spec.endpointTemplate.healthCheck.interval`);
+                  if (!holds(rule11, root.spec.endpointTemplate.healthCheck.interval)) report(11, `spec.endpointTemplate.healthCheck.interval`);
                 }
                 if (root.spec.endpointTemplate.healthCheck.timeout !== undefined) {
-                  if (!holds(rule14, root.spec.endpointTemplate.healthCheck.timeout)) report(14, `spec.endpointTemplate.healthCheck.timeout`);
+                  if (!holds(rule12, root.spec.endpointTemplate.healthCheck.timeout)) report(12, `spec.endpointTemplate.healthCheck.timeout`);
                 }
                 if (root.spec.endpointTemplate.healthCheck.headers !== undefined) {
-                  if (!holds(rule15, root.spec.endpointTemplate.healthCheck.headers)) report(15, `spec.endpointTemplate.healthCheck.headers`);
+                  if (!holds(rule13, root.spec.endpointTemplate.healthCheck.headers)) report(13, `spec.endpointTemplate.healthCheck.headers`);
                 }
               }
             }
             if (root.spec.endpointTemplate.tls !== undefined) {
-              if (!holds(rule12, root.spec.endpointTemplate.tls)) report(12, `spec.endpointTemplate.tls`);
+              if (!holds(rule10, root.spec.endpointTemplate.tls)) report(10, `spec.endpointTemplate.tls`);
             }
           }
         }
         if (root.spec.tagSelectors !== undefined) {
           if (Array.isArray(root.spec.tagSelectors)) {
             for (const [index0, item0] of root.spec.tagSelectors.entries()) {
-              if (!holds(rule23, item0)) report(23, `spec.tagSelectors[${index0}]`);
-              if (!holds(rule24, item0)) report(24, `spec.tagSelectors[${index0}]`);
+              if (!holds(rule19, item0)) report(19, `spec.tagSelectors[${index0}]`);
+              if (!holds(rule20, item0)) report(20, `spec.tagSelectors[${index0}]`);
             }
           }
         }
@@ -149,7 +137,7 @@ export function evaluate(root, report) {
                 for (const [index0, item0] of root.spec.serviceDiscovery.vipServices.entries()) {
                   if (isRecord(item0)) {
                     if (item0.name !== undefined) {
-                      if (!holds(rule25, item0.name)) report(25, `spec.serviceDiscovery.vipServices[${index0}].name`);
+                      if (!holds(rule21, item0.name)) report(21, `spec.serviceDiscovery.vipServices[${index0}].name`);
                     }
                   }
                 }
@@ -166,11 +154,9 @@ export const rules = [
   {"message":"endpoints is required unless tagSelectors or serviceDiscovery.vipServices is given","fieldPath":".endpoints"},
   {"message":"tagSelectors must hold at least one selector with operator In or Exists: NotIn and DoesNotExist alone would match the whole tailnet","fieldPath":".tagSelectors"},
   {"message":"serviceDiscovery.vipServices must not target a UDP endpoint: VIP services carry TCP only","fieldPath":".serviceDiscovery.vipServices"},
-  {"message":"healthCheck.type must be HTTP or TCP for an HTTP endpoint","fieldPath":".healthCheck.type"},
+  {"message":"healthCheck.type must be HTTP or TCP for an HTTP, TCP or TLS endpoint","fieldPath":".healthCheck.type"},
   {"message":"healthCheck.type must be HTTP, GRPC or TCP for an HTTPS endpoint","fieldPath":".healthCheck.type"},
   {"message":"healthCheck.type must be GRPC or TCP for a gRPC endpoint","fieldPath":".healthCheck.type"},
-  {"message":"healthCheck.type must be TCP for a TCP endpoint","fieldPath":".healthCheck.type"},
-  {"message":"healthCheck.type must be TCP for a TLS endpoint","fieldPath":".healthCheck.type"},
   {"message":"healthCheck.type must be UDP for a UDP endpoint","fieldPath":".healthCheck.type"},
   {"message":"tls may be given only where protocol is HTTPS, TLS or gRPC","fieldPath":".tls"},
   {"message":"meshIP must be in 100.64.0.0/10 (100.64.0.0 to 100.127.255.255) or in fd7a:115c:a1e0::/48; `tailscale ip` prints it","fieldPath":""},
@@ -179,11 +165,9 @@ export const rules = [
   {"message":"interval must be from 1s to 1h","fieldPath":""},
   {"message":"timeout must be from 100ms to 30s","fieldPath":""},
   {"message":"headers must be named with letters, digits and !#$%&'*+-.^_`|~ only, at most 128 characters each","fieldPath":""},
-  {"message":"healthCheck.type must be HTTP or TCP for protocol HTTP","fieldPath":".healthCheck.type"},
+  {"message":"healthCheck.type must be HTTP or TCP for protocol HTTP, TCP or TLS","fieldPath":".healthCheck.type"},
   {"message":"healthCheck.type must be HTTP, GRPC or TCP for protocol HTTPS","fieldPath":".healthCheck.type"},
   {"message":"healthCheck.type must be GRPC or TCP for protocol gRPC","fieldPath":".healthCheck.type"},
-  {"message":"healthCheck.type must be TCP for protocol TCP","fieldPath":".healthCheck.type"},
-  {"message":"healthCheck.type must be TCP for protocol TLS","fieldPath":".healthCheck.type"},
   {"message":"healthCheck.type must be UDP for protocol UDP","fieldPath":".healthCheck.type"},
   {"message":"tls may be given only with protocol HTTPS, TLS or gRPC","fieldPath":".tls"},
   {"message":"values must hold at least one value when operator is In or NotIn","fieldPath":".values"},

@@ -439,7 +439,7 @@ export interface HealthCheck {
    */
   readonly enabled: boolean;
   /**
-   * HTTP compares the status code, TCP connects, UDP expects a response, GRPC calls grpc.health.v1. It must fit the protocol: HTTP takes HTTP or TCP; HTTPS takes HTTP, GRPC or TCP; gRPC takes GRPC or TCP; TCP and TLS take TCP; UDP takes UDP.
+   * HTTP compares the status code, TCP connects, UDP expects a response, GRPC calls grpc.health.v1. It must fit the protocol: HTTP, TCP and TLS take HTTP or TCP; HTTPS takes HTTP, GRPC or TCP; gRPC takes GRPC or TCP; UDP takes UDP. For HTTPS and TLS, HTTP is sent in TLS.
    */
   readonly type: 'HTTP' | 'TCP' | 'UDP' | 'GRPC';
   /**

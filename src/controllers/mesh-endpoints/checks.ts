@@ -1,10 +1,10 @@
 import type { EndpointStatus, HealthCheck, Kinds, MeshEndpoint } from '../../api/generated/types.ts';
-import type { RouteKind } from '../../api/key.ts';
 import { hostAndPortOf } from '../../api/socket-address.ts';
 import type { Verdict } from '../../health/health.ts';
 import type { Check, CheckSettings, CheckTls } from '../../health/check.ts';
 import { healthCheckOf, splitHost, timesOf } from '../../traffic/settings/envoy-health-check.ts';
-import { originatesTls, upstreamFor } from '../../traffic/upstream-protocol.ts';
+import { servesTls } from '../../traffic/upstream-protocol.ts';
+import type { UpstreamProtocol } from '../../traffic/upstream-protocol.ts';
 import { upstreamTlsOf } from '../../traffic/upstream-tls.ts';
 import type { ReadCaBundle } from '../../traffic/upstream-tls.ts';
 import type { EndpointError, EndpointInputs } from './inputs/inputs.ts';
@@ -91,7 +91,7 @@ function settingsOf(
 ): CheckSettings | NoCheck {
   switch (check.type) {
     case 'HTTP': {
-      const tls = tlsOf(endpoint, 'HTTPRoute', context);
+      const tls = tlsOf(endpoint, 'HTTP/1.1', context);
       if (tls && 'is' in tls) return tls;
       const { path, expectedStatus } = check;
       const { headers: secret = [] } = context.inputs;
@@ -99,7 +99,7 @@ function settingsOf(
       return { type: 'HTTP', host: host || endpoint.meshFQDN, path, headers, expectedStatus, tls };
     }
     case 'GRPC': {
-      const tls = tlsOf(endpoint, 'GRPCRoute', context);
+      const tls = tlsOf(endpoint, 'HTTP/2', context);
       if (tls && 'is' in tls) return tls;
       const { host } = splitHost(Object.entries(check.headers ?? {}));
       return { type: 'GRPC', authority: host || endpoint.meshFQDN, service: check.service ?? '', tls };
@@ -110,19 +110,18 @@ function settingsOf(
   }
 }
 
-/** The TLS that Envoy originates to an endpoint for a kind of route; undefined without TLS. */
+/** The TLS that Envoy originates to an endpoint, or would if it did not pass TLS through; undefined without TLS. */
 function tlsOf(
   endpoint: MeshEndpoint,
-  kind: RouteKind,
+  protocol: UpstreamProtocol,
   { inputs, domain, readCa }: CheckContext,
 ): CheckTls | NoCheck | undefined {
-  const upstream = upstreamFor(endpoint.protocol, kind);
-  if (!upstream || !originatesTls(upstream, endpoint)) return undefined;
   const { tls } = endpoint;
+  if (!servesTls(endpoint) && !tls) return undefined;
   const given = tls?.caRef ? inputs.ca : tls?.ca;
   const { serverName, ca, minVersion, insecureSkipVerify } = upstreamTlsOf(endpoint, {
     domain,
-    protocol: upstream.protocol,
+    protocol,
     ca: given,
   });
   if (tls?.caRef && given === undefined && !insecureSkipVerify) return PENDING;

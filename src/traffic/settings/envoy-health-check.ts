@@ -3,6 +3,7 @@ import { isEqual } from '../../api/json.ts';
 import type { HealthCheck } from '../../api/generated/types.ts';
 import type { ResolvedEndpoint } from '../resolve-backend-ref.ts';
 import type { ResolvedRule } from '../resolve-route.ts';
+import { servesTls } from '../upstream-protocol.ts';
 
 type CheckTimes = {
   readonly intervalMs: number;
@@ -59,7 +60,7 @@ function isSame(a: HealthCheck, b: HealthCheck): boolean {
 
 /**
  * Whether Envoy can make the check that the operator makes. Envoy checks through the transport socket of the endpoint, so
- * it cannot speak HTTPS where traffic is passed through; it checks gRPC over HTTP/2 only; and it cannot read Secrets.
+ * it cannot send HTTP in TLS where it passes TLS through; it checks gRPC over HTTP/2 only; and it cannot read Secrets.
  */
 function canEnvoyCheck(
   check: HealthCheck,
@@ -68,7 +69,7 @@ function canEnvoyCheck(
 ): boolean {
   switch (check.type) {
     case 'HTTP':
-      return !check.headersFrom?.length && (endpoint.protocol !== 'HTTPS' || tls !== undefined);
+      return !check.headersFrom?.length && (!servesTls(endpoint) || tls !== undefined);
     case 'GRPC':
       return protocol === 'HTTP/2';
     case 'TCP':

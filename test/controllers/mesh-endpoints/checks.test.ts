@@ -82,6 +82,9 @@ describe('the check of an endpoint', () => {
     ['HTTPS', {}, { type: 'GRPC' }, { serverName: 'web.example.ts.net' }],
     ['gRPC', {}, { type: 'GRPC' }, undefined],
     ['gRPC', { tls: {} }, { type: 'GRPC' }, { serverName: 'web.example.ts.net', ca: undefined }],
+    ['TCP', {}, {}, undefined],
+    ['TLS', {}, {}, { serverName: 'web.example.ts.net', ca: undefined, insecureSkipVerify: false }],
+    ['TLS', { tls: { serverName: 'shop.example.com' } }, {}, { serverName: 'shop.example.com' }],
     ['HTTPS', { tls: { serverName: 'shop.example.com' } }, {}, { serverName: 'shop.example.com' }],
     ['HTTPS', { tls: { ca: CERTIFICATE, minVersion: '1.3' } }, {}, { minVersion: '1.3' }],
     [
@@ -90,7 +93,7 @@ describe('the check of an endpoint', () => {
       {},
       { ca: undefined, insecureSkipVerify: true },
     ],
-  ])('of protocol %s with %j has the TLS of traffic', (protocol, fields, healthCheck, tls) => {
+  ])('of protocol %s with %j has the TLS of the service', (protocol, fields, healthCheck, tls) => {
     const made = settings({ protocol, ...fields }, healthCheck) as { readonly tls?: Fields };
     if (tls) expect(made.tls).toMatchObject(tls);
     else expect(made.tls).toBeUndefined();

@@ -15,7 +15,7 @@ let world: HealthWorld;
 const services = new Map<string, FaultyService>();
 const own = ownFolder();
 beforeAll(async () => {
-  world = await startHealthWorld();
+  world = await startHealthWorld({ tcpListeners: FAULTS.filter(isTcp).map(({ name }) => name) });
   own.folder.create();
   await Promise.all(FAULTS.map(startFault));
 });
@@ -24,6 +24,8 @@ afterAll(async () => {
   await own.end();
   for (const { close } of services.values()) await close();
 });
+
+const isTcp = ({ kind }: Fault) => kind === 'TCPRoute';
 
 function serviceOf({ name }: Fault): FaultyService {
   const service = services.get(name);
@@ -52,7 +54,7 @@ function putFault(fault: Fault, meshIP: string): void {
   const { lab, gateway } = world;
   const other = meshEndpoint(remoteOf(lab, 'web-2'), substitute);
   const { port } = serviceOf(fault);
-  const listener = kind === 'TCPRoute' ? 'tcp' : 'http';
+  const listener = isTcp(fault) ? name : 'http';
   const refs = [
     { name, port },
     { name: `${name}-substitute`, port: Number(other['port']) },
@@ -65,7 +67,7 @@ function putFault(fault: Fault, meshIP: string): void {
       kind,
       listener,
       refs,
-      ...(listener === 'http' ? { hostnames: [`${name}.test`] } : {}),
+      ...(isTcp(fault) ? {} : { hostnames: [`${name}.test`] }),
     }),
   ]);
 }

@@ -53,11 +53,18 @@ const CLIENTS: Readonly<Record<string, (connection: Socket) => Promise<string>>>
   },
 };
 
+/** The client of a fault's check: for HTTP checks of TCP and TLS endpoints that of HTTP and HTTPS. */
+function clientOf({ endpoint, healthCheck }: Fault): string {
+  const protocol = String(endpoint['protocol']);
+  if (healthCheck['type'] !== 'HTTP') return protocol;
+  return 'tls' in endpoint ? 'HTTPS' : 'HTTP';
+}
+
 /** What a client gets, or the code of its error. */
-async function outcomeOf({ endpoint }: Fault, port: number): Promise<string> {
+async function outcomeOf(fault: Fault, port: number): Promise<string> {
   try {
     const connection = await connectTunnel(own.lab.proxy, `${web.address}:${port}`);
-    return (await CLIENTS[String(endpoint['protocol'])]?.(connection)) ?? '';
+    return (await CLIENTS[clientOf(fault)]?.(connection)) ?? '';
   } catch (error) {
     return codeOf(error) || messageOf(error);
   }
@@ -78,6 +85,8 @@ const BAD: Readonly<Record<string, RegExp>> = {
   'not-serving': /^NOT_SERVING$/,
   'unknown-service': /^gRPC status 5$/,
   closed: /refused/,
+  'tcp-wrong-code': /^503$/,
+  'tls-expired': /^CERT_HAS_EXPIRED$/,
 };
 
 describe('a service behind the tailnet that fails on command', () => {
@@ -90,7 +99,7 @@ describe('a service behind the tailnet that fails on command', () => {
     await service.good();
     outcomes.push(await outcomeOf(fault, service.port));
     await service.close();
-    const good = GOOD[String(fault.endpoint['protocol'])];
+    const good = GOOD[clientOf(fault)];
     expect(outcomes).toEqual([
       good,
       expect.stringMatching(BAD[fault.name] ?? /a fault without outcome/),

@@ -75,6 +75,15 @@ const TCP = {
   healthCheck: { type: 'TCP' },
 } as const;
 
+/** HTTP checks of endpoints whose traffic is not HTTP. */
+const HTTP_OVER_TCP = { ...TCP, healthCheck: { type: 'HTTP', path: '/health' } } as const;
+const HTTP_OVER_TLS = {
+  kind: 'TCPRoute',
+  substitute: 'tls',
+  endpoint: { protocol: 'TLS', tls: { ca: CA } },
+  healthCheck: { type: 'HTTP' },
+} as const;
+
 const NO_RESPONSE = `timeout after ${CHECK.timeout}`;
 
 /** The faults of services, by the names of their endpoints. */
@@ -126,4 +135,16 @@ export const FAULTS: readonly Fault[] = [
     start: failing(startGrpcService, 'ok', 'unknownService'),
   },
   { name: 'closed', ...TCP, error: 'connection refused', start: failing(startTcpService, 'ok', 'closed') },
+  {
+    name: 'tcp-wrong-code',
+    ...HTTP_OVER_TCP,
+    error: 'got 503, expected 200',
+    start: failing(startHttpService, 'ok', 'failing'),
+  },
+  {
+    name: 'tls-expired',
+    ...HTTP_OVER_TLS,
+    error: 'certificate expired',
+    start: failing(startHttpsService, 'valid', 'expired'),
+  },
 ];
