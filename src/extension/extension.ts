@@ -49,7 +49,7 @@ export function createExtension({ tracking, traffic, options, telemetry, clock }
     unusedOfMixedRules: () => cache.unusedOfMixedRules(),
   });
   const hooks = hookMethods({
-    settingsOf: cluster => cache.settingsOf(cluster),
+    settingsOf: (cluster, gateways) => cache.settingsOf(cluster, gateways),
     revisions: {
       revisionOf: gateway => cache.revisionOf(gateway),
       onChange: listener => read.subscribe(() => listener()),

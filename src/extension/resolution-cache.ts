@@ -1,6 +1,6 @@
 import { keyOf, ROUTE_KINDS } from '../api/key.ts';
 import type { Key, Ref } from '../api/key.ts';
-import { isMeshBackend } from '../api/objects/references.ts';
+import { gatewaysOf, isMeshBackend } from '../api/objects/references.ts';
 import type { Watcher } from '../store/derived.ts';
 import type { ReadObjects } from '../store/resources.ts';
 import { envoyAndRoute } from '../store/traffic/values.ts';
@@ -10,7 +10,10 @@ import type { DataPathMode } from '../traffic/data-path.ts';
 import { loadAssignmentOf } from '../traffic/endpoints/load-assignment.ts';
 import type { LoadAssignmentResult } from '../traffic/endpoints/load-assignment.ts';
 import { parseEnvoyClusterName } from '../traffic/envoy-cluster-name.ts';
+import type { EnvoyClusterName } from '../traffic/envoy-cluster-name.ts';
+import { sharedSettings } from '../traffic/gateway-settings.ts';
 import { mixedClusterNames } from '../traffic/resolve-route.ts';
+import { settingsFor } from '../traffic/settings/envoy-cluster-settings.ts';
 import type { EnvoyClusterSettings } from '../traffic/settings/envoy-cluster-settings.ts';
 import { isOverTlsBudget } from '../traffic/settings/tls-budget.ts';
 import type { TlsBudgets } from '../traffic/settings/tls-budget.ts';
@@ -39,8 +42,11 @@ export type UnusedInCluster = {
 
 /** What clusters and Gateways resolve to. Hooks and EDS read the same values, so they agree. */
 export interface ResolutionCache extends SnapshotCache {
-  /** Returns undefined if the cluster must stay as Envoy Gateway made it. */
-  settingsOf(cluster: string): EnvoyClusterSettings | undefined;
+  /**
+   * For an Envoy of Gateways, of which it must be given all that have a MeshBinding. Returns undefined if the cluster must stay
+   * as Envoy Gateway made it.
+   */
+  settingsOf(cluster: string, gateways?: readonly Ref<'Gateway'>[]): EnvoyClusterSettings | undefined;
   /** The unused backends of mixed rules that keep Envoy Gateway's endpoints, so that no stream subscribes to them. */
   unusedOfMixedRules(): Iterable<UnusedInCluster>;
   /** The revision of the settings of a Gateway's clusters; undefined if none has a mesh backend. */
@@ -52,17 +58,23 @@ export interface ResolutionCache extends SnapshotCache {
 /** What hooks and EDS ask of the values that are derived from a store with the `trafficIndexes`. */
 export function createResolutionCache(
   read: ReadObjects,
-  { clusters, overTlsBudget, revisions, settingsInEnvoy, guard }: TrafficValues,
+  { clusters, overTlsBudget, revisions, settings, settingsInEnvoy, guard }: TrafficValues,
   dataPath: DataPathMode,
 ): ResolutionCache {
   const budgets: TlsBudgets = namespace => overTlsBudget.read(namespace);
+  const cachedSettingsFor = settingsForCache();
+  const decidedFor = (cluster: EnvoyClusterName, gateways: readonly Ref<'Gateway'>[]) =>
+    gateways.length > 1
+      ? sharedSettings(attachedTo(read, cluster, gateways), each => settings.read(keyOf(each)))
+      : gateways[0] && settings.read(keyOf(gateways[0]));
   return {
-    snapshot: (cluster, gateway) =>
-      snapshotOf(
-        clusters.read(cluster),
-        () => settingsInEnvoy.read(envoyAndRoute(gateway, cluster))?.dataPath?.mode ?? dataPath,
-        guard,
-      ),
+    snapshot: (cluster, gateway) => {
+      const resolved = clusters.read(cluster);
+      if (!resolved?.settings) return undefined;
+      const decided = settingsInEnvoy.read(envoyAndRoute(gateway, cluster));
+      const path = decided?.dataPath?.mode ?? dataPath;
+      return snapshotOf(resolved, cachedSettingsFor(resolved.settings, decided), path, guard);
+    },
     watch: (cluster, gateway, watcher) => {
       clusters.watch(cluster, watcher);
       settingsInEnvoy.watch(envoyAndRoute(gateway, cluster), watcher);
@@ -71,11 +83,13 @@ export function createResolutionCache(
       clusters.unwatch(cluster, watcher);
       settingsInEnvoy.unwatch(envoyAndRoute(gateway, cluster), watcher);
     },
-    settingsOf: cluster => {
+    settingsOf: (cluster, gateways = []) => {
       const known = clusters.peek(cluster);
       const resolved = known ?? (isMeshCluster(read, cluster) ? clusters.read(cluster) : undefined);
-      const { rule, settings, closed } = resolved ?? {};
-      return rule && closed && isOverTlsBudget(rule.cluster, budgets) ? closed : settings;
+      if (!resolved?.settings) return undefined;
+      const { rule, settings: open, closed } = resolved;
+      const given = closed && isOverTlsBudget(rule.cluster, budgets) ? closed : open;
+      return cachedSettingsFor(given, decidedFor(rule.cluster, gateways));
     },
     unusedOfMixedRules: () =>
       ROUTE_KINDS.flatMap(kind => read.list(kind))
@@ -98,14 +112,36 @@ function isMeshCluster(read: ReadObjects, cluster: string): boolean {
   return route?.rules.some(({ backendRefs }) => backendRefs.some(isMeshBackend)) === true;
 }
 
+/** Returns the same value for the same settings, by which edits of clusters are cached. */
+function settingsForCache(): typeof settingsFor {
+  const cached = new WeakMap<EnvoyClusterSettings, EnvoyClusterSettings>();
+  return (given, decided) => {
+    const found = settingsFor(given, decided);
+    if (found === given) return given;
+    const same = cached.get(given) ?? found;
+    cached.set(given, same);
+    return same;
+  };
+}
+
+/** Those of some Gateways that the route of a cluster attaches to. */
+function attachedTo(
+  read: ReadObjects,
+  { kind, namespace, name }: EnvoyClusterName,
+  gateways: readonly Ref<'Gateway'>[],
+): readonly Ref<'Gateway'>[] {
+  const route = read.get({ kind, namespace, name });
+  const keys = new Set(route && gatewaysOf(route));
+  return gateways.filter(gateway => keys.has(keyOf(gateway)));
+}
+
 function snapshotOf(
-  resolved: ResolvedCluster | undefined,
-  dataPath: () => DataPathMode,
+  { rule, relays }: ResolvedCluster,
+  settings: EnvoyClusterSettings,
+  dataPath: DataPathMode,
   guard: AddressGuard,
-): ClusterSnapshot | undefined {
-  if (!resolved?.settings) return undefined;
-  const { rule, settings, relays } = resolved;
-  const { assignment, unused } = loadAssignmentOf(rule, settings, dataPath(), {
+): ClusterSnapshot {
+  const { assignment, unused } = loadAssignmentOf(rule, settings, dataPath, {
     relays: tailnet => relays.get(tailnet),
     guard,
   });

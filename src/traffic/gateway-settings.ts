@@ -20,7 +20,12 @@ export function gatewaySettings(meshGateways: readonly Kinds['MeshGateway'][]): 
   if (!oldest) return undefined;
   const { metadata, spec } = oldest;
   const since = metadata.creationTimestamp;
-  return { ...(since !== undefined && { since }), ...(spec.dataPath && { dataPath: spec.dataPath }) };
+  const { dataPath, healthChecks } = spec;
+  return {
+    ...(since !== undefined && { since }),
+    ...(dataPath && { dataPath }),
+    ...(healthChecks && { healthChecks }),
+  };
 }
 
 /**

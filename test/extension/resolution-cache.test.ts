@@ -8,8 +8,8 @@ import type { ResolutionCache } from '../../src/extension/resolution-cache.ts';
 import type { DerivedOptions } from '../support/store/traffic.ts';
 import { createMemory } from '../support/store/memory.ts';
 import type { Memory } from '../support/store/memory.ts';
-import { gatewayObject, named, route } from '../support/declared.ts';
-import { endpoint, meshBinding } from '../support/objects.ts';
+import { gatewayObject, route } from '../support/declared.ts';
+import { endpoint } from '../support/objects.ts';
 import { formatTrust } from '../../src/api/trust.ts';
 import type { Trust } from '../../src/api/trust.ts';
 import { CERTIFICATE, OTHER_CERTIFICATE } from '../support/traffic/certificates.ts';
@@ -185,49 +185,6 @@ describe('the resolution cache', () => {
     expect(addressesIn(cache)).toEqual(['10.0.0.8 100.64.0.1:8080']);
   });
 
-  it('uses the data path of each Gateway, also when its MeshBinding is deleted', async () => {
-    const { memory, cache } = await cacheOf(web);
-    const watcher = new Counter();
-    cache.watch(WEB, GATEWAY, watcher);
-    expect(addressesIn(cache)).toEqual(['10.0.0.9 100.64.0.1:8080']);
-    await memory.author.put(bindingObject('public', { dataPath: { mode: 'Direct' } }));
-    expect(watcher.count).toBe(1);
-    expect(addressesIn(cache)).toEqual(['direct 100.64.0.1:8080']);
-    expect(addressesIn(cache, WEB, 'default/other')).toEqual(['10.0.0.9 100.64.0.1:8080']);
-    await memory.author.remove({ kind: 'MeshBinding', namespace: 'default', name: 'public' });
-    expect(addressesIn(cache)).toEqual(['10.0.0.9 100.64.0.1:8080']);
-  });
-
-  it('serves merged Gateways, whose Envoys send their class, by the oldest settings of those that the route has', async () => {
-    const settings = (mode: string, since: string) => ({
-      since: `2026-01-0${since}T00:00:00Z`,
-      dataPath: { mode },
-    });
-    const ofClass = (name: string, gatewayClassName: string) =>
-      gatewayObject('Gateway', name, { ...GATEWAY_SPEC, gatewayClassName });
-    const parentRefs = ['public', 'inner'].map(name => ({ name }));
-    const { memory, cache } = await cacheOf([
-      ...web.slice(1),
-      route('HTTPRoute', 'web', { parentRefs, rules: [{ backendRefs: [backend('web')] }] }),
-      ...['public', 'inner', 'other'].map(name => ofClass(name, 'merged')),
-      bindingObject('other', settings('Direct', '1')),
-    ]);
-    const watcher = new Counter();
-    cache.watch(WEB, 'merged', watcher);
-    const via = () => addressesIn(cache, WEB, 'merged')?.map(address => address.split(' ')[0]);
-    expect(via()).toEqual(['10.0.0.9']);
-    await memory.author.put(bindingObject('public', settings('Direct', '3')));
-    expect([via(), watcher.count]).toEqual([['direct'], 1]);
-    await memory.author.put(bindingObject('inner', settings('Proxy', '2')));
-    expect([via(), watcher.count]).toEqual([['10.0.0.9'], 2]);
-    await memory.author.put(ofClass('inner', 'others'));
-    expect([via(), watcher.count]).toEqual([['direct'], 3]);
-    await memory.author.put(httpRoute('web', [backend('web')]));
-    expect(via()).toEqual(['direct']);
-    await memory.author.remove({ kind: 'Gateway', namespace: 'default', name: 'public' });
-    expect(via()).toEqual(['10.0.0.9']);
-  });
-
   describe('with tls.caRef', () => {
     const caRef = [
       httpRoute('web', [backend('web', { port: 443 })]),
@@ -286,20 +243,6 @@ describe('the resolution cache', () => {
       await memory.author.put(configMapObject('ca', { 'ca.crt': OTHER_CERTIFICATE }));
       expect(casOf(cache)).toEqual([OTHER_CERTIFICATE]);
     });
-  });
-
-  it('prefers the MeshBinding of the operator if there are several', async () => {
-    const target = { group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'public' };
-    const direct = meshBinding({ targetRefs: [target], settings: { dataPath: { mode: 'Direct' } } });
-    const { cache } = await cacheOf([...web, named(direct, 'default/alien'), bindingObject('public')]);
-    expect(addressesIn(cache)).toEqual(['10.0.0.9 100.64.0.1:8080']);
-  });
-
-  it('uses the default data path for an Envoy that names no Gateway', async () => {
-    const { cache } = await cacheOf(web);
-    for (const gateway of ['class', '', '/', 'a/b/c', 'default/']) {
-      expect(addressesIn(cache, WEB, gateway)).toEqual(['10.0.0.9 100.64.0.1:8080']);
-    }
   });
 
   it('notifies watchers when a relay or a relay port changes, and keeps the revision', async () => {

@@ -19,6 +19,11 @@ describe('the settings of a Gateway', () => {
   it.each([
     ['undefined without a MeshGateway', [], undefined],
     ['those of its MeshGateway', [created('a', OLD, DIRECT)], { since: OLD, ...DIRECT }],
+    [
+      'with the checks that it sets',
+      [created('a', OLD, { healthChecks: { envoy: 'Off' } })],
+      { since: OLD, healthChecks: { envoy: 'Off' } },
+    ],
     ['its age alone where it sets nothing', [created('a', OLD)], { since: OLD }],
     ['those of the oldest', [created('a', NEW, PROXY), created('b', OLD, DIRECT)], { since: OLD, ...DIRECT }],
     [

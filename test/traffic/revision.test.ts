@@ -108,6 +108,13 @@ describe('the revision of a Gateway', () => {
     expect(after).not.toBe(before);
   });
 
+  it('changes where a MeshGateway turns the checks of Envoy off or on', () => {
+    const decided = (['Auto', 'On', 'Off'] as const).map(envoy =>
+      revision(replaced(bindingObject('public', { healthChecks: { envoy } }))),
+    );
+    expect(new Set([before, ...decided]).size).toBe(4);
+  });
+
   it('changes with the encoding of clusters', () => {
     expect(revision(base, 'b')).not.toBe(before);
   });

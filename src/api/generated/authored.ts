@@ -195,6 +195,10 @@ export interface MeshBindingSettings {
    * How Envoy reaches the tailnet.
    */
   readonly dataPath?: DataPath;
+  /**
+   * Who checks the endpoints.
+   */
+  readonly healthChecks?: GatewayHealthChecks;
 }
 /**
  * How Envoy reaches the tailnet.
@@ -204,6 +208,15 @@ export interface DataPath {
    * Proxy: through the proxies of the MeshTailnet. Direct: Envoy is on the tailnet itself and connects to meshIP.
    */
   readonly mode: 'Proxy' | 'Direct';
+}
+/**
+ * Who checks the endpoints.
+ */
+export interface GatewayHealthChecks {
+  /**
+   * Whether Envoy checks endpoints too, beside the operator, where it can. Auto and On: it does. Off: the operator alone decides. In YAML, On and Off need quotes: without them they are booleans.
+   */
+  readonly envoy?: 'Auto' | 'On' | 'Off';
 }
 /**
  * Written by Envoy Gateway: the policy status of the Gateway API.
@@ -817,6 +830,10 @@ export interface MeshGatewaySpec {
    * How the Envoys of these Gateways reach the tailnet. Default: the setting DATA_PATH of the installation.
    */
   readonly dataPath?: DataPath;
+  /**
+   * Who checks the endpoints that these Gateways use.
+   */
+  readonly healthChecks?: GatewayHealthChecks;
 }
 /**
  * Written by the operator.

@@ -49,11 +49,19 @@ const dataPathOutline: Outline = {
   },
 };
 
+const gatewayHealthChecksOutline: Outline = {
+  is: 'object',
+  fields: {
+    envoy: { is: "text", expect: "\"Auto\", \"On\" or \"Off\", in quotes: without them YAML reads On and Off as booleans", enum: ["Auto","On","Off"] },
+  },
+};
+
 const meshBindingSettingsOutline: Outline = {
   is: 'object',
   fields: {
     since: { is: "date-time" },
     dataPath: dataPathOutline,
+    healthChecks: gatewayHealthChecksOutline,
   },
 };
 

@@ -49,11 +49,19 @@ function shapeDataPath(value) {
   return out;
 }
 
+function shapeGatewayHealthChecks(value) {
+  if (!isRecord(value)) return value;
+  const out = {};
+  out.envoy = (value.envoy ?? "Auto");
+  return out;
+}
+
 function shapeMeshBindingSettings(value) {
   if (!isRecord(value)) return value;
   const out = {};
   if (value.since !== undefined && value.since !== null) out.since = value.since;
   if (value.dataPath !== undefined && value.dataPath !== null) out.dataPath = shapeDataPath(value.dataPath);
+  if (value.healthChecks !== undefined && value.healthChecks !== null) out.healthChecks = shapeGatewayHealthChecks(value.healthChecks);
   return out;
 }
 

@@ -4,7 +4,7 @@
 import { codePoints, duplicates, isTime } from '../validation/validator-functions.ts';
 
 export const structure = validate10;
-const schema11 = {"$defs":{"OwnerReference":{"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}},"ObjectMeta":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}},"GatewayTarget":{"type":"object","required":["group","kind","name"],"properties":{"group":{"type":"string","enum":["gateway.networking.k8s.io"]},"kind":{"type":"string","enum":["Gateway"]},"name":{"type":"string","minLength":1,"maxLength":253}}},"DataPath":{"type":"object","required":["mode"],"properties":{"mode":{"type":"string","enum":["Proxy","Direct"]}}},"MeshBindingSettings":{"type":"object","required":[],"properties":{"since":{"type":"string","time":true},"dataPath":{"$ref":"#/$defs/DataPath"}}},"MeshBindingSpec":{"type":"object","required":["targetRefs","revision"],"properties":{"targetRefs":{"type":"array","minItems":1,"maxItems":16,"items":{"$ref":"#/$defs/GatewayTarget"}},"revision":{"type":"string","minLength":8,"maxLength":64,"pattern":"^[0-9a-f]+$"},"attempt":{"type":"integer","minimum":0,"maximum":2147483647},"settings":{"$ref":"#/$defs/MeshBindingSettings"}}},"AncestorRef":{"type":"object","required":["name"],"properties":{"group":{"type":"string","maxLength":253},"kind":{"type":"string","maxLength":63},"namespace":{"type":"string","maxLength":63},"name":{"type":"string","minLength":1,"maxLength":253},"sectionName":{"type":"string","maxLength":253},"port":{"type":"integer","minimum":1,"maximum":65535}}},"Condition":{"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}},"PolicyAncestor":{"type":"object","required":["ancestorRef","controllerName"],"properties":{"ancestorRef":{"$ref":"#/$defs/AncestorRef"},"controllerName":{"type":"string","minLength":1,"maxLength":253},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}}}},"MeshBindingStatus":{"type":"object","required":[],"properties":{"ancestors":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/PolicyAncestor"}}}},"MeshBinding":{"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshBinding"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshBindingSpec"},"status":{"$ref":"#/$defs/MeshBindingStatus"}}}},"$ref":"#/$defs/MeshBinding"};
+const schema11 = {"$defs":{"OwnerReference":{"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}},"ObjectMeta":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}},"GatewayTarget":{"type":"object","required":["group","kind","name"],"properties":{"group":{"type":"string","enum":["gateway.networking.k8s.io"]},"kind":{"type":"string","enum":["Gateway"]},"name":{"type":"string","minLength":1,"maxLength":253}}},"DataPath":{"type":"object","required":["mode"],"properties":{"mode":{"type":"string","enum":["Proxy","Direct"]}}},"GatewayHealthChecks":{"type":"object","required":[],"properties":{"envoy":{"type":"string","enum":["Auto","On","Off"]}}},"MeshBindingSettings":{"type":"object","required":[],"properties":{"since":{"type":"string","time":true},"dataPath":{"$ref":"#/$defs/DataPath"},"healthChecks":{"$ref":"#/$defs/GatewayHealthChecks"}}},"MeshBindingSpec":{"type":"object","required":["targetRefs","revision"],"properties":{"targetRefs":{"type":"array","minItems":1,"maxItems":16,"items":{"$ref":"#/$defs/GatewayTarget"}},"revision":{"type":"string","minLength":8,"maxLength":64,"pattern":"^[0-9a-f]+$"},"attempt":{"type":"integer","minimum":0,"maximum":2147483647},"settings":{"$ref":"#/$defs/MeshBindingSettings"}}},"AncestorRef":{"type":"object","required":["name"],"properties":{"group":{"type":"string","maxLength":253},"kind":{"type":"string","maxLength":63},"namespace":{"type":"string","maxLength":63},"name":{"type":"string","minLength":1,"maxLength":253},"sectionName":{"type":"string","maxLength":253},"port":{"type":"integer","minimum":1,"maximum":65535}}},"Condition":{"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}},"PolicyAncestor":{"type":"object","required":["ancestorRef","controllerName"],"properties":{"ancestorRef":{"$ref":"#/$defs/AncestorRef"},"controllerName":{"type":"string","minLength":1,"maxLength":253},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}}}},"MeshBindingStatus":{"type":"object","required":[],"properties":{"ancestors":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/PolicyAncestor"}}}},"MeshBinding":{"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshBinding"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshBindingSpec"},"status":{"$ref":"#/$defs/MeshBindingStatus"}}}},"$ref":"#/$defs/MeshBinding"};
 const schema12 = {"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshBinding"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshBindingSpec"},"status":{"$ref":"#/$defs/MeshBindingStatus"}}};
 const schema13 = {"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}};
 const schema14 = {"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}};
@@ -640,8 +640,9 @@ return errors === 0;
 const schema15 = {"type":"object","required":["targetRefs","revision"],"properties":{"targetRefs":{"type":"array","minItems":1,"maxItems":16,"items":{"$ref":"#/$defs/GatewayTarget"}},"revision":{"type":"string","minLength":8,"maxLength":64,"pattern":"^[0-9a-f]+$"},"attempt":{"type":"integer","minimum":0,"maximum":2147483647},"settings":{"$ref":"#/$defs/MeshBindingSettings"}}};
 const schema16 = {"type":"object","required":["group","kind","name"],"properties":{"group":{"type":"string","enum":["gateway.networking.k8s.io"]},"kind":{"type":"string","enum":["Gateway"]},"name":{"type":"string","minLength":1,"maxLength":253}}};
 const pattern3 = new RegExp("^[0-9a-f]+$", "u");
-const schema17 = {"type":"object","required":[],"properties":{"since":{"type":"string","time":true},"dataPath":{"$ref":"#/$defs/DataPath"}}};
+const schema17 = {"type":"object","required":[],"properties":{"since":{"type":"string","time":true},"dataPath":{"$ref":"#/$defs/DataPath"},"healthChecks":{"$ref":"#/$defs/GatewayHealthChecks"}}};
 const schema18 = {"type":"object","required":["mode"],"properties":{"mode":{"type":"string","enum":["Proxy","Direct"]}}};
+const schema19 = {"type":"object","required":[],"properties":{"envoy":{"type":"string","enum":["Auto","On","Off"]}}};
 
 function validate15(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
@@ -720,14 +721,52 @@ vErrors.push(err5);
 errors++;
 }
 }
-}
-else {
-const err6 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(data.healthChecks !== undefined){
+let data3 = data.healthChecks;
+if(data3 && typeof data3 == "object" && !Array.isArray(data3)){
+if(data3.envoy !== undefined){
+let data4 = data3.envoy;
+if(typeof data4 !== "string"){
+const err6 = {instancePath:instancePath+"/healthChecks/envoy",schemaPath:"#/$defs/GatewayHealthChecks/properties/envoy/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err6];
 }
 else {
 vErrors.push(err6);
+}
+errors++;
+}
+if(!(((data4 === "Auto") || (data4 === "On")) || (data4 === "Off"))){
+const err7 = {instancePath:instancePath+"/healthChecks/envoy",schemaPath:"#/$defs/GatewayHealthChecks/properties/envoy/enum",keyword:"enum",params:{allowedValues: schema19.properties.envoy.enum}};
+if(vErrors === null){
+vErrors = [err7];
+}
+else {
+vErrors.push(err7);
+}
+errors++;
+}
+}
+}
+else {
+const err8 = {instancePath:instancePath+"/healthChecks",schemaPath:"#/$defs/GatewayHealthChecks/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err8];
+}
+else {
+vErrors.push(err8);
+}
+errors++;
+}
+}
+}
+else {
+const err9 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err9];
+}
+else {
+vErrors.push(err9);
 }
 errors++;
 }
@@ -1023,10 +1062,10 @@ validate14.errors = vErrors;
 return errors === 0;
 }
 
-const schema19 = {"type":"object","required":[],"properties":{"ancestors":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/PolicyAncestor"}}}};
-const schema20 = {"type":"object","required":["ancestorRef","controllerName"],"properties":{"ancestorRef":{"$ref":"#/$defs/AncestorRef"},"controllerName":{"type":"string","minLength":1,"maxLength":253},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}}}};
-const schema21 = {"type":"object","required":["name"],"properties":{"group":{"type":"string","maxLength":253},"kind":{"type":"string","maxLength":63},"namespace":{"type":"string","maxLength":63},"name":{"type":"string","minLength":1,"maxLength":253},"sectionName":{"type":"string","maxLength":253},"port":{"type":"integer","minimum":1,"maximum":65535}}};
-const schema22 = {"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}};
+const schema20 = {"type":"object","required":[],"properties":{"ancestors":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/PolicyAncestor"}}}};
+const schema21 = {"type":"object","required":["ancestorRef","controllerName"],"properties":{"ancestorRef":{"$ref":"#/$defs/AncestorRef"},"controllerName":{"type":"string","minLength":1,"maxLength":253},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}}}};
+const schema22 = {"type":"object","required":["name"],"properties":{"group":{"type":"string","maxLength":253},"kind":{"type":"string","maxLength":63},"namespace":{"type":"string","maxLength":63},"name":{"type":"string","minLength":1,"maxLength":253},"sectionName":{"type":"string","maxLength":253},"port":{"type":"integer","minimum":1,"maximum":65535}}};
+const schema23 = {"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}};
 
 function validate19(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
@@ -1397,7 +1436,7 @@ vErrors.push(err30);
 errors++;
 }
 if(!(((data11 === "True") || (data11 === "False")) || (data11 === "Unknown"))){
-const err31 = {instancePath:instancePath+"/conditions/" + i0+"/status",schemaPath:"#/$defs/Condition/properties/status/enum",keyword:"enum",params:{allowedValues: schema22.properties.status.enum}};
+const err31 = {instancePath:instancePath+"/conditions/" + i0+"/status",schemaPath:"#/$defs/Condition/properties/status/enum",keyword:"enum",params:{allowedValues: schema23.properties.status.enum}};
 if(vErrors === null){
 vErrors = [err31];
 }
@@ -1539,7 +1578,7 @@ vErrors.push(err42);
 errors++;
 }
 }
-const found0 = duplicates(data8, schema20.properties.conditions.unique);
+const found0 = duplicates(data8, schema21.properties.conditions.unique);
 if(found0.length > 0){
 const err43 = {instancePath:instancePath+"/conditions",schemaPath:"#/properties/conditions/unique",keyword:"unique",params:{duplicates: found0}};
 if(vErrors === null){

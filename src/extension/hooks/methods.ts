@@ -1,4 +1,5 @@
 import type { Clock } from '../../api/clock.ts';
+import type { Ref } from '../../api/key.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { extensionMetrics } from '../../telemetry/metrics.ts';
 import type { Recorder } from '../../telemetry/metric-recorder.ts';
@@ -7,7 +8,7 @@ import { envoyClusterEditor } from '../envoy-cluster/envoy-cluster.ts';
 import type { Bytes, Methods, Unary } from '../grpc/method.ts';
 import { EnvoyGatewayExtension } from '../proto/envoygateway/extension_pb.ts';
 import { bytesField, isMessage, messageOf } from '../wire.ts';
-import { revisionWait } from './revision-wait.ts';
+import { bindingsIn, revisionWait } from './revision-wait.ts';
 import type { Revisions } from './revision-wait.ts';
 import { malformedRequest, modifyTranslation } from './translation.ts';
 import type { FailOpen } from './translation.ts';
@@ -15,8 +16,14 @@ import type { FailOpen } from './translation.ts';
 type HookTelemetry = { readonly log: Log; readonly record: Recorder<typeof extensionMetrics> };
 
 export type HookDeps = {
-  /** Of resolution-cache.ts, called for each cluster of a translation; undefined if it must stay unchanged, as most do. */
-  readonly settingsOf: (cluster: string) => EnvoyClusterSettings | undefined;
+  /**
+   * Of resolution-cache.ts, called for each cluster of a translation, with the Gateways that have MeshBindings in it;
+   * undefined if the cluster must stay unchanged, as most do.
+   */
+  readonly settingsOf: (
+    cluster: string,
+    gateways: readonly Ref<'Gateway'>[],
+  ) => EnvoyClusterSettings | undefined;
   readonly revisions: Revisions;
   /** The address that Envoy dials for EDS, such as mesh-extension-server.mesh-system.svc.cluster.local:5005. */
   readonly edsTarget: string;
@@ -44,9 +51,14 @@ export function hookMethods(deps: HookDeps): Methods {
     end => telemetry.record.revisionWaits({ end }),
   );
   const translate = (request: Uint8Array): Bytes | Promise<Bytes> => {
+    const bindings = bindingsIn(request);
+    const gateways = bindings.map(({ gateway }) => gateway);
+    const settingsAt = (cluster: string) => settingsOf(cluster, gateways);
     const respond = () =>
-      modifyTranslation(request, { settingsOf, editCluster, failOpen, countClusters, messageBytes });
-    const reached = waitForRevisions(request);
+      modifyTranslation(request, {
+        ...{ settingsOf: settingsAt, editCluster, failOpen, countClusters, messageBytes },
+      });
+    const reached = waitForRevisions(bindings);
     return reached ? reached.then(respond) : respond();
   };
   const { method } = EnvoyGatewayExtension;

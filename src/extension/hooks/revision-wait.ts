@@ -39,7 +39,7 @@ const LIMITS = {
 } as const;
 
 /**
- * Returns the function by which a translation waits for a cache that is behind the MeshBinding of the request; it returns
+ * Returns the function by which a translation waits for a cache that is behind the MeshBindings of its request; it returns
  * undefined if no wait is needed:
  *
  *   revision of the MeshBinding          the cache is                the translation
@@ -55,7 +55,7 @@ export function revisionWait(
   revisions: Revisions,
   clock: Clock,
   recordEnd: (end: WaitEnd) => void,
-): (request: Uint8Array) => Promise<void> | undefined {
+): (bindings: readonly Binding[]) => Promise<void> | undefined {
   const seen = new SeenRevisions();
   let waiting = 0;
   let waitMs: number = LIMITS.waitMs;
@@ -65,8 +65,8 @@ export function revisionWait(
     if (current !== undefined) seen.add(key, current);
     return seen.has(key, revision);
   };
-  return request => {
-    const awaited = bindingsIn(request).filter(binding => !isSeen(binding));
+  return bindings => {
+    const awaited = bindings.filter(binding => !isSeen(binding));
     if (awaited.length === 0 || waiting >= LIMITS.waiting) return undefined;
     waiting++;
     return waitUntil(() => awaited.every(isSeen), waitMs, revisions, clock).then(end => {

@@ -4,7 +4,8 @@ import type { Ref } from '../../api/key.ts';
 import { gatewaysOf } from '../../api/objects/references.ts';
 import { dataPathOf } from '../data-path.ts';
 import type { DataPathMode } from '../data-path.ts';
-import { envoyClusterSettingsOf } from '../settings/envoy-cluster-settings.ts';
+import type { GatewaySettings } from '../gateway-settings.ts';
+import { envoyClusterSettingsOf, settingsFor } from '../settings/envoy-cluster-settings.ts';
 import { overTlsBudgetIn } from '../settings/tls-budget.ts';
 import type { TlsBudgets } from '../settings/tls-budget.ts';
 import { loadAssignmentOf } from './load-assignment.ts';
@@ -14,7 +15,7 @@ import type { ResolvedRule } from '../resolve-route.ts';
 import type { TrafficResources } from '../traffic-resources.ts';
 import type { UnusedBackend } from '../unused.ts';
 
-/** What Envoys with one data path get for a rule. */
+/** What the Envoys of a Gateway get for a rule. */
 export type RuleTraffic = {
   readonly rule: ResolvedRule;
   readonly localities: readonly EnvoyLocality[];
@@ -22,16 +23,17 @@ export type RuleTraffic = {
   readonly unused: readonly UnusedBackend[];
 };
 
-/** What the Envoys of some Gateways, which share a data path, get for a route. */
+/** What the Envoys of some Gateways, which have the same settings, get for a route. */
 export type RouteTraffic = {
   readonly path: DataPathMode;
+  readonly healthChecks: GatewaySettings['healthChecks'];
   /** Empty for a route without Gateways. */
   readonly gateways: readonly Ref<'Gateway'>[];
   /** The rules with MeshEndpoints among their backends. */
   readonly rules: readonly RuleTraffic[];
 };
 
-/** Resolves a route for each data path that its Gateways have, or for the default where it has no Gateway. */
+/** Resolves a route for each set of settings that its Gateways have, or for the default where it has no Gateway. */
 export function trafficOfRoute(
   resources: TrafficResources,
   route: Route,
@@ -39,17 +41,23 @@ export function trafficOfRoute(
   budgets: TlsBudgets,
 ): readonly RouteTraffic[] {
   const rules = resolveRoute(resources, route);
-  const byPath = new Map<DataPathMode, Ref<'Gateway'>[]>();
+  const alike = new Map<
+    string,
+    Pick<RouteTraffic, 'path' | 'healthChecks'> & { gateways: Ref<'Gateway'>[] }
+  >();
   for (const key of new Set(gatewaysOf(route))) {
     const gateway = refOf(key) as Ref<'Gateway'>;
     const path = dataPathOf(resources, gateway, defaultPath);
-    byPath.set(path, [...(byPath.get(path) ?? []), gateway]);
+    const healthChecks = resources.gatewaySettings(gateway)?.healthChecks;
+    const id = `${path} ${healthChecks?.envoy ?? 'Auto'}`;
+    const found = alike.get(id) ?? { path, healthChecks, gateways: [] };
+    found.gateways.push(gateway);
+    alike.set(id, found);
   }
-  if (byPath.size === 0) byPath.set(defaultPath, []);
-  return [...byPath].map(([path, gateways]) => ({
-    path,
-    gateways,
-    rules: rules.map(rule => trafficOfRule(rule, path, resources, budgets)),
+  if (alike.size === 0) alike.set('', { path: defaultPath, healthChecks: undefined, gateways: [] });
+  return [...alike.values()].map(given => ({
+    ...given,
+    rules: rules.map(rule => trafficOfRule(rule, given, resources, budgets)),
   }));
 }
 
@@ -66,12 +74,13 @@ export function unusedOfRoute(
 
 function trafficOfRule(
   rule: ResolvedRule,
-  path: DataPathMode,
+  { path, healthChecks }: Pick<RouteTraffic, 'path' | 'healthChecks'>,
   resources: TrafficResources,
   budgets: TlsBudgets,
 ): RuleTraffic {
   const settings = envoyClusterSettingsOf(rule);
-  const result = settings && loadAssignmentOf(rule, settings, path, resources);
+  const decided = healthChecks && { healthChecks };
+  const result = settings && loadAssignmentOf(rule, settingsFor(settings, decided), path, resources);
   return {
     rule,
     localities: result?.assignment.localities ?? [],

@@ -1,5 +1,6 @@
 import { envoyHealthCheckOf } from './envoy-health-check.ts';
 import type { EnvoyHealthCheck } from './envoy-health-check.ts';
+import type { GatewaySettings } from '../gateway-settings.ts';
 import type { OtherSocket } from '../other-backends.ts';
 import type { ResolvedRule } from '../resolve-route.ts';
 import type { UpstreamProtocol } from '../upstream-protocol.ts';
@@ -50,6 +51,16 @@ export function envoyClusterSettingsOf(rule: ResolvedRule): EnvoyClusterSettings
       : { defaultSocket: { is: 'closed' }, socketMatches: socketMatchesOf(rule) }),
     ...(healthCheck && { healthCheck }),
   };
+}
+
+/** The settings of a cluster for the Envoys of a Gateway: without a health check where a MeshGateway turns Envoy's off. */
+export function settingsFor(
+  settings: EnvoyClusterSettings,
+  gateway: GatewaySettings | undefined,
+): EnvoyClusterSettings {
+  if (!settings.healthCheck || gateway?.healthChecks?.envoy !== 'Off') return settings;
+  const { healthCheck: _, ...unchecked } = settings;
+  return unchecked;
 }
 
 /**

@@ -3,7 +3,8 @@ import type { Route } from '../../api/objects/gateway-api.ts';
 import { keyOf } from '../../api/key.ts';
 import type { Ref } from '../../api/key.ts';
 import { gatewaysOf, refTo } from '../../api/objects/references.ts';
-import { envoyClusterSettingsOf } from './envoy-cluster-settings.ts';
+import type { GatewaySettings } from '../gateway-settings.ts';
+import { envoyClusterSettingsOf, settingsFor } from './envoy-cluster-settings.ts';
 import type { EnvoyClusterSettings } from './envoy-cluster-settings.ts';
 import { closedSettingsOf, isOverTlsBudget } from './tls-budget.ts';
 import type { TlsBudgets } from './tls-budget.ts';
@@ -30,25 +31,30 @@ export function revisionOf(
   { gateway, routes, clusterEncoding, budgets }: RevisionInputs,
 ): string | undefined {
   const key = keyOf(gateway);
+  const decided = resources.gatewaySettings(gateway);
   const hash = createHash('sha256').update(clusterEncoding);
   let isEmpty = true;
   for (const route of inOrder(routes.filter(each => gatewaysOf(each).includes(key)))) {
     for (const rule of resolveRoute(resources, route)) {
-      hash.update(`\n${rule.cluster.text} ${JSON.stringify(settingsOf(rule, budgets) ?? null)}`);
+      hash.update(`\n${rule.cluster.text} ${JSON.stringify(settingsOf(rule, budgets, decided) ?? null)}`);
       isEmpty = false;
     }
   }
-  const decided = resources.gatewaySettings(gateway);
   if (decided) hash.update(`\n${JSON.stringify(decided)}`);
   return isEmpty ? undefined : hash.digest('hex').slice(0, DIGITS);
 }
 
 const DIGITS = 32;
 
-function settingsOf(rule: ResolvedRule, budgets: TlsBudgets): EnvoyClusterSettings | undefined {
+function settingsOf(
+  rule: ResolvedRule,
+  budgets: TlsBudgets,
+  decided: GatewaySettings | undefined,
+): EnvoyClusterSettings | undefined {
   const settings = envoyClusterSettingsOf(rule);
   const closed = settings && closedSettingsOf(settings);
-  return closed && isOverTlsBudget(rule.cluster, budgets) ? closed : settings;
+  const used = closed && isOverTlsBudget(rule.cluster, budgets) ? closed : settings;
+  return used && settingsFor(used, decided);
 }
 
 function inOrder(routes: readonly Route[]): readonly Route[] {

@@ -6,7 +6,7 @@ import { PostTranslateModifyResponseSchema } from '../../../src/extension/proto/
 import { bytesField, concat } from '../../../src/extension/wire.ts';
 import { varintField } from '../../support/extension/varint-field.ts';
 import { CLUSTER, gatewayCluster, read } from '../../support/extension/clusters.ts';
-import { about, startHooks, translation, whole } from '../../support/extension/hooks.ts';
+import { about, bindingObject, startHooks, translation, whole } from '../../support/extension/hooks.ts';
 import { anyMessage, hostileBytes, seed } from '../../support/extension/messages.ts';
 import { settings, tlsSocket } from '../../support/extension/cluster-settings.ts';
 
@@ -93,6 +93,19 @@ describe('the Translation hook', () => {
     const [cluster] = clusters.map(read);
     expect(cluster?.edsClusterConfig?.edsConfig?.configSourceSpecifier.case).toBe('apiConfigSource');
     expect(recorded.clusters).toEqual(['translation']);
+  });
+
+  it('takes the settings of a cluster for the Gateways that have MeshBindings in the request', () => {
+    const asked: string[] = [];
+    const { call } = startHooks({
+      settingsOf: (cluster, gateways) => {
+        asked.push(...gateways.map(({ namespace, name }) => `${cluster} at ${namespace}/${name}`));
+        return undefined;
+      },
+    });
+    const bindings = [bindingObject('1', 'web'), bindingObject('1', 'inner')];
+    whole(call('PostTranslateModify', translation({ clusters: [gatewayCluster()] }, bindings)));
+    expect(asked).toEqual([`${CLUSTER} at edge/web`, `${CLUSTER} at edge/inner`]);
   });
 
   it('returns a cluster unchanged if it cannot be edited, counts that, and logs it once a second', async () => {
