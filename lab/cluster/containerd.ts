@@ -24,18 +24,28 @@ export function startContainerd(starter: Starter, cniPrograms: string): void {
   starter.start('containerd', 'containerd', ['--config', config]);
 }
 
-/** Imports images from files once containerd is ready. */
-export async function importImages(
-  { pathOf }: Pick<Starter, 'pathOf'>,
-  inside: Wrapper,
-  files: readonly string[],
-): Promise<void> {
-  const ctr = async (...args: readonly string[]) => {
+/** Runs the command line of containerd. */
+function ctrIn({ pathOf }: Pick<Starter, 'pathOf'>, inside: Wrapper) {
+  return async (...args: readonly string[]): Promise<true> => {
     const [command, all] = inside(pathOf('ctr'), ['--address', CONTAINERD_SOCKET, ...args]);
     await run(command, [...all]);
     return true;
   };
+}
+
+/** Waits until containerd answers. */
+export async function waitForContainerd(starter: Pick<Starter, 'pathOf'>, inside: Wrapper): Promise<void> {
+  const ctr = ctrIn(starter, inside);
   await waitFor('containerd to answer', () => ctr('version'));
+}
+
+/** Imports images from files into a containerd that answers. */
+export async function importImages(
+  starter: Pick<Starter, 'pathOf'>,
+  inside: Wrapper,
+  files: readonly string[],
+): Promise<void> {
+  const ctr = ctrIn(starter, inside);
   for (const file of files) await ctr('--namespace', 'k8s.io', 'images', 'import', file);
 }
 

@@ -6,9 +6,8 @@ import { CGROUP_ROOT } from './cgroup.ts';
 import { CONTAINERD_SOCKET } from './containerd.ts';
 import { NETWORK, NODE_NAME } from './network.ts';
 
-/** Starts the kubelet, kube-proxy and CoreDNS; the API server and containerd need not be ready yet. */
-export function startNode(starter: Starter, credentials: Credentials): void {
-  startKubelet(starter, credentials);
+/** Starts kube-proxy and CoreDNS; the API server need not be ready yet. */
+export function startNodeNetwork(starter: Starter, credentials: Credentials): void {
   starter.start('kube-proxy', 'kube-proxy', [
     `--kubeconfig=${credentials.kubeconfigOf('proxy')}`,
     `--hostname-override=${NODE_NAME}`,
@@ -27,7 +26,8 @@ export function startNode(starter: Starter, credentials: Credentials): void {
   starter.start('coredns', 'coredns', ['-conf', corefile]);
 }
 
-function startKubelet(starter: Starter, credentials: Credentials): void {
+/** Starts the kubelet, which ends where containerd does not answer yet; the API server need not be ready. */
+export function startKubelet(starter: Starter, credentials: Credentials): void {
   const { folder } = starter;
   const resolvConf = join(folder, 'resolv.conf');
   writeFileSync(resolvConf, `nameserver ${NETWORK.dns}\n`);

@@ -10,7 +10,7 @@ import { makeCredentials } from './certificates.ts';
 import { createCgroup } from './cgroup.ts';
 import { ClusterFolder } from './cluster-folder.ts';
 import type { Cluster } from './cluster-folder.ts';
-import { importImages, startContainerd } from './containerd.ts';
+import { importImages, startContainerd, waitForContainerd } from './containerd.ts';
 import { startControlPlane } from './control-plane.ts';
 import { dnsAccess } from './dns.ts';
 import { withLogs } from './logs.ts';
@@ -21,7 +21,7 @@ import { kubeClient } from '../kube/client.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { waitForCondition } from '../kube/wait.ts';
 import { API_SERVER, NETWORK, NODE_NAME } from './network.ts';
-import { startNode } from './node.ts';
+import { startKubelet, startNodeNetwork } from './node.ts';
 import { openSandbox } from './sandbox.ts';
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -72,13 +72,17 @@ async function startAll(folder: ClusterFolder, options: ClusterOptions, made: st
   options.onStep('control plane, node, tailnet');
   startContainerd(starter, options.cniPrograms);
   startControlPlane(starter, credentials);
-  startNode(starter, credentials);
+  startNodeNetwork(starter, credentials);
   const access = { server: API_SERVER, caFile: credentials.ca, token: credentials.adminToken };
   const client = kubeClient(access);
   const kubeconfig = credentials.kubeconfigOf('admin');
+  const containerd = waitForContainerd(starter, inside);
   const [mesh] = await Promise.all([
     startMesh(starterIn(folder, options.pathOf, options.searchPath)),
-    makeImages(options, folder).then(files => importImages(starter, inside, files)),
+    containerd.then(() => startKubelet(starter, credentials)),
+    Promise.all([makeImages(options, folder), containerd]).then(([files]) =>
+      importImages(starter, inside, files),
+    ),
     withLogs(folder, client, fill(client, starter, options.onStep)),
   ]);
   return { fingerprint: made, access, kubeconfig, kubectl: options.pathOf('kubectl'), ...mesh };
