@@ -1,4 +1,5 @@
 /** `npm run bench -- NAME`: measures, prints a table, and writes .cache/bench/NAME.json. */
+import { EXIT, runMain } from '../lab/commands/run-main.ts';
 import { compiler } from './compiler.ts';
 import { control } from './control.ts';
 import { report } from './figures.ts';
@@ -25,11 +26,10 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   translation,
 };
 
-const name = process.argv[2] ?? '';
-const bench = Object.hasOwn(BENCHES, name) ? BENCHES[name] : undefined;
-if (bench) {
+await runMain('bench', async () => {
+  const name = process.argv[2] ?? '';
+  const bench = Object.hasOwn(BENCHES, name) ? BENCHES[name] : undefined;
+  if (!bench) throw new Error(`name a bench: ${Object.keys(BENCHES).join(', ')}`);
   report(name, await bench());
-} else {
-  console.error(`Name a bench: ${Object.keys(BENCHES).join(', ')}`);
-  process.exitCode = 2;
-}
+  return EXIT.done;
+});

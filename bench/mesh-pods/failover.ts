@@ -5,8 +5,8 @@ import type { KubeObject } from '../../lab/kube/object.ts';
 import { refOf } from '../../lab/kube/object.ts';
 import { waitForObject } from '../../lab/kube/wait.ts';
 import type { Figure } from '../figures.ts';
-import type { Installation } from './installation.ts';
-import { MESH_HOST } from './objects.ts';
+import type { Installation } from '../../lab/install/installation.ts';
+import { MESH_HOST } from '../../lab/install/objects.ts';
 import { meshPods } from './pool.ts';
 
 const ROUNDS = 3;

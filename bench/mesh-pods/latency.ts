@@ -6,8 +6,8 @@ import { readServices } from '../../lab/tailnet/backends.ts';
 import { MESH_POD } from '../../src/api/names.ts';
 import { median } from '../figures.ts';
 import type { Figure } from '../figures.ts';
-import type { Installation } from './installation.ts';
-import { MESH_HOST, serviceObjects, SERVICE_HOST } from './objects.ts';
+import type { Installation } from '../../lab/install/installation.ts';
+import { MESH_HOST, serviceObjects, SERVICE_HOST } from '../../lab/install/objects.ts';
 import { addressOf, meshPods } from './pool.ts';
 
 const [WARM_UP, REQUESTS] = [200, 2_000];

@@ -4,8 +4,8 @@ import { waitForAbsence, waitForCondition } from '../../lab/kube/wait.ts';
 import { MESH_POD, NAMESPACE } from '../../src/api/names.ts';
 import { median } from '../figures.ts';
 import type { Figure } from '../figures.ts';
-import { firstAnswer } from './installation.ts';
-import type { Installation } from './installation.ts';
+import { firstAnswer } from '../../lab/install/installation.ts';
+import type { Installation } from '../../lab/install/installation.ts';
 
 const ROUNDS = 3;
 const MEMBERS = 2;

@@ -5,7 +5,7 @@ import { forgetNode, listNodes } from '../../lab/tailnet/tailnet.ts';
 import { poolName } from '../../src/api/names.ts';
 import type { Figure } from '../figures.ts';
 import { startLoad } from './failover.ts';
-import type { Installation } from './installation.ts';
+import type { Installation } from '../../lab/install/installation.ts';
 
 const BEFORE_MS = 5_000;
 /** A request that hangs is ended by Envoy after 15 s. */

@@ -12,7 +12,7 @@ import { freePorts } from '../../lab/process/ports.ts';
 import { LabFolder } from '../../lab/state.ts';
 import type { Lab } from '../../lab/state.ts';
 import { locatePrograms } from '../bundled.ts';
-import { commandLine } from '../cluster.ts';
+import { commandLine } from '../../lab/cluster/use-cluster.ts';
 import { median } from '../figures.ts';
 import type { Figure } from '../figures.ts';
 import { startProgram } from '../bench-process.ts';

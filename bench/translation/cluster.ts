@@ -21,7 +21,7 @@ import { LabFolder } from '../../lab/state.ts';
 import { removeNode } from '../../lab/tailnet/tailnet.ts';
 import { waitFor } from '../../lab/process/wait.ts';
 import { builtProduct, locatePrograms } from '../bundled.ts';
-import { commandLine, useCluster } from '../cluster.ts';
+import { commandLine, useCluster } from '../../lab/cluster/use-cluster.ts';
 import { startProgram } from '../kubernetes/programs.ts';
 import type { Program } from '../kubernetes/programs.ts';
 

@@ -44,6 +44,15 @@ export async function takeLock(
   return undefined;
 }
 
+/** Waits until no other run of a kind by this user is in progress; returns the function that ends the turn. */
+export async function takeTurn(folder: string): Promise<() => void> {
+  const stop = new AbortController().signal;
+  const onWaiting = (pid: number) => console.error(`waiting for process ${pid} to end`);
+  const release = await takeLock(`${folder}-${process.getuid?.() ?? ''}`, { stop, onWaiting });
+  if (!release) throw new Error('the lock was not taken');
+  return release;
+}
+
 /** The living process that holds a lock, or is about to. */
 export function lockHolder(folder: string): LockHolder | undefined {
   const name = claimsIn(folder).find(claimed => !isDead(claimed));

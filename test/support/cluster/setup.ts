@@ -1,11 +1,10 @@
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { CLUSTER_FOLDER, ClusterFolder } from '../../../lab/cluster/cluster-folder.ts';
+import { CLUSTER_TURN } from '../../../lab/cluster/use-cluster.ts';
 import { guard } from '../../../lab/process/guard.ts';
 import type { Guard } from '../../../lab/process/guard.ts';
+import { takeTurn } from '../../../lab/process/lock.ts';
 import { PROJECT, runCommand, typescript } from '../lab/command-line.ts';
-import { takeTurn } from '../run-lock.ts';
 import './cluster.ts';
 
 const up = typescript('lab/commands/cluster.ts', 'up');
@@ -16,7 +15,7 @@ let cleaner: Guard | undefined;
 
 /** Starts a cluster for all tests, unless one is running; it ends with the tests, even if they are killed. */
 export async function setup({ provide }: TestProject): Promise<void> {
-  endTurn = await takeTurn(join(tmpdir(), 'mesh-gateway-cluster-tests'));
+  endTurn = await takeTurn(CLUSTER_TURN);
   const folder = new ClusterFolder(CLUSTER_FOLDER);
   // In CI, a running cluster was left behind by an earlier run.
   if (process.env['CI'] !== undefined) await runCommand(down);

@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { takeTurn } from '../run-lock.ts';
+import { takeTurn } from '../../../lab/process/lock.ts';
 
 let endTurn: (() => void) | undefined;
 

@@ -1,8 +1,11 @@
 import { execFile } from 'node:child_process';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { CLUSTER_FOLDER, ClusterFolder } from '../lab/cluster/cluster-folder.ts';
-import type { Cluster } from '../lab/cluster/cluster-folder.ts';
-import { guard } from '../lab/process/guard.ts';
+import { CLUSTER_FOLDER, ClusterFolder } from './cluster-folder.ts';
+import type { Cluster } from './cluster-folder.ts';
+import { guard } from '../process/guard.ts';
+import { takeTurn } from '../process/lock.ts';
 
 const run = promisify(execFile);
 
@@ -11,18 +14,22 @@ export function commandLine(...args: readonly string[]): readonly string[] {
   return [process.execPath, '--import', 'tsx', ...args];
 }
 
+/** A machine has one cluster, which tests, benches and the conformance suite use one after another. */
+export const CLUSTER_TURN = join(tmpdir(), 'mesh-gateway-cluster-tests');
+
 /** The running cluster, or one that is started and ends with this process at the latest. */
 export async function useCluster(): Promise<{
   readonly cluster: Cluster;
   readonly end: () => Promise<void>;
 }> {
+  const endTurn = await takeTurn(CLUSTER_TURN);
   const folder = new ClusterFolder(CLUSTER_FOLDER);
   const [up, down] = ['up', 'down'].map(command => commandLine('lab/commands/cluster.ts', command));
   const cleaner = folder.running() ? undefined : guard(down ?? [], process.cwd());
   const end = async () => {
-    if (!cleaner) return;
-    await runLine(down);
-    cleaner.release();
+    if (cleaner) await runLine(down);
+    cleaner?.release();
+    endTurn();
   };
   await runLine(up);
   const cluster = folder.running();

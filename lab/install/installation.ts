@@ -1,24 +1,24 @@
 import { readFileSync } from 'node:fs';
-import type { Cluster } from '../../lab/cluster/cluster-folder.ts';
-import { gatewayAddress } from '../../lab/cluster/gateway.ts';
-import { imageOf } from '../../lab/cluster/images/table.ts';
-import { NETWORK } from '../../lab/cluster/network.ts';
-import { startControlApi } from '../../lab/control-api/control-api.ts';
-import type { ControlApi } from '../../lab/control-api/control-api.ts';
-import { tailnetBehind } from '../../lab/control-api/real-tailnet.ts';
-import { requestThrough } from '../../lab/gateway/envoy.ts';
-import { buildProduct, nodeImages } from '../../lab/install/image.ts';
-import { documentedCommands, installer } from '../../lab/install/installer.ts';
-import type { Installer } from '../../lab/install/installer.ts';
-import { applyAll } from '../../lab/kube/apply.ts';
-import { kubeClient } from '../../lab/kube/client.ts';
-import type { KubeClient } from '../../lab/kube/client.ts';
-import { tryAll } from '../../lab/process/errors.ts';
-import { waitFor } from '../../lab/process/wait.ts';
-import type { RemoteNode } from '../../lab/state.ts';
+import { join } from 'node:path';
+import type { Cluster } from '../cluster/cluster-folder.ts';
+import { gatewayAddress } from '../cluster/gateway.ts';
+import { imageOf } from '../cluster/images/table.ts';
+import { NETWORK } from '../cluster/network.ts';
+import { startControlApi } from '../control-api/control-api.ts';
+import type { ControlApi } from '../control-api/control-api.ts';
+import { tailnetBehind } from '../control-api/real-tailnet.ts';
+import { requestThrough } from '../gateway/envoy.ts';
+import { buildProduct, nodeImages, PROJECT } from './image.ts';
+import { documentedCommands, installer } from './installer.ts';
+import type { Installer } from './installer.ts';
+import { applyAll } from '../kube/apply.ts';
+import { kubeClient } from '../kube/client.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { tryAll } from '../process/errors.ts';
+import { waitFor } from '../process/wait.ts';
+import type { RemoteNode } from '../state.ts';
 import { MESH_POD } from '../../src/api/names.ts';
-import { locatePrograms } from '../bundled.ts';
-import { useCluster } from '../cluster.ts';
+import type { BinaryName } from '../parts/parts.ts';
 import { GATEWAY, MESH_HOST, secretOf, tailnetOf, userObjects } from './objects.ts';
 
 /** The product in a cluster, installed by the documentation, with a route into the tailnet that answers. */
@@ -38,18 +38,23 @@ export type Installation = {
   readonly installMs: number;
 };
 
+/** Where the product is installed. */
+type Place = { readonly cluster: Cluster; readonly pathOf: (name: BinaryName) => string };
+
 /** Installs the product, runs `work` and removes the product; its images are imported first. */
-export async function withInstallation<T>(work: (installation: Installation) => Promise<T>): Promise<T> {
-  const { cluster, end } = await useCluster();
-  const ended: (() => Promise<unknown>)[] = [end];
+export async function withInstallation<T>(
+  { cluster, pathOf }: Place,
+  work: (installation: Installation) => Promise<T>,
+): Promise<T> {
+  const ended: (() => Promise<unknown>)[] = [];
   try {
     const client = kubeClient(cluster.access);
     const behind = tailnetBehind(cluster.tailnet.admin);
     const api = await startControlApi({ host: NETWORK.outer, behind });
     ended.unshift(() => api.close());
-    const created = { apiVersion: 'v1', kind: 'Namespace', metadata: { generateName: 'bench-' } };
+    const created = { apiVersion: 'v1', kind: 'Namespace', metadata: { generateName: 'user-' } };
     const { name: namespace = '' } = (await client.create(created)).metadata;
-    const { shell, removeImages } = await prepare(cluster, namespace);
+    const { shell, removeImages } = await prepare({ cluster, pathOf }, namespace);
     ended.unshift(removeImages);
     ended.unshift(shell.end);
     const remote = cluster.remotes[0];
@@ -68,12 +73,12 @@ export async function withInstallation<T>(work: (installation: Installation) => 
 }
 
 /** Imports the images into the node, under the names in the committed manifests. */
-async function prepare(cluster: Cluster, namespace: string) {
-  const pathOf = locatePrograms();
+async function prepare({ cluster, pathOf }: Place, namespace: string) {
   const product = await buildProduct();
   const shell = installer(cluster, { product, namespace, pathOf });
   const images = nodeImages(pathOf);
-  const [, image = ''] = /image: (\S+)/.exec(readFileSync('dist/manifests/operator.yaml', 'utf8')) ?? [];
+  const [, image = ''] =
+    /image: (\S+)/.exec(readFileSync(join(PROJECT, 'dist/manifests/operator.yaml'), 'utf8')) ?? [];
   const meshd = `docker.io/${MESH_POD.image}`;
   await images.importProduct(product, image);
   await images.rename(imageOf('tailscale'), meshd);

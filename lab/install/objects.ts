@@ -1,7 +1,7 @@
-import { imageOf } from '../../lab/cluster/images/table.ts';
-import type { ClientCredentials } from '../../lab/control-api/control-api.ts';
-import type { KubeObject } from '../../lab/kube/object.ts';
-import type { RemoteNode } from '../../lab/state.ts';
+import { imageOf } from '../cluster/images/table.ts';
+import type { ClientCredentials } from '../control-api/control-api.ts';
+import type { KubeObject } from '../kube/object.ts';
+import type { RemoteNode } from '../state.ts';
 import { API_VERSION, GROUP } from '../../src/api/generated/kinds.ts';
 import { NAMESPACE, OAUTH_SECRET } from '../../src/api/names.ts';
 
