@@ -80,7 +80,11 @@ const VALUES = {
           kubernetes: {
             // Without a load balancer a Gateway has the address of its Service.
             envoyService: { type: 'ClusterIP' },
-            envoyDeployment: { container: { image: imageOf('envoy') }, patch: QUICK_ENVOY },
+            envoyDeployment: {
+              // By default it requests 110m and 544Mi, so that a small machine has room for a few Envoys only.
+              container: { image: imageOf('envoy'), resources: { requests: { cpu: '10m', memory: '64Mi' } } },
+              patch: QUICK_ENVOY,
+            },
           },
         },
         shutdown: { drainTimeout: '1s', minDrainDuration: '0s' },

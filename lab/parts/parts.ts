@@ -164,6 +164,17 @@ const TABLE = [
     binaries: [{ name: 'coredns', package: 'github.com/coredns/coredns' }],
   },
   {
+    name: 'conformance',
+    set: 'cluster',
+    from: 'go',
+    source: 'sigs.k8s.io/gateway-api/conformance',
+    needs: ['go'],
+    binaries: [
+      { name: 'conformance', package: '.' },
+      { name: 'echo-basic', package: 'sigs.k8s.io/gateway-api/conformance/echo-basic' },
+    ],
+  },
+  {
     name: 'node',
     set: 'cluster',
     from: 'npm',

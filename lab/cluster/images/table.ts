@@ -8,6 +8,9 @@ export const IMAGES = [
   { name: 'tailscale', programs: ['containerboot', 'tailscaled', 'tailscale'] },
   { name: 'backends', programs: ['backends'] },
   { name: 'node', programs: ['node'] },
+  // The backends of the conformance suite, which asks for them by other names.
+  { name: 'echo-basic', programs: ['echo-basic'] },
+  { name: 'coredns', programs: ['coredns'] },
 ] as const satisfies readonly {
   readonly name: string;
   readonly programs: readonly [BinaryName, ...BinaryName[]];
