@@ -1,6 +1,7 @@
 /** The only files that read the environment. A new one is a decision: add it here. */
 export const COMPOSITION_ROOTS: readonly string[] = [
   'lab/commands/cluster.ts',
+  'lab/commands/conformance.ts',
   'lab/commands/image.ts',
   'lab/commands/lab.ts',
   'lab/commands/parts.ts',
