@@ -3,6 +3,7 @@ import {
   Cluster_CommonLbConfigSchema,
   Cluster_DiscoveryType as DiscoveryType,
   ClusterSchema,
+  OutlierDetectionSchema,
 } from '../proto/envoy/config/cluster/v3_pb.ts';
 import { applyEdits, bytesField, bytesOf, concat, Fields, isMessage, messageOf, valuesOf } from '../wire.ts';
 import type { Edit } from '../wire.ts';
@@ -27,6 +28,7 @@ const {
   commonLbConfig: COMMON_LB,
   edsClusterConfig: EDS,
   healthChecks: HEALTH_CHECKS,
+  outlierDetection: OUTLIER_DETECTION,
   transportSocket: SOCKET,
   transportSocketMatches: SOCKET_MATCHES,
   type: TYPE,
@@ -83,12 +85,12 @@ function editCluster(
   const { eds, transportSocket, matches, healthCheck } = proxyProtocol
     ? encodeFields(settings, target, proxyProtocol)
     : fields;
-  const hasHealthChecks = bytesOf(cluster, HEALTH_CHECKS.number) !== undefined;
+  const addsHealthCheck = healthCheck && bytesOf(cluster, HEALTH_CHECKS.number) === undefined;
   const edits: readonly (Edit | undefined)[] = [
     { number: EDS.number, replaces: all, fields: [eds] },
-    healthCheck && !hasHealthChecks
-      ? { number: HEALTH_CHECKS.number, replaces: none, fields: [healthCheck] }
-      : undefined,
+    ...(addsHealthCheck
+      ? [{ number: HEALTH_CHECKS.number, replaces: none, fields: [healthCheck] }, ejections(cluster)]
+      : []),
     transportSocket && { number: SOCKET.number, replaces: all, fields: [transportSocket] },
     panicThreshold(cluster),
     settings.protocol === 'UDP' ? udpSessions(cluster) : undefined,
@@ -172,14 +174,21 @@ function otherMatches(
 /** Disables panic mode, in which Envoy sends requests to unhealthy endpoints, unless a policy sets the threshold. */
 function panicThreshold(cluster: Uint8Array): Edit | undefined {
   const { number } = Cluster_CommonLbConfigSchema.field.healthyPanicThreshold;
-  const config = messageOf(cluster, COMMON_LB.number) ?? new Uint8Array();
+  return withZero(COMMON_LB.number, messageOf(cluster, COMMON_LB.number) ?? new Uint8Array(), number);
+}
+
+/** Keeps endpoints ejected for the time that a policy sets: by default Envoy ends that when a health check succeeds. */
+function ejections(cluster: Uint8Array): Edit | undefined {
+  const { number } = OutlierDetectionSchema.field.successfulActiveHealthCheckUnejectHost;
+  const detection = messageOf(cluster, OUTLIER_DETECTION.number);
+  return detection && withZero(OUTLIER_DETECTION.number, detection, number);
+}
+
+/** Sets a message in a field of the cluster to its zero value, unless it is set. */
+function withZero(field: number, config: Uint8Array, number: number): Edit | undefined {
   if (!isMessage(config) || bytesOf(config, number)) return undefined;
   const zero = bytesField(number, new Uint8Array());
-  return {
-    number: COMMON_LB.number,
-    replaces: all,
-    fields: [bytesField(COMMON_LB.number, concat([config, zero]))],
-  };
+  return { number: field, replaces: all, fields: [bytesField(field, concat([config, zero]))] };
 }
 
 function httpOptions(cluster: Uint8Array, settings: EnvoyClusterSettings): Edit | undefined {

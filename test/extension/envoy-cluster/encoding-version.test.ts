@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { envoyClusterEditor } from '../../../src/extension/envoy-cluster/envoy-cluster.ts';
+import { bytesField } from '../../../src/extension/wire.ts';
 import { clusterEncoding, ENCODING_VERSION } from '../../../src/extension/envoy-cluster/encoding-version.ts';
 import { gatewayCluster, proxyProtocol } from '../../support/extension/clusters.ts';
 import { EVERY_KIND } from '../../support/extension/cluster-settings.ts';
@@ -14,14 +15,22 @@ const KNOWN: Readonly<Record<number, string>> = {
   5: '63e572671dfedac9',
   6: '9768a4eabfb55ce2',
   7: '5f4721e123eb42d3',
+  8: '57167a63b92e4f24',
 };
+
+/** That of a policy, without fields. */
+const OUTLIER_DETECTION = bytesField(19, new Uint8Array());
 
 describe('the encoding version of clusters', () => {
   it('is raised whenever equal settings are encoded as other bytes, so that an upgrade triggers a translation', () => {
     const mesh = envoyClusterEditor({ target: '127.0.0.1:5005' });
     const hash = createHash('sha256');
     for (const [, settings] of EVERY_KIND)
-      for (const given of [gatewayCluster(), gatewayCluster([proxyProtocol()])])
+      for (const given of [
+        gatewayCluster(),
+        gatewayCluster([proxyProtocol()]),
+        gatewayCluster([OUTLIER_DETECTION]),
+      ])
         hash.update(mesh(given, settings));
     expect(
       hash.digest('hex').slice(0, 16),

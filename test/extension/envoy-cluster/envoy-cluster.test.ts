@@ -29,6 +29,7 @@ const EMPTY = new Uint8Array();
 /** The numbers of the fields that may be set in a cluster. */
 const OURS = [3, 8, 24, 27, 36, 43];
 const CIRCUIT_BREAKERS = 10;
+const OUTLIER_DETECTION = 19;
 
 /** The fields of a cluster that we never set: circuit breakers only for UDP. */
 function foreign(cluster: Uint8Array, { protocol }: EnvoyClusterSettings = settings()): readonly string[] {
@@ -302,6 +303,30 @@ describe('its health checks', () => {
 
   it('are absent if the settings have none', () => {
     expect(read(mesh(gatewayCluster(), settings())).healthChecks).toEqual([]);
+  });
+});
+
+describe('its outlier detection', () => {
+  const detection = (...fields: readonly Uint8Array[]) => bytesField(OUTLIER_DETECTION, concat(fields));
+  const consecutive5xx = bytesField(1, varintField(1, 5));
+  const endsEjections = (value: Uint8Array) => bytesField(23, value);
+  const detectionOf = (given: readonly Uint8Array[], wanted = settings({ healthCheck: HTTP_CHECK })) =>
+    bytesOf(mesh(gatewayCluster(given), wanted), OUTLIER_DETECTION);
+
+  it('keeps endpoints ejected while the health check that is added succeeds', () => {
+    expect(detectionOf([detection(consecutive5xx)])).toEqual(concat([consecutive5xx, endsEjections(EMPTY)]));
+  });
+
+  it.each([
+    ['as it is without a health check', [detection(consecutive5xx)], settings()],
+    [
+      'as it is beside a health check of a policy',
+      [detection(consecutive5xx), bytesField(8, EMPTY)],
+      undefined,
+    ],
+    ['absent without a policy', [], undefined],
+  ])('is %s', (_, given, wanted) => {
+    expect(detectionOf(given, wanted)).toEqual(bytesOf(gatewayCluster(given), OUTLIER_DETECTION));
   });
 });
 

@@ -11,14 +11,31 @@ import { file_envoy_config_endpoint_v3 } from "../endpoint/v3_pb.ts";
 import type { Percent } from "../../type/v3_pb.ts";
 import { file_envoy_type_v3 } from "../../type/v3_pb.ts";
 import type { Any } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_any, file_google_protobuf_struct } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_any, file_google_protobuf_struct, file_google_protobuf_wrappers } from "@bufbuild/protobuf/wkt";
 import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file envoy/config/cluster/v3.proto.
  */
 export const file_envoy_config_cluster_v3: GenFile = /*@__PURE__*/
-  fileDesc("Ch1lbnZveS9jb25maWcvY2x1c3Rlci92My5wcm90bxIXZW52b3kuY29uZmlnLmNsdXN0ZXIudjMiigkKB0NsdXN0ZXISDAoEbmFtZRgBIAEoCRI+CgR0eXBlGAIgASgOMi4uZW52b3kuY29uZmlnLmNsdXN0ZXIudjMuQ2x1c3Rlci5EaXNjb3ZlcnlUeXBlSAASTQoSZWRzX2NsdXN0ZXJfY29uZmlnGAMgASgLMjEuZW52b3kuY29uZmlnLmNsdXN0ZXIudjMuQ2x1c3Rlci5FZHNDbHVzdGVyQ29uZmlnEjgKDWhlYWx0aF9jaGVja3MYCCADKAsyIS5lbnZveS5jb25maWcuY29yZS52My5IZWFsdGhDaGVjaxI/ChB0cmFuc3BvcnRfc29ja2V0GBggASgLMiUuZW52b3kuY29uZmlnLmNvcmUudjMuVHJhbnNwb3J0U29ja2V0EkkKEGNvbW1vbl9sYl9jb25maWcYGyABKAsyLy5lbnZveS5jb25maWcuY2x1c3Rlci52My5DbHVzdGVyLkNvbW1vbkxiQ29uZmlnEkgKD2xvYWRfYXNzaWdubWVudBghIAEoCzIvLmVudm95LmNvbmZpZy5lbmRwb2ludC52My5DbHVzdGVyTG9hZEFzc2lnbm1lbnQSbQogdHlwZWRfZXh0ZW5zaW9uX3Byb3RvY29sX29wdGlvbnMYJCADKAsyQy5lbnZveS5jb25maWcuY2x1c3Rlci52My5DbHVzdGVyLlR5cGVkRXh0ZW5zaW9uUHJvdG9jb2xPcHRpb25zRW50cnkSVwoYdHJhbnNwb3J0X3NvY2tldF9tYXRjaGVzGCsgAygLMjUuZW52b3kuY29uZmlnLmNsdXN0ZXIudjMuQ2x1c3Rlci5UcmFuc3BvcnRTb2NrZXRNYXRjaBqNAQoUVHJhbnNwb3J0U29ja2V0TWF0Y2gSDAoEbmFtZRgBIAEoCRImCgVtYXRjaBgCIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSPwoQdHJhbnNwb3J0X3NvY2tldBgDIAEoCzIlLmVudm95LmNvbmZpZy5jb3JlLnYzLlRyYW5zcG9ydFNvY2tldBpgChBFZHNDbHVzdGVyQ29uZmlnEjYKCmVkc19jb25maWcYASABKAsyIi5lbnZveS5jb25maWcuY29yZS52My5Db25maWdTb3VyY2USFAoMc2VydmljZV9uYW1lGAIgASgJGkkKDkNvbW1vbkxiQ29uZmlnEjcKF2hlYWx0aHlfcGFuaWNfdGhyZXNob2xkGAEgASgLMhYuZW52b3kudHlwZS52My5QZXJjZW50GloKIlR5cGVkRXh0ZW5zaW9uUHJvdG9jb2xPcHRpb25zRW50cnkSCwoDa2V5GAEgASgJEiMKBXZhbHVlGAIgASgLMhQuZ29vZ2xlLnByb3RvYnVmLkFueToCOAEiVwoNRGlzY292ZXJ5VHlwZRIKCgZTVEFUSUMQABIOCgpTVFJJQ1RfRE5TEAESDwoLTE9HSUNBTF9ETlMQAhIHCgNFRFMQAxIQCgxPUklHSU5BTF9EU1QQBEIYChZjbHVzdGVyX2Rpc2NvdmVyeV90eXBlYgZwcm90bzM", [file_envoy_config_core_v3, file_envoy_config_endpoint_v3, file_envoy_type_v3, file_google_protobuf_any, file_google_protobuf_struct]);
+  fileDesc("Ch1lbnZveS9jb25maWcvY2x1c3Rlci92My5wcm90bxIXZW52b3kuY29uZmlnLmNsdXN0ZXIudjMiYwoQT3V0bGllckRldGVjdGlvbhJPCitzdWNjZXNzZnVsX2FjdGl2ZV9oZWFsdGhfY2hlY2tfdW5lamVjdF9ob3N0GBcgASgLMhouZ29vZ2xlLnByb3RvYnVmLkJvb2xWYWx1ZSLQCQoHQ2x1c3RlchIMCgRuYW1lGAEgASgJEj4KBHR5cGUYAiABKA4yLi5lbnZveS5jb25maWcuY2x1c3Rlci52My5DbHVzdGVyLkRpc2NvdmVyeVR5cGVIABJNChJlZHNfY2x1c3Rlcl9jb25maWcYAyABKAsyMS5lbnZveS5jb25maWcuY2x1c3Rlci52My5DbHVzdGVyLkVkc0NsdXN0ZXJDb25maWcSOAoNaGVhbHRoX2NoZWNrcxgIIAMoCzIhLmVudm95LmNvbmZpZy5jb3JlLnYzLkhlYWx0aENoZWNrEkQKEW91dGxpZXJfZGV0ZWN0aW9uGBMgASgLMikuZW52b3kuY29uZmlnLmNsdXN0ZXIudjMuT3V0bGllckRldGVjdGlvbhI/ChB0cmFuc3BvcnRfc29ja2V0GBggASgLMiUuZW52b3kuY29uZmlnLmNvcmUudjMuVHJhbnNwb3J0U29ja2V0EkkKEGNvbW1vbl9sYl9jb25maWcYGyABKAsyLy5lbnZveS5jb25maWcuY2x1c3Rlci52My5DbHVzdGVyLkNvbW1vbkxiQ29uZmlnEkgKD2xvYWRfYXNzaWdubWVudBghIAEoCzIvLmVudm95LmNvbmZpZy5lbmRwb2ludC52My5DbHVzdGVyTG9hZEFzc2lnbm1lbnQSbQogdHlwZWRfZXh0ZW5zaW9uX3Byb3RvY29sX29wdGlvbnMYJCADKAsyQy5lbnZveS5jb25maWcuY2x1c3Rlci52My5DbHVzdGVyLlR5cGVkRXh0ZW5zaW9uUHJvdG9jb2xPcHRpb25zRW50cnkSVwoYdHJhbnNwb3J0X3NvY2tldF9tYXRjaGVzGCsgAygLMjUuZW52b3kuY29uZmlnLmNsdXN0ZXIudjMuQ2x1c3Rlci5UcmFuc3BvcnRTb2NrZXRNYXRjaBqNAQoUVHJhbnNwb3J0U29ja2V0TWF0Y2gSDAoEbmFtZRgBIAEoCRImCgVtYXRjaBgCIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSPwoQdHJhbnNwb3J0X3NvY2tldBgDIAEoCzIlLmVudm95LmNvbmZpZy5jb3JlLnYzLlRyYW5zcG9ydFNvY2tldBpgChBFZHNDbHVzdGVyQ29uZmlnEjYKCmVkc19jb25maWcYASABKAsyIi5lbnZveS5jb25maWcuY29yZS52My5Db25maWdTb3VyY2USFAoMc2VydmljZV9uYW1lGAIgASgJGkkKDkNvbW1vbkxiQ29uZmlnEjcKF2hlYWx0aHlfcGFuaWNfdGhyZXNob2xkGAEgASgLMhYuZW52b3kudHlwZS52My5QZXJjZW50GloKIlR5cGVkRXh0ZW5zaW9uUHJvdG9jb2xPcHRpb25zRW50cnkSCwoDa2V5GAEgASgJEiMKBXZhbHVlGAIgASgLMhQuZ29vZ2xlLnByb3RvYnVmLkFueToCOAEiVwoNRGlzY292ZXJ5VHlwZRIKCgZTVEFUSUMQABIOCgpTVFJJQ1RfRE5TEAESDwoLTE9HSUNBTF9ETlMQAhIHCgNFRFMQAxIQCgxPUklHSU5BTF9EU1QQBEIYChZjbHVzdGVyX2Rpc2NvdmVyeV90eXBlYgZwcm90bzM", [file_envoy_config_core_v3, file_envoy_config_endpoint_v3, file_envoy_type_v3, file_google_protobuf_any, file_google_protobuf_struct, file_google_protobuf_wrappers]);
+
+/**
+ * @generated from message envoy.config.cluster.v3.OutlierDetection
+ */
+export type OutlierDetection = Message<"envoy.config.cluster.v3.OutlierDetection"> & {
+  /**
+   * @generated from field: google.protobuf.BoolValue successful_active_health_check_uneject_host = 23;
+   */
+  successfulActiveHealthCheckUnejectHost?: boolean | undefined;
+};
+
+/**
+ * Describes the message envoy.config.cluster.v3.OutlierDetection.
+ * Use `create(OutlierDetectionSchema)` to create a new message.
+ */
+export const OutlierDetectionSchema: GenMessage<OutlierDetection> = /*@__PURE__*/
+  messageDesc(file_envoy_config_cluster_v3, 0);
 
 /**
  * @generated from message envoy.config.cluster.v3.Cluster
@@ -51,6 +68,11 @@ export type Cluster = Message<"envoy.config.cluster.v3.Cluster"> & {
   healthChecks: HealthCheck[];
 
   /**
+   * @generated from field: envoy.config.cluster.v3.OutlierDetection outlier_detection = 19;
+   */
+  outlierDetection?: OutlierDetection | undefined;
+
+  /**
    * @generated from field: envoy.config.core.v3.TransportSocket transport_socket = 24;
    */
   transportSocket?: TransportSocket | undefined;
@@ -81,7 +103,7 @@ export type Cluster = Message<"envoy.config.cluster.v3.Cluster"> & {
  * Use `create(ClusterSchema)` to create a new message.
  */
 export const ClusterSchema: GenMessage<Cluster> = /*@__PURE__*/
-  messageDesc(file_envoy_config_cluster_v3, 0);
+  messageDesc(file_envoy_config_cluster_v3, 1);
 
 /**
  * @generated from message envoy.config.cluster.v3.Cluster.TransportSocketMatch
@@ -108,7 +130,7 @@ export type Cluster_TransportSocketMatch = Message<"envoy.config.cluster.v3.Clus
  * Use `create(Cluster_TransportSocketMatchSchema)` to create a new message.
  */
 export const Cluster_TransportSocketMatchSchema: GenMessage<Cluster_TransportSocketMatch> = /*@__PURE__*/
-  messageDesc(file_envoy_config_cluster_v3, 0, 0);
+  messageDesc(file_envoy_config_cluster_v3, 1, 0);
 
 /**
  * @generated from message envoy.config.cluster.v3.Cluster.EdsClusterConfig
@@ -130,7 +152,7 @@ export type Cluster_EdsClusterConfig = Message<"envoy.config.cluster.v3.Cluster.
  * Use `create(Cluster_EdsClusterConfigSchema)` to create a new message.
  */
 export const Cluster_EdsClusterConfigSchema: GenMessage<Cluster_EdsClusterConfig> = /*@__PURE__*/
-  messageDesc(file_envoy_config_cluster_v3, 0, 1);
+  messageDesc(file_envoy_config_cluster_v3, 1, 1);
 
 /**
  * @generated from message envoy.config.cluster.v3.Cluster.CommonLbConfig
@@ -147,7 +169,7 @@ export type Cluster_CommonLbConfig = Message<"envoy.config.cluster.v3.Cluster.Co
  * Use `create(Cluster_CommonLbConfigSchema)` to create a new message.
  */
 export const Cluster_CommonLbConfigSchema: GenMessage<Cluster_CommonLbConfig> = /*@__PURE__*/
-  messageDesc(file_envoy_config_cluster_v3, 0, 2);
+  messageDesc(file_envoy_config_cluster_v3, 1, 2);
 
 /**
  * @generated from enum envoy.config.cluster.v3.Cluster.DiscoveryType
@@ -188,5 +210,5 @@ export type Cluster_DiscoveryType = (typeof Cluster_DiscoveryType)[keyof typeof 
  * Describes the enum envoy.config.cluster.v3.Cluster.DiscoveryType.
  */
 export const Cluster_DiscoveryTypeSchema: GenEnum<Cluster_DiscoveryType> = /*@__PURE__*/
-  enumDesc(file_envoy_config_cluster_v3, 0, 0);
+  enumDesc(file_envoy_config_cluster_v3, 1, 0);
 
