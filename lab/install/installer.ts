@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Cluster } from '../cluster/cluster-folder.ts';
+import { parseManifests } from '../kube/manifests.ts';
+import type { KubeObject } from '../kube/object.ts';
 import { guard } from '../process/guard.ts';
 import { GROUP } from '../../src/api/generated/kinds.ts';
 import type { BinaryName } from '../parts/parts.ts';
@@ -126,6 +128,11 @@ export function documentedCommands(page: string, heading: string): readonly (rea
       .split('\n')
       .filter(line => line !== ''),
   );
+}
+
+/** The objects below a heading of a page of the documentation. */
+export function documentedObjects(page: string, heading: string): readonly KubeObject[] {
+  return blocksOf(page, heading, 'yaml').flatMap(block => parseManifests(block, `docs/${page}`));
 }
 
 function blocksOf(page: string, heading: string, language: string): readonly string[] {

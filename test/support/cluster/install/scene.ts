@@ -4,6 +4,7 @@ import { kubeClient } from '../../../../lab/kube/client.ts';
 import type { KubeClient } from '../../../../lab/kube/client.ts';
 import { podsWith } from '../../../../lab/kube/pods.ts';
 import { requestThrough } from '../../../../lab/gateway/envoy.ts';
+import type { GatewayRequest, GatewayResponse } from '../../../../lab/gateway/envoy.ts';
 import { locateBinaries } from '../../../../lab/parts/locate.ts';
 import { tryAll } from '../../../../lab/process/errors.ts';
 import { waitFor } from '../../../../lab/process/wait.ts';
@@ -38,7 +39,7 @@ export type InstallScene = {
   /** Replaces the host that was added to the route last, and waits until the new one answers. */
   readonly addHost: (host: string) => Promise<void>;
   /** Sends one request through the Gateway. */
-  readonly request: (host?: string) => Promise<{ readonly status: number; readonly body: string }>;
+  readonly request: (host?: string, headers?: GatewayRequest['headers']) => Promise<GatewayResponse>;
   /** Waits until a remote node answers. */
   readonly answerOf: (remote: string, host?: string) => Promise<void>;
   readonly end: () => Promise<void>;
@@ -66,9 +67,9 @@ export async function installScene(options: SceneOptions = {}): Promise<InstallS
   const gateway = { namespace, name: 'public' };
   const web = `${namespace}/web`;
   let address: Promise<string> | undefined;
-  const ask: InstallScene['request'] = async (host = PLACE.host) => {
+  const ask: InstallScene['request'] = async (host = PLACE.host, headers = {}) => {
     address ??= gatewayAddress(client, gateway);
-    return await requestThrough(await address, { host, path: '/hello' });
+    return await requestThrough(await address, { host, path: '/hello', headers });
   };
   const answerOf: InstallScene['answerOf'] = async (remote, host) => {
     const poll = async (note: (seen: string) => void) => {
