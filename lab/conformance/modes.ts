@@ -55,3 +55,16 @@ const EXCLUDED: Readonly<Record<string, string>> = {
 export function excludedIn(mode: Mode): Readonly<Record<string, string>> {
   return mode === 'mesh-endpoints' ? EXCLUDED : {};
 }
+
+const FILTERS = 'Envoy Gateway does not apply filters of a backendRef to another kind than Service';
+
+/** The tests that fail where MeshEndpoints take the place of Services, each with its cause in Envoy Gateway. */
+const LIMITS: Readonly<Record<string, string>> = {
+  HTTPRouteBackendRequestHeaderModifier: FILTERS,
+  HTTPRouteRequestHeaderModifierBackendWeights: FILTERS,
+};
+
+/** The failures of a mode whose cause is known. */
+export function limitsIn(mode: Mode): Readonly<Record<string, string>> {
+  return mode === 'mesh-endpoints' ? LIMITS : {};
+}

@@ -9,7 +9,7 @@ import type { BinaryName } from '../parts/parts.ts';
 import { addJoinKey } from '../tailnet/tailnet.ts';
 import { rewriteManifests } from './manifests.ts';
 import { keepMeshEndpoints } from './mesh-endpoints.ts';
-import { excludedIn, implementationOf } from './modes.ts';
+import { excludedIn, implementationOf, limitsIn } from './modes.ts';
 import type { Mode } from './modes.ts';
 import { exportSuite, filesOf, runSuite } from './suite.ts';
 import type { Result, SuiteTest } from './suite.ts';
@@ -30,6 +30,8 @@ export type Conformance = {
   /** The tests that were selected and not excluded. */
   readonly tests: readonly SuiteTest[];
   readonly excluded: Readonly<Record<string, string>>;
+  /** The cause of each failure that is known. */
+  readonly limits: Readonly<Record<string, string>>;
   readonly results: readonly Result[];
   readonly report: string;
   readonly log: string;
@@ -94,7 +96,7 @@ async function runTests(
     });
   };
   const results = mode === 'mesh-endpoints' ? await withDevices(cluster, folder, run) : await run();
-  return { mode, tests, excluded, results, report, log };
+  return { mode, tests, excluded, limits: limitsIn(mode), results, report, log };
 }
 
 /** Runs `work` while MeshEndpoints exist for the Services, with the pods as devices. */

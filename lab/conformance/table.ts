@@ -42,7 +42,10 @@ export function tableOf(run: Conformance, baseline: string | undefined): string 
       const counts = [passed, tests.length - passed].map(count => `${count}`.padStart(6));
       return `${name.padEnd(width)}  ${counts.join('  ')}`;
     }),
-    ...section('failed', failedIn(run)),
+    ...section(
+      'failed',
+      failedIn(run).map(name => (run.limits[name] === undefined ? name : `${name}: ${run.limits[name]}`)),
+    ),
     ...(baseline === undefined
       ? []
       : section('different from Envoy Gateway alone', differences(run, baseline))),
@@ -60,6 +63,12 @@ function hasPassed({ results }: Conformance, test: string): boolean {
 
 function failedIn(run: Conformance): readonly string[] {
   return run.tests.map(({ name }) => name).filter(name => !hasPassed(run, name));
+}
+
+/** The tests that failed without a known cause, and not in the baseline. */
+export function unexplainedIn(run: Conformance, baseline: string | undefined): readonly string[] {
+  const notPassed = baseline === undefined ? new Set<string>() : notPassedIn(baseline);
+  return failedIn(run).filter(name => run.limits[name] === undefined && !notPassed.has(name));
 }
 
 function differences(run: Conformance, baseline: string): readonly string[] {

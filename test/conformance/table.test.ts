@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { resultIn } from '../../lab/conformance/suite.ts';
-import { tableOf } from '../../lab/conformance/table.ts';
+import { tableOf, unexplainedIn } from '../../lab/conformance/table.ts';
 
 it.each([
   [
@@ -26,6 +26,7 @@ const RUN = {
     suiteTest('UDPRoute', 'Gateway', 'UDPRoute'),
     suiteTest('TLSRoute', 'Gateway', 'TLSRoute'),
   ],
+  limits: { TLSRoute: 'its cause' },
   excluded: { HTTPRouteServiceTypes: 'it is about headless Services' },
   results: [
     { name: 'HTTPRouteWeight', passed: true, seconds: 2 },
@@ -59,7 +60,7 @@ UDPRoute            1       0
 
 failed: 2
   HTTPRouteCORS
-  TLSRoute
+  TLSRoute: its cause
 
 different from Envoy Gateway alone: 2
   UDPRoute: passes here
@@ -72,4 +73,10 @@ excluded: 1
 
 it('compares with nothing where there is no report of the baseline', () => {
   expect(tableOf(RUN, undefined)).not.toContain('different');
+});
+
+it('a failure is explained by a known cause, or where the baseline fails too', () => {
+  expect(unexplainedIn({ ...RUN, limits: {} }, BASELINE)).toEqual(['TLSRoute']);
+  expect(unexplainedIn(RUN, BASELINE)).toEqual([]);
+  expect(unexplainedIn(RUN, undefined)).toEqual(['HTTPRouteCORS']);
 });
