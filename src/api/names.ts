@@ -24,6 +24,14 @@ export const MESH_POD = {
 /** The ConfigMap of the operator's namespace with the CA certificates that tls.caRef of MeshEndpoints names. */
 export const TRUST = { configMap: 'mesh-trust' } as const;
 
+/** The HTTPRoutes of the operator's namespace that name MeshEndpoints of L4 routes, so that Envoy Gateway reads these. */
+export const ANCHOR = {
+  name: 'mesh-anchor',
+  label: `${GROUP}/anchor`,
+  /** No listener has this name, so that they attach to none. */
+  sectionName: GROUP,
+} as const;
+
 /** The ClusterRole with which the owner of a namespace lets the operator read the Secrets of checks there. */
 export const SECRET_READER = 'mesh-secret-reader';
 

@@ -4,6 +4,8 @@ import { isEqual } from '../api/json.ts';
 import { GROUP } from '../api/generated/kinds.ts';
 import type { ResourceKind } from '../api/key.ts';
 import { COMPONENTS } from '../api/names.ts';
+import { access as anchorsAccess, anchorsController, reads as anchorsReads } from './anchors/controller.ts';
+import type { AnchorsDeps } from './anchors/controller.ts';
 import {
   access as bindingAccess,
   reads as bindingReads,
@@ -57,6 +59,7 @@ type Deps = ControllerDeps &
 
 /** The deps of controllers that need a cluster. */
 type ClusterDeps = Omit<TrustDeps, keyof ControllerDeps | 'log' | 'syncPeriodMs'> &
+  Omit<AnchorsDeps, keyof ControllerDeps | 'values' | 'write'> &
   Omit<RelayPortsDeps, keyof ControllerDeps | 'values' | 'events' | 'httpGet' | 'log'>;
 
 /** A controller, as the processes that start it and the manifests need it. */
@@ -79,6 +82,13 @@ type Start<D> = (deps: D, options: ControllerOptions) => RunningController;
 
 /** All controllers; a new one is its own folder, its deps above and one entry here. */
 const controllers: readonly RegisteredController[] = [
+  {
+    name: 'anchors',
+    reads: anchorsReads,
+    access: anchorsAccess,
+    needs: 'cluster',
+    start: (deps, options) => startController(anchorsController(deps), deps, options),
+  },
   {
     name: 'mesh-binding',
     reads: bindingReads,

@@ -17,6 +17,7 @@
  *   6  endpoints/load-assignment        the endpoints that Envoy gets (by path-to-backend, health-status)
  */
 import type { BackendRef, Route } from '../api/objects/gateway-api.ts';
+import { isAnchor } from '../api/objects/references.ts';
 import { backendRefsOf, isMeshEndpoints } from './backend-refs.ts';
 import type { RouteBackendRef } from './backend-refs.ts';
 import { formatEnvoyClusterName } from './envoy-cluster-name.ts';
@@ -103,7 +104,9 @@ export function mixedClusterNames(route: Route): readonly string[] {
     .map(({ text }) => text);
 }
 
-function rulesOf({ kind, rules }: Route): readonly EnvoyClusterName['rule'][] {
+function rulesOf(route: Route): readonly EnvoyClusterName['rule'][] {
+  const { kind, rules } = route;
+  if (isAnchor(route)) return [];
   return isOverHttp(kind) ? [...rules.keys()] : ['only'];
 }
 

@@ -4,6 +4,7 @@ import { GROUP } from '../generated/kinds.ts';
 import type { Kinds, MeshEndpoint } from '../generated/types.ts';
 import { keyOf } from '../key.ts';
 import type { Key, Ref, ResourceKind } from '../key.ts';
+import { ANCHOR } from '../names.ts';
 
 /** The reference of an object. */
 export function refTo<K extends ResourceKind>(object: {
@@ -14,9 +15,15 @@ export function refTo<K extends ResourceKind>(object: {
   return { kind, namespace: metadata.namespace ?? '', name: metadata.name };
 }
 
+/** Whether a route is an anchor of the operator, which never has traffic. */
+export function isAnchor({ kind, metadata: { labels = {} } }: Pick<Route, 'kind' | 'metadata'>): boolean {
+  return kind === 'HTTPRoute' && Object.hasOwn(labels, ANCHOR.label);
+}
+
 /** The MeshEndpoints to which a route sends or mirrors traffic. */
-export function meshBackendsOf({ rules }: Route): readonly Key[] {
-  const backends = rules.flatMap(({ backendRefs, mirrors }) => [...backendRefs, ...mirrors]);
+export function meshBackendsOf(route: Route): readonly Key[] {
+  if (isAnchor(route)) return [];
+  const backends = route.rules.flatMap(({ backendRefs, mirrors }) => [...backendRefs, ...mirrors]);
   return backends
     .filter(isMeshBackend)
     .map(({ namespace, name }) => keyOf({ kind: 'MeshEndpoints', namespace, name }));
@@ -28,7 +35,12 @@ export function isMeshBackend({ group, kind }: Pick<BackendRef, 'group' | 'kind'
 }
 
 /** The Gateways that a route attaches to. */
-export function gatewaysOf({ parentRefs }: Route): readonly Key[] {
+export function gatewaysOf(route: Route): readonly Key[] {
+  return isAnchor(route) ? [] : gatewaysIn(route);
+}
+
+/** The Gateways among the parentRefs of a route. */
+export function gatewaysIn({ parentRefs }: Route): readonly Key[] {
   return parentRefs
     .filter(isGateway)
     .map(({ namespace, name }) => keyOf({ kind: 'Gateway', namespace, name }));

@@ -1,0 +1,75 @@
+import { keyOf, refOf } from '../../api/key.ts';
+import type { Key, Ref } from '../../api/key.ts';
+import { gatewaysIn, isAnchor, isMeshBackend, refTo } from '../../api/objects/references.ts';
+import type { BackendRef, Route } from '../../api/objects/gateway-api.ts';
+import { isEqual } from '../../api/json.ts';
+import { oldestOf } from '../../api/objects/oldest.ts';
+import { Derived } from '../../store/derived.ts';
+import { byNamespace } from '../../store/resources.ts';
+import type { TrackedRead, Tracking } from '../../store/tracking.ts';
+import { routesOf } from '../../store/traffic/resources.ts';
+import type { TrafficValues } from '../../store/traffic/values.ts';
+import { isAllowed, isPermitted } from '../../traffic/backend-refs.ts';
+import type { TrafficResources } from '../../traffic/traffic-resources.ts';
+import type { Anchor, Input } from './plan.ts';
+
+export type GatherDeps = {
+  /** Of a store with the `trafficIndexes`. */
+  readonly tracking: Tracking;
+  readonly values: Pick<TrafficValues, 'settingsResources'>;
+};
+
+/** Reads the anchors in a namespace and what needs some; returns the function that does. */
+export function gatherer({ tracking, values }: GatherDeps): (namespace: string, read: TrackedRead) => Input {
+  const needed = new Derived<readonly Key[]>(
+    tracking,
+    (key, read) => {
+      const gateway = refOf(key as Key) as Ref<'Gateway'>;
+      return neededBy(routesOf(read.exceptStatus, gateway), values.settingsResources(read));
+    },
+    isEqual,
+  );
+  return (namespace, read) => ({
+    anchors: read.exceptStatus.find(byNamespace('HTTPRoute'), namespace).filter(isAnchor).map(anchorOf),
+    gateways: read.exceptStatus.list('Gateway').map(object => {
+      const gateway = keyOf(refTo(object));
+      return { gateway, className: object.gatewayClassName, meshEndpoints: read.value(needed, gateway) };
+    }),
+  });
+}
+
+function anchorOf(route: Route): Anchor {
+  const [gateway] = gatewaysIn(route);
+  const refs = route.rules.flatMap(({ backendRefs }) => backendRefs.filter(isMeshBackend));
+  return {
+    name: route.metadata.name,
+    gateway: gateway ?? keyOf({ kind: 'Gateway', namespace: '', name: '' }),
+    meshEndpoints: [...new Set(refs.map(ref => keyOf(meshEndpointsIn(ref))))],
+  };
+}
+
+/** The MeshEndpoints to which TLSRoutes, TCPRoutes and UDPRoutes may refer, and that may use their tailnet. */
+function neededBy(routes: readonly Route[], resources: TrafficResources): readonly Key[] {
+  const keys = routes
+    .filter(({ kind }) => kind !== 'HTTPRoute' && kind !== 'GRPCRoute')
+    .flatMap(({ kind, metadata: { namespace = '' }, rules }) =>
+      rules
+        .flatMap(({ backendRefs }) => backendRefs)
+        .filter(ref => isMeshBackend(ref) && isPermitted(resources, { kind, namespace }, ref))
+        .map(meshEndpointsIn)
+        .filter(ref => isUsable(ref, resources))
+        .map(keyOf),
+    );
+  return [...new Set(keys)].sort();
+}
+
+function isUsable(ref: Ref<'MeshEndpoints'>, resources: TrafficResources): boolean {
+  const object = resources.meshEndpoints(ref);
+  const tailnet = object && oldestOf(resources.tailnets(object.spec.tailnet));
+  if (!tailnet) return object !== undefined;
+  return isAllowed(resources, tailnet.spec.allowedNamespaces, ref.namespace);
+}
+
+function meshEndpointsIn({ namespace, name }: BackendRef): Ref<'MeshEndpoints'> {
+  return { kind: 'MeshEndpoints', namespace, name };
+}
