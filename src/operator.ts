@@ -28,6 +28,7 @@ import { openExternalTargets } from './controllers/mesh-endpoints/inputs/open-ex
 import { externalTargetInputs } from './controllers/mesh-endpoints/inputs/external-target-inputs.ts';
 import { meshAddressInputs } from './controllers/mesh-endpoints/inputs/inputs.ts';
 import { referenceInputs } from './controllers/mesh-endpoints/inputs/references.ts';
+import { readMeshGatewayGauges } from './controllers/mesh-gateway/gauges.ts';
 import { readPoolGauges } from './controllers/mesh-tailnet/pool/gauges.ts';
 import type { PoolsOptions } from './controllers/mesh-tailnet/controller.ts';
 import { readMeshdState } from './controllers/mesh-tailnet/pool/meshd-state.ts';
@@ -231,7 +232,7 @@ function electLeader(
       const withoutDevice = new Set<string>();
       const relayPorts = createPublishedPorts();
       const { health, close: endChecks } = healthChecksFrom(settings, read, withoutDevice, telemetry);
-      const endGauges = [readPoolGauges, readEndpointGauges].map(readGauges =>
+      const endGauges = [readPoolGauges, readEndpointGauges, readMeshGatewayGauges].map(readGauges =>
         readGauges(read, telemetry.metrics),
       );
       const deps = {

@@ -22,6 +22,7 @@ import {
 } from './process/declared-settings.ts';
 import { envoyGatewayFile } from './api/envoy-gateway.ts';
 import { readEndpointGauges } from './controllers/mesh-endpoints/gauges.ts';
+import { readMeshGatewayGauges } from './controllers/mesh-gateway/gauges.ts';
 import { readyMembers } from './controllers/mesh-tailnet/pool/ready-members.ts';
 import { meshPodSettings } from './process/mesh-pods.ts';
 import { runUntilSignal, controllerSteps } from './runtime/shutdown.ts';
@@ -119,6 +120,7 @@ export async function startStandalone(
     const { concurrency, syncPeriodMs } = settings;
     const { health, close: endChecks } = healthChecksFrom(settings, read, telemetry);
     readEndpointGauges(read, telemetry.metrics);
+    readMeshGatewayGauges(read, telemetry.metrics);
     const targets = openExternalTargets({ clock: systemClock, guard });
     const tailnets = tailnetsFrom(options, telemetry);
     const deps = {

@@ -343,6 +343,15 @@ export const endpointMetrics = {
   ),
 } as const satisfies MetricDeclarations;
 
+/** Metrics of MeshGateways, reported by the leader. */
+export const meshGatewayMetrics = {
+  meshGateways: gauge(
+    'mesh_gateway_meshgateways',
+    'MeshGateways by whether they are accepted for all of their Gateways; only the leader reports them',
+    { accepted: ['true', 'false', 'unknown'] },
+  ),
+} as const satisfies MetricDeclarations;
+
 /** Metrics of the UDP relay of a mesh pod. */
 export const relayMetrics = {
   relayPackets: counter(
@@ -385,6 +394,7 @@ export const allMetrics = {
   ...poolMetrics,
   ...healthMetrics,
   ...endpointMetrics,
+  ...meshGatewayMetrics,
   ...relayMetrics,
 } as const;
 

@@ -847,6 +847,65 @@ export interface MeshGatewayStatus {
    * The state of the object, one entry per type.
    */
   readonly conditions?: readonly Condition[];
+  /**
+   * The Gateways of spec.targetRefs, each once.
+   */
+  readonly gateways?: readonly GatewayDecision[];
+  /**
+   * The routes that attach to the Gateways that this object decides about.
+   */
+  readonly routes?: RouteCount;
+  /**
+   * The endpoints of the MeshEndpoints that these routes name and may use.
+   */
+  readonly endpoints?: EndpointCount;
+  /**
+   * When Envoy Gateway last reported, in the MeshBinding of one of these Gateways, that it has translated a change.
+   */
+  readonly lastTranslation?: string;
+}
+/**
+ * Whether this object decides about a Gateway.
+ */
+export interface GatewayDecision {
+  /**
+   * The name of the Gateway.
+   */
+  readonly name: string;
+  /**
+   * Accepted: this object decides about it. Conflicted: an older one does. TargetNotFound: it does not exist.
+   */
+  readonly reason: 'Accepted' | 'Conflicted' | 'TargetNotFound';
+  /**
+   * The name of the MeshGateway that decides about it, where that is another one.
+   */
+  readonly decidedBy?: string;
+}
+/**
+ * The routes that attach to the Gateways that this object decides about.
+ */
+export interface RouteCount {
+  /**
+   * All of them.
+   */
+  readonly total?: number;
+  /**
+   * Those with a MeshEndpoints among their backends.
+   */
+  readonly mesh?: number;
+}
+/**
+ * The endpoints of the MeshEndpoints that these routes name and may use.
+ */
+export interface EndpointCount {
+  /**
+   * All of them.
+   */
+  readonly total?: number;
+  /**
+   * Those with status Healthy.
+   */
+  readonly healthy?: number;
 }
 /**
  * One tailnet: how to reach its control API, who may use it, and the proxies that carry traffic into it.

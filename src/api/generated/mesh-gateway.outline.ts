@@ -77,11 +77,40 @@ const conditionOutline: Outline = {
   },
 };
 
+const gatewayDecisionOutline: Outline = {
+  is: 'object',
+  fields: {
+    name: { is: "text" },
+    reason: { is: "text", enum: ["Accepted","Conflicted","TargetNotFound"] },
+    decidedBy: { is: "text" },
+  },
+};
+
+const routeCountOutline: Outline = {
+  is: 'object',
+  fields: {
+    total: { is: "integer" },
+    mesh: { is: "integer" },
+  },
+};
+
+const endpointCountOutline: Outline = {
+  is: 'object',
+  fields: {
+    total: { is: "integer" },
+    healthy: { is: "integer" },
+  },
+};
+
 const meshGatewayStatusOutline: Outline = {
   is: 'object',
   fields: {
     observedGeneration: { is: "integer" },
     conditions: { is: "list", items: conditionOutline },
+    gateways: { is: "list", items: gatewayDecisionOutline },
+    routes: routeCountOutline,
+    endpoints: endpointCountOutline,
+    lastTranslation: { is: "date-time" },
   },
 };
 

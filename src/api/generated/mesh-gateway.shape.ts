@@ -77,11 +77,40 @@ function shapeCondition(value) {
   return out;
 }
 
+function shapeGatewayDecision(value) {
+  if (!isRecord(value)) return value;
+  const out = {};
+  if (value.name !== undefined && value.name !== null) out.name = value.name;
+  if (value.reason !== undefined && value.reason !== null) out.reason = value.reason;
+  if (value.decidedBy !== undefined && value.decidedBy !== null) out.decidedBy = value.decidedBy;
+  return out;
+}
+
+function shapeRouteCount(value) {
+  if (!isRecord(value)) return value;
+  const out = {};
+  if (value.total !== undefined && value.total !== null) out.total = value.total;
+  if (value.mesh !== undefined && value.mesh !== null) out.mesh = value.mesh;
+  return out;
+}
+
+function shapeEndpointCount(value) {
+  if (!isRecord(value)) return value;
+  const out = {};
+  if (value.total !== undefined && value.total !== null) out.total = value.total;
+  if (value.healthy !== undefined && value.healthy !== null) out.healthy = value.healthy;
+  return out;
+}
+
 function shapeMeshGatewayStatus(value) {
   if (!isRecord(value)) return value;
   const out = {};
   if (value.observedGeneration !== undefined && value.observedGeneration !== null) out.observedGeneration = value.observedGeneration;
   if (value.conditions !== undefined && value.conditions !== null) out.conditions = copyList(value.conditions, 16, item => shapeCondition(item));
+  if (value.gateways !== undefined && value.gateways !== null) out.gateways = copyList(value.gateways, 16, item => shapeGatewayDecision(item));
+  if (value.routes !== undefined && value.routes !== null) out.routes = shapeRouteCount(value.routes);
+  if (value.endpoints !== undefined && value.endpoints !== null) out.endpoints = shapeEndpointCount(value.endpoints);
+  if (value.lastTranslation !== undefined && value.lastTranslation !== null) out.lastTranslation = value.lastTranslation;
   return out;
 }
 

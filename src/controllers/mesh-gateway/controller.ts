@@ -3,34 +3,38 @@ import { GROUP } from '../../api/generated/kinds.ts';
 import type { Kinds } from '../../api/generated/types.ts';
 import type { ResourceKind } from '../../api/key.ts';
 import { isEqual } from '../../api/json.ts';
-import { REPORT } from '../../api/names.ts';
 import type { Controller } from '../../runtime/controller.ts';
 import { conditionChanges, conditionEvent } from '../../store/condition-events.ts';
 import type { ObjectEvent, RecordEvents, WriteResources } from '../../store/resources.ts';
-import { gather } from './gather.ts';
+import { operatorTrafficKinds } from '../../traffic/access.ts';
+import { gatherer } from './gather.ts';
+import type { GatherDeps } from './gather.ts';
 import { statusOf } from './status.ts';
 
 type MeshGateway = Kinds['MeshGateway'];
 
-export type MeshGatewayDeps = {
+export type MeshGatewayDeps = GatherDeps & {
   readonly write: Pick<WriteResources, 'replaceStatus'>;
   readonly events: RecordEvents;
   readonly now: () => Date;
 };
 
-export const reads: readonly ResourceKind[] = ['Gateway', 'MeshGateway'];
+/** The kinds that the controller reads: those that traffic is derived from. */
+export const reads: readonly ResourceKind[] = operatorTrafficKinds;
 
 /** What the controller may do in a cluster, beside watching what it reads: write the status of MeshGateways. */
 export const access: Access = {
   cluster: [
     { apiGroups: [GROUP], resources: ['meshgateways'], verbs: ['get'] },
-    { apiGroups: [GROUP], resources: ['meshgateways/status'], verbs: ['patch', REPORT] },
+    { apiGroups: [GROUP], resources: ['meshgateways/status'], verbs: ['patch'] },
   ],
   own: [],
 };
 
 /** Writes the status of each MeshGateway. What it decides reaches traffic by the MeshBindings of its Gateways. */
-export function meshGatewayController({ write, events, now }: MeshGatewayDeps): Controller<'MeshGateway'> {
+export function meshGatewayController(deps: MeshGatewayDeps): Controller<'MeshGateway'> {
+  const { write, events, now } = deps;
+  const gather = gatherer(deps);
   return {
     name: 'mesh-gateway',
     kind: 'MeshGateway',
@@ -38,7 +42,7 @@ export function meshGatewayController({ write, events, now }: MeshGatewayDeps): 
     reconcile: async (ref, read) => {
       const object = read.get(ref);
       if (!object) return { requeue: 'on-change' };
-      const status = statusOf(object, gather(object, read.exceptStatus), now());
+      const status = statusOf(gather(object, read), now());
       if (isEqual(status, object.status)) return { requeue: 'on-change' };
       await write.replaceStatus(object, status);
       for (const event of eventsOf(object, status)) events.record(event);
@@ -47,9 +51,10 @@ export function meshGatewayController({ write, events, now }: MeshGatewayDeps): 
   };
 }
 
-/** The Events of a change of status, which is written: that a condition is False, or no longer so. */
+/** The Events of a change of status, which is written: MeshEndpoints have those about their endpoints. */
 function eventsOf(object: MeshGateway, status: NonNullable<MeshGateway['status']>): readonly ObjectEvent[] {
   return conditionChanges(object.status, status)
+    .filter(({ now }) => now.type === 'Accepted')
     .filter(({ before, now }) => now.status === 'False' || before?.status === 'False')
     .map(({ now }) => {
       const type = now.status === 'False' ? 'Warning' : 'Normal';

@@ -1,27 +1,104 @@
+import { isEqual } from '../../api/json.ts';
 import type { Kinds } from '../../api/generated/types.ts';
-import { refOf } from '../../api/key.ts';
-import type { Ref } from '../../api/key.ts';
+import { keyOf, refOf } from '../../api/key.ts';
+import type { Key, Ref } from '../../api/key.ts';
 import { oldestOf } from '../../api/objects/oldest.ts';
-import type { ReadObjects } from '../../store/resources.ts';
-import { meshGatewaysByGateway } from '../../store/traffic/resources.ts';
+import { refTo } from '../../api/objects/references.ts';
+import { Derived } from '../../store/derived.ts';
+import type { TrackedRead, Tracking } from '../../store/tracking.ts';
+import { bindingOf, meshGatewaysByGateway, routesOf } from '../../store/traffic/resources.ts';
+import type { TrafficValues } from '../../store/traffic/values.ts';
+import { isPermitted, meshEndpointsRefOf } from '../../traffic/backend-refs.ts';
 import { targetsOf } from '../../traffic/gateway-settings.ts';
+import type { GatewaySettings } from '../../traffic/gateway-settings.ts';
+import { meshRulesOf } from '../../traffic/resolve-route.ts';
 
-/** A Gateway that a MeshGateway targets. */
-export type Target = {
-  readonly gateway: Ref<'Gateway'>;
-  readonly exists: boolean;
-  /** The name of the MeshGateway that decides about it: the oldest of those that target it. */
-  readonly decidedBy: string | undefined;
+type MeshGateway = Kinds['MeshGateway'];
+
+export type GatherDeps = {
+  readonly tracking: Tracking;
+  readonly values: Pick<TrafficValues, 'settings' | 'settingsResources'>;
 };
 
-/** Reads what the status of a MeshGateway depends on: each target once, in the order of targetRefs. */
-export function gather(object: Kinds['MeshGateway'], read: ReadObjects): readonly Target[] {
-  return [...new Set(targetsOf(object))].map(key => {
+/** A Gateway that a MeshGateway targets. */
+export type Target = { readonly gateway: Ref<'Gateway'> } & (
+  | { readonly is: 'missing' }
+  | { readonly is: 'of-other'; readonly decidedBy: string }
+  | {
+      readonly is: 'decided';
+      readonly routes: RoutesOfGateway;
+      readonly settings: GatewaySettings | undefined;
+      readonly binding: Kinds['MeshBinding'] | undefined;
+    }
+);
+
+/** The routes that attach to a Gateway, and the MeshEndpoints that they name and may use, by keys. */
+type RoutesOfGateway = {
+  readonly all: readonly Key[];
+  readonly mesh: readonly Key[];
+  readonly endpoints: readonly Key[];
+};
+
+/** What the status of a MeshGateway depends on. */
+export type Input = {
+  readonly object: MeshGateway;
+  /** Each once, in the order of targetRefs. */
+  readonly targets: readonly Target[];
+  /** The existing MeshEndpoints of the Gateways that it decides about. */
+  readonly endpoints: readonly Kinds['MeshEndpoints'][];
+};
+
+/** Reads what the status of a MeshGateway depends on. */
+export function gatherer({
+  tracking,
+  values,
+}: GatherDeps): (object: MeshGateway, read: TrackedRead) => Input {
+  const routes = new Derived<RoutesOfGateway>(
+    tracking,
+    (key, read) => routesOfGateway(refOf(key as Key) as Ref<'Gateway'>, read, values),
+    isEqual,
+  );
+  const targetOf = (object: MeshGateway, key: Key, read: TrackedRead): Target => {
     const gateway = refOf(key) as Ref<'Gateway'>;
+    const { exceptStatus } = read;
+    const decidedBy = oldestOf(exceptStatus.find(meshGatewaysByGateway, key))?.metadata.name;
+    if (decidedBy !== undefined && decidedBy !== object.metadata.name)
+      return { gateway, is: 'of-other', decidedBy };
+    if (!exceptStatus.get(gateway)) return { gateway, is: 'missing' };
+    const settings = read.value(values.settings, key);
     return {
       gateway,
-      exists: read.get(gateway) !== undefined,
-      decidedBy: oldestOf(read.find(meshGatewaysByGateway, key))?.metadata.name,
+      is: 'decided',
+      routes: read.value(routes, key),
+      settings,
+      binding: bindingOf(gateway, read),
     };
+  };
+  return (object, read) => {
+    const targets = [...new Set(targetsOf(object))].map(key => targetOf(object, key, read));
+    const named = new Set(targets.flatMap(each => (each.is === 'decided' ? each.routes.endpoints : [])));
+    const endpoints = [...named].flatMap(key => read.get(refOf(key) as Ref<'MeshEndpoints'>) ?? []);
+    return { object, targets, endpoints };
+  };
+}
+
+function routesOfGateway(
+  gateway: Ref<'Gateway'>,
+  read: TrackedRead,
+  values: GatherDeps['values'],
+): RoutesOfGateway {
+  const resources = values.settingsResources(read);
+  const all = routesOf(read.exceptStatus, gateway);
+  const mesh = all
+    .map(route => ({ route, refs: meshRulesOf(route).flatMap(({ meshRefs }) => meshRefs) }))
+    .filter(({ refs }) => refs.length > 0);
+  const used = mesh.flatMap(({ route, refs }) => {
+    const from = { kind: route.kind, namespace: route.metadata.namespace ?? '' };
+    return refs.filter(({ ref }) => isPermitted(resources, from, ref)).map(meshEndpointsRefOf);
   });
+  return {
+    all: all.map(route => keyOf(refTo(route))).sort(),
+    mesh: mesh.map(({ route }) => keyOf(refTo(route))).sort(),
+    endpoints: [...new Set(used.map(keyOf))].sort(),
+  };
 }

@@ -1,21 +1,53 @@
-import { conditionsOf } from '../../api/conditions.ts';
+import { conditionsOf, findCondition } from '../../api/conditions.ts';
 import type { ConditionUpdate } from '../../api/conditions.ts';
 import type { Kinds } from '../../api/generated/types.ts';
-import type { Target } from './gather.ts';
+import { isEqual } from '../../api/json.ts';
+import { hasReported, lastTranslationOf } from '../../traffic/translation-report.ts';
+import type { Input, Target } from './gather.ts';
 
 type MeshGateway = Kinds['MeshGateway'];
+type Status = NonNullable<MeshGateway['status']>;
+type Decided = Extract<Target, { readonly is: 'decided' }>;
 
 /** The status of a MeshGateway. */
-export function statusOf(
-  { metadata: { name, generation }, status }: MeshGateway,
-  targets: readonly Target[],
-  now: Date,
-): NonNullable<MeshGateway['status']> {
-  const observed = { generation, now };
+export function statusOf({ object, targets, endpoints }: Input, now: Date): Status {
+  const { metadata, status } = object;
+  const decided = targets.filter((each): each is Decided => each.is === 'decided');
+  const programmed = findCondition(status?.conditions, 'Programmed');
+  const wasProgrammed =
+    programmed?.status === 'True' && programmed.observedGeneration === metadata.generation;
+  const updates = [acceptedOf(targets), programmedOf(decided, wasProgrammed), endpointsReadyOf(endpoints)];
+  const lastTranslation = decided
+    .flatMap(({ gateway, binding }) => (binding && lastTranslationOf(gateway, binding)) ?? [])
+    .sort()
+    .at(-1);
+  const counts = endpoints.map(countsOf);
   return {
-    observedGeneration: generation ?? 0,
-    conditions: conditionsOf([acceptedOf(name, targets)], status?.conditions, observed),
+    observedGeneration: metadata.generation ?? 0,
+    conditions: conditionsOf(updates, status?.conditions, { generation: metadata.generation, now }),
+    gateways: targets.map(gatewayOf),
+    routes: {
+      total: new Set(decided.flatMap(({ routes }) => routes.all)).size,
+      mesh: new Set(decided.flatMap(({ routes }) => routes.mesh)).size,
+    },
+    endpoints: {
+      total: counts.reduce((sum, { total }) => sum + total, 0),
+      healthy: counts.reduce((sum, { healthy }) => sum + healthy, 0),
+    },
+    ...(lastTranslation !== undefined && { lastTranslation }),
   };
+}
+
+function gatewayOf(target: Target): NonNullable<Status['gateways']>[number] {
+  const { name } = target.gateway;
+  switch (target.is) {
+    case 'decided':
+      return { name, reason: 'Accepted' };
+    case 'of-other':
+      return { name, reason: 'Conflicted', decidedBy: target.decidedBy };
+    case 'missing':
+      return { name, reason: 'TargetNotFound' };
+  }
 }
 
 /*
@@ -27,13 +59,13 @@ export function statusOf(
  *
  * The settings apply to the other targets in any case.
  */
-function acceptedOf(name: string, targets: readonly Target[]): ConditionUpdate {
+function acceptedOf(targets: readonly Target[]): ConditionUpdate {
   const type = 'Accepted';
-  const conflicts = targets.filter(({ decidedBy = name }) => decidedBy !== name);
-  const missing = targets.filter(({ exists }) => !exists);
+  const conflicts = targets.flatMap(each => (each.is === 'of-other' ? [each] : []));
+  const missing = targets.filter(({ is }) => is === 'missing');
   const [conflict] = conflicts;
   if (conflict) {
-    const message = `${namesOf(conflicts)}: MeshGateway ${conflict.decidedBy ?? ''} decides, as the oldest that targets it: remove the Gateway from spec.targetRefs of one of them`;
+    const message = `${namesOf(conflicts)}: MeshGateway ${conflict.decidedBy} decides, as the oldest that targets it: remove the Gateway from spec.targetRefs of one of them`;
     return { type, status: 'False', reason: 'Conflicted', message };
   }
   if (missing.length > 0) {
@@ -43,6 +75,66 @@ function acceptedOf(name: string, targets: readonly Target[]): ConditionUpdate {
   return { type, status: 'True', reason: 'Accepted', message: `decides about ${namesOf(targets)}` };
 }
 
-function namesOf(targets: readonly Target[]): string {
+/*
+ * The condition Programmed, by the Gateways that it decides about and that have mesh routes:
+ *
+ *   none                                                     Unknown, NoMeshRoutes
+ *   each has its settings in its MeshBinding, and either
+ *     Envoy Gateway has translated that                      True
+ *     or had, when the object was as it is                   True: a route or endpoint has changed
+ *   else                                                     Unknown, NotReported
+ */
+function programmedOf(decided: readonly Decided[], wasProgrammed: boolean): ConditionUpdate {
+  const type = 'Programmed';
+  const used = decided.filter(({ routes }) => routes.mesh.length > 0);
+  if (used.length === 0) {
+    const message = 'no route to MeshEndpoints attaches to a Gateway that this object decides about';
+    return { type, status: 'Unknown', reason: 'NoMeshRoutes', message };
+  }
+  const waiting = used.find(each => !isProgrammed(each, wasProgrammed));
+  if (!waiting) {
+    const message = `Envoy Gateway has translated ${namesOf(used)} with these settings`;
+    return { type, status: 'True', reason: 'Programmed', message };
+  }
+  const message = `Envoy Gateway has not reported in MeshBinding ${waiting.gateway.name} that it has translated these settings: check that it runs and has policyResources with kind MeshBinding; without a cluster it never does`;
+  return { type, status: 'Unknown', reason: 'NotReported', message };
+}
+
+function isProgrammed({ gateway, settings, binding }: Decided, wasProgrammed: boolean): boolean {
+  if (!binding || !isEqual(binding.spec.settings, settings)) return false;
+  return wasProgrammed || hasReported({ gateway, binding, revision: binding.spec.revision });
+}
+
+/*
+ * The condition EndpointsReady, by the MeshEndpoints of these routes:
+ *
+ *   none has an endpoint                     Unknown, NoEndpoints
+ *   one has endpoints, but no healthy one    False, NoHealthyEndpoints
+ *   else                                     True, EndpointsReady
+ */
+function endpointsReadyOf(endpoints: Input['endpoints']): ConditionUpdate {
+  const type = 'EndpointsReady';
+  const used = endpoints.map(object => ({ object, ...countsOf(object) })).filter(({ total }) => total > 0);
+  if (used.length === 0) {
+    const message = 'no route of these Gateways has an endpoint of a MeshEndpoints that it may use';
+    return { type, status: 'Unknown', reason: 'NoEndpoints', message };
+  }
+  const [first, ...others] = used.filter(({ healthy }) => healthy === 0);
+  if (!first) {
+    const message = 'each MeshEndpoints of the routes of these Gateways has a healthy endpoint';
+    return { type, status: 'True', reason: 'EndpointsReady', message };
+  }
+  const { namespace = '', name } = first.object.metadata;
+  const more = others.length > 0 ? ` and ${others.length} more` : '';
+  const message = `MeshEndpoints ${namespace}/${name}${more}: no endpoint is healthy, so routes to it fail; its condition Ready has the reason`;
+  return { type, status: 'False', reason: 'NoHealthyEndpoints', message };
+}
+
+function countsOf({ spec, status }: Kinds['MeshEndpoints']) {
+  const { total = spec.endpoints?.length ?? 0, healthy = 0 } = status?.summary ?? {};
+  return { total, healthy };
+}
+
+function namesOf(targets: readonly Pick<Target, 'gateway'>[]): string {
   return `${targets.length > 1 ? 'Gateways' : 'Gateway'} ${targets.map(({ gateway }) => gateway.name).join(', ')}`;
 }

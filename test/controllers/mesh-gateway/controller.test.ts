@@ -1,11 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { findCondition } from '../../../src/api/conditions.ts';
+import { API_VERSION } from '../../../src/api/generated/kinds.ts';
 import type { Kinds } from '../../../src/api/generated/types.ts';
-import { meshGatewayController } from '../../../src/controllers/mesh-gateway/controller.ts';
+import { access, meshGatewayController } from '../../../src/controllers/mesh-gateway/controller.ts';
 import type { ObjectEvent } from '../../../src/store/resources.ts';
 import { trafficIndexes } from '../../../src/store/traffic/resources.ts';
-import { gatewayObject, named } from '../../support/declared.ts';
-import { meshGateway } from '../../support/objects.ts';
+import { trafficValues } from '../../../src/store/traffic/values.ts';
+import { gatewayObject, meshBackend, named, route } from '../../support/declared.ts';
+import { endpoint, meshBinding, meshEndpoints, meshGateway } from '../../support/objects.ts';
 import { Runtime } from '../../support/runtime/runtime.ts';
 
 const gateway = (name: string) =>
@@ -16,13 +18,20 @@ const gateway = (name: string) =>
 const targets = (...names: string[]) => ({
   targetRefs: names.map(name => ({ group: 'gateway.networking.k8s.io', kind: 'Gateway', name })),
 });
+const DIRECT = { dataPath: { mode: 'Direct' } };
 /** In memory all are equally old, so that the first by name decides. */
-const first = named(meshGateway(), 'default/a');
+const first = named(meshGateway(DIRECT), 'default/a');
+const WEB = named(
+  meshEndpoints({ endpoints: [endpoint(), endpoint({ name: 'b', meshIP: '100.64.0.2' })] }),
+  'default/web',
+);
+const MESH = [gateway('public'), first, WEB, route('HTTPRoute', 'default/web')];
+const REVISION = '0123456789abcdef';
 
 /** The controller on resources in memory. */
 async function controllerOn(...objects: readonly object[]) {
   const runtime = new Runtime(objects, trafficIndexes);
-  const { memory, clock } = runtime;
+  const { memory, clock, tracking } = runtime;
   const events: ObjectEvent[] = [];
   let writes = 0;
   const write = {
@@ -32,67 +41,202 @@ async function controllerOn(...objects: readonly object[]) {
     },
   } as Pick<typeof memory.write, 'replaceStatus'>;
   const now = () => new Date('2026-01-01T00:00:00Z');
-  runtime.start(meshGatewayController({ write, events: { record: event => void events.push(event) }, now }), {
-    syncPeriodMs: 30_000,
+  const values = trafficValues(tracking, {
+    dataPath: 'Proxy',
+    clusterEncoding: '',
+    settingsFrom: 'MeshGateway',
   });
+  runtime.start(
+    meshGatewayController({
+      tracking,
+      values,
+      write,
+      events: { record: event => void events.push(event) },
+      now,
+    }),
+    { syncPeriodMs: 30_000 },
+  );
   await memory.start();
   await clock.settle();
-  const statusOf = (name: string): Kinds['MeshGateway']['status'] =>
-    memory.read.get({ kind: 'MeshGateway', namespace: 'default', name })?.status;
-  const accepted = (name: string) => {
-    const { status, reason, message } = findCondition(statusOf(name)?.conditions, 'Accepted') ?? {};
+  const get = <K extends 'MeshGateway' | 'MeshEndpoints' | 'MeshBinding'>(kind: K, name: string) =>
+    memory.read.get({ kind, namespace: 'default', name });
+  const statusOf = (name = 'a'): Kinds['MeshGateway']['status'] => get('MeshGateway', name)?.status;
+  const condition = (type: string, name = 'a') => {
+    const { status, reason, message } = findCondition(statusOf(name)?.conditions, type) ?? {};
     return `${status} ${reason}: ${message}`;
   };
-  const change = async (done: Promise<unknown>) => {
-    await done;
+  const put = async (object: object) => {
+    await memory.author.put(object);
     await clock.settle();
   };
-  return { clock, events, memory, statusOf, accepted, change, countWrites: () => writes };
+  /** As Envoy Gateway does once it has translated the present generation. */
+  const report = async (time: string) => {
+    const binding = get('MeshBinding', 'public');
+    if (!binding) throw new Error('there is no MeshBinding');
+    const observedGeneration = binding.metadata.generation ?? 0;
+    const accepted = { type: 'Accepted', status: 'True', reason: 'Accepted', message: '' } as const;
+    const conditions = [{ ...accepted, observedGeneration, lastTransitionTime: time }];
+    const ancestorRef = { name: 'public' };
+    await memory.write.replaceStatus(binding, {
+      ancestors: [{ ancestorRef, controllerName: 'x', conditions }],
+    });
+    await clock.settle();
+  };
+  const setHealth = async (healthy: number) => {
+    const object = get('MeshEndpoints', 'web');
+    if (object)
+      await memory.write.replaceStatus(object, {
+        summary: { total: 2, healthy, unhealthy: 2 - healthy, ready: `${healthy}/2` },
+      });
+    await clock.settle();
+  };
+  const remove = async (kind: 'MeshGateway', name: string) => {
+    await memory.author.remove({ kind, namespace: 'default', name });
+    await clock.settle();
+  };
+  return {
+    clock,
+    events,
+    statusOf,
+    condition,
+    put,
+    report,
+    setHealth,
+    remove,
+    get,
+    countWrites: () => writes,
+  };
 }
 
-describe('a MeshGateway', () => {
-  it('is accepted for Gateways that exist', async () => {
-    const { accepted } = await controllerOn(
-      gateway('public'),
-      gateway('b'),
-      named(meshGateway(targets('public', 'b', 'b')), 'default/a'),
-    );
-    expect(accepted('a')).toBe('True Accepted: decides about Gateways public, b');
-  });
+/** The MeshBinding of Gateway public, with what the MeshGateway decides. */
+function bindingWith(meshGatewayOf: Kinds['MeshGateway'] | undefined, spec: object = {}): object {
+  const since = meshGatewayOf?.metadata.creationTimestamp;
+  return named(meshBinding({ settings: { since, ...DIRECT }, ...spec }), 'default/public');
+}
 
-  it('is not accepted while a Gateway does not exist', async () => {
-    const { accepted, memory, change, events } = await controllerOn(named(meshGateway(), 'default/a'));
-    expect(accepted('a')).toMatch(
-      /^False TargetNotFound: Gateway public: .* create it, or correct spec.targetRefs$/,
-    );
-    await change(memory.author.put(gateway('public')));
-    expect(accepted('a')).toMatch(/^True Accepted: /);
-    expect(events.map(({ type, reason }) => `${type} ${reason}`)).toEqual([
-      'Warning TargetNotFound',
-      'Normal Accepted',
+describe('the condition Accepted of a MeshGateway', () => {
+  it('is True for Gateways that exist', async () => {
+    const many = named(meshGateway(targets('public', 'b', 'b')), 'default/a');
+    const { condition, statusOf } = await controllerOn(gateway('public'), gateway('b'), many);
+    expect(condition('Accepted')).toBe('True Accepted: decides about Gateways public, b');
+    expect(statusOf()?.gateways).toEqual([
+      { name: 'public', reason: 'Accepted' },
+      { name: 'b', reason: 'Accepted' },
     ]);
   });
 
-  it('is Conflicted while an older one targets its Gateway', async () => {
-    const second = named(meshGateway(targets('b', 'public')), 'default/second');
-    const { accepted, memory, change } = await controllerOn(gateway('public'), gateway('b'), first, second);
-    expect(accepted('a')).toBe('True Accepted: decides about Gateway public');
-    expect(accepted('second')).toMatch(
+  it('is False while a Gateway does not exist, with Events', async () => {
+    const { condition, put, events } = await controllerOn(first);
+    expect(condition('Accepted')).toMatch(
+      /^False TargetNotFound: Gateway public: .* create it, or correct spec.targetRefs$/,
+    );
+    await put(gateway('public'));
+    expect(condition('Accepted')).toMatch(/^True Accepted: /);
+    const summary = events.map(({ type, reason }) => `${type} ${reason}`);
+    expect(summary).toEqual(['Warning TargetNotFound', 'Normal Accepted']);
+  });
+
+  it('is False while an older one targets a Gateway, and names both', async () => {
+    const second = named(meshGateway(targets('b', 'public', 'c')), 'default/second');
+    const { condition, statusOf, remove } = await controllerOn(
+      gateway('public'),
+      gateway('b'),
+      first,
+      second,
+    );
+    expect(condition('Accepted')).toBe('True Accepted: decides about Gateway public');
+    expect(condition('Accepted', 'second')).toMatch(
       /^False Conflicted: Gateway public: MeshGateway a decides, as the oldest/,
     );
-    await change(memory.author.remove({ kind: 'MeshGateway', namespace: 'default', name: 'a' }));
-    expect(accepted('second')).toBe('True Accepted: decides about Gateways b, public');
+    expect(statusOf('second')?.gateways).toEqual([
+      { name: 'b', reason: 'Accepted' },
+      { name: 'public', reason: 'Conflicted', decidedBy: 'a' },
+      { name: 'c', reason: 'TargetNotFound' },
+    ]);
+    await remove('MeshGateway', 'a');
+    expect(condition('Accepted', 'second')).toMatch(/^False TargetNotFound: Gateway c: /);
   });
 
-  it('is not in conflict with one of another namespace', async () => {
-    const { accepted } = await controllerOn(gateway('public'), first, named(meshGateway(), 'far/a'));
-    expect(accepted('a')).toMatch(/^True /);
+  it('is True beside one of another namespace', async () => {
+    const { condition } = await controllerOn(gateway('public'), first, named(meshGateway(), 'far/a'));
+    expect(condition('Accepted')).toMatch(/^True /);
+  });
+});
+
+describe('the condition Programmed of a MeshGateway', () => {
+  it('is Unknown where no route has MeshEndpoints', async () => {
+    const { condition } = await controllerOn(gateway('public'), first);
+    expect(condition('Programmed')).toMatch(/^Unknown NoMeshRoutes: /);
   });
 
-  it('is written once, and not when nothing has changed', async () => {
-    const { clock, memory, change, countWrites } = await controllerOn(gateway('public'), first);
+  it('is True once Envoy Gateway has reported the MeshBinding with its settings, and stays so when routes change', async () => {
+    const { condition, statusOf, put, report, get } = await controllerOn(...MESH);
+    expect(condition('Programmed')).toMatch(/^Unknown NotReported: .* MeshBinding public /);
+    await put(named(meshBinding(), 'default/public'));
+    await report('2026-03-01T00:00:00Z');
+    expect(condition('Programmed')).toMatch(/^Unknown NotReported: /);
+    await put(bindingWith(get('MeshGateway', 'a')));
+    expect(condition('Programmed')).toMatch(/^Unknown NotReported: /);
+    await report('2026-03-01T00:00:01Z');
+    expect(condition('Programmed')).toBe(
+      'True Programmed: Envoy Gateway has translated Gateway public with these settings',
+    );
+    expect(statusOf()?.lastTranslation).toBe('2026-03-01T00:00:01Z');
+    await put(bindingWith(get('MeshGateway', 'a'), { revision: REVISION.replace('0', 'f') }));
+    expect(condition('Programmed')).toMatch(/^True /);
+    await put(named(meshGateway(), 'default/a'));
+    expect(condition('Programmed')).toMatch(/^Unknown NotReported: /);
+  });
+});
+
+describe('the condition EndpointsReady of a MeshGateway', () => {
+  it('is True while each MeshEndpoints of its routes has a healthy endpoint, which are counted', async () => {
+    const { condition, statusOf, setHealth, put } = await controllerOn(gateway('public'), first, WEB);
+    expect(condition('EndpointsReady')).toMatch(/^Unknown NoEndpoints: /);
+    await put(route('HTTPRoute', 'default/web'));
+    await put(
+      route('HTTPRoute', 'default/plain', { rules: [{ backendRefs: [{ name: 'shop', port: 80 }] }] }),
+    );
+    expect(statusOf()).toMatchObject({ routes: { total: 2, mesh: 1 }, endpoints: { total: 2, healthy: 0 } });
+    expect(condition('EndpointsReady')).toMatch(/^False NoHealthyEndpoints: MeshEndpoints default\/web: /);
+    await setHealth(1);
+    expect(statusOf()?.endpoints).toEqual({ total: 2, healthy: 1 });
+    expect(condition('EndpointsReady')).toMatch(/^True EndpointsReady: /);
+  });
+
+  it('counts no MeshEndpoints of another namespace without a ReferenceGrant', async () => {
+    const far = named(meshEndpoints(), 'far/web');
+    const toFar = route('HTTPRoute', 'default/web', {
+      rules: [{ backendRefs: [meshBackend({ namespace: 'far' })] }],
+    });
+    const { statusOf, put } = await controllerOn(gateway('public'), first, far, toFar);
+    expect(statusOf()).toMatchObject({ routes: { mesh: 1 }, endpoints: { total: 0, healthy: 0 } });
+    const from = [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', namespace: 'default' }];
+    const to = [{ group: API_VERSION.split('/')[0], kind: 'MeshEndpoints' }];
+    await put(gatewayObject('ReferenceGrant', 'far/grant', { from, to }));
+    expect(statusOf()?.endpoints).toEqual({ total: 1, healthy: 0 });
+  });
+});
+
+describe('the status of a MeshGateway', () => {
+  it('is written only when something in it changes', async () => {
+    const { clock, put, countWrites } = await controllerOn(...MESH);
     await clock.advance(120_000);
-    await change(memory.author.put(gateway('unrelated')));
+    await put(gateway('unrelated'));
+    await put(route('HTTPRoute', 'default/web', { hostnames: ['web.test'] }));
     expect(countWrites()).toBe(1);
+  });
+
+  it('counts nothing of Gateways that another MeshGateway decides about', async () => {
+    const { statusOf } = await controllerOn(...MESH, named(meshGateway(), 'default/b'));
+    expect(statusOf('b')).toMatchObject({
+      routes: { total: 0, mesh: 0 },
+      endpoints: { total: 0, healthy: 0 },
+    });
+  });
+
+  it('is all that the controller may write', () => {
+    const writes = access.cluster.filter(({ verbs }) => verbs.some(verb => verb !== 'get'));
+    expect(writes.flatMap(({ resources }) => resources)).toEqual(['meshgateways/status']);
   });
 });
