@@ -52,6 +52,7 @@ export function isMeshEndpoints({ ref }: RouteBackendRef): boolean {
   return isMeshBackend(ref);
 }
 
+/** The MeshEndpoints that a backendRef names. */
 export function meshEndpointsRefOf({
   ref: { namespace, name },
 }: Pick<RouteBackendRef, 'ref'>): Ref<'MeshEndpoints'> {
