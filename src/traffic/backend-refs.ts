@@ -1,5 +1,5 @@
 import { GATEWAY_GROUP } from '../api/objects/gateway-api.ts';
-import type { BackendRef, ReferenceGrant, Route } from '../api/objects/gateway-api.ts';
+import type { BackendRef, Route } from '../api/objects/gateway-api.ts';
 import type { AllowedNamespaces, LabelRequirement, LabelSelector } from '../api/generated/types.ts';
 import type { Ref, RouteKind } from '../api/key.ts';
 import { isMeshBackend } from '../api/objects/references.ts';
@@ -62,28 +62,34 @@ export function meshEndpointsRefOf({
 /** Whether a route may refer to a backend: in its own namespace always, in others if a ReferenceGrant permits it. */
 export function isPermitted(
   resources: TrafficResources,
-  from: { readonly kind: RouteKind; readonly namespace: string },
+  { kind, namespace }: { readonly kind: RouteKind; readonly namespace: string },
   to: BackendRef,
 ): boolean {
-  if (from.namespace === to.namespace) return true;
-  return resources.grants(to.namespace).some(grant => grants(grant, from, to));
+  return isGranted(resources, { group: GATEWAY_GROUP, kind, namespace }, to);
 }
 
-function grants(
-  grant: ReferenceGrant,
-  { kind, namespace }: { readonly kind: RouteKind; readonly namespace: string },
-  backend: BackendRef,
+type Identity = { readonly group: string; readonly kind: string; readonly namespace: string };
+
+/** Whether objects of a kind may refer to an object: in their own namespace always, in others if a ReferenceGrant permits it. */
+export function isGranted(
+  resources: TrafficResources,
+  from: Identity,
+  to: Identity & { readonly name: string },
 ): boolean {
-  const isFrom = grant.from.some(
-    from => from.group === GATEWAY_GROUP && from.kind === kind && from.namespace === namespace,
-  );
-  if (!isFrom) return false;
-  return grant.to.some(
-    to =>
-      to.group === backend.group &&
-      to.kind === backend.kind &&
-      (to.name === undefined || to.name === '' || to.name === backend.name),
-  );
+  if (from.namespace === to.namespace) return true;
+  return resources
+    .grants(to.namespace)
+    .some(
+      grant =>
+        grant.from.some(
+          ({ group, kind, namespace }) =>
+            group === from.group && kind === from.kind && namespace === from.namespace,
+        ) &&
+        grant.to.some(
+          ({ group, kind, name = '' }) =>
+            group === to.group && kind === to.kind && (name === '' || name === to.name),
+        ),
+    );
 }
 
 type Labels = Readonly<Record<string, string>>;
