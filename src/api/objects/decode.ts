@@ -22,6 +22,7 @@ import {
   text,
 } from './place.ts';
 import type { FieldValue } from './place.ts';
+import { decodeTrafficPolicy } from './traffic-policy.ts';
 import { validate } from '../validation/validate.ts';
 import { withinLimits } from './stored.ts';
 
@@ -140,6 +141,8 @@ function decodeBody(
       return decodeEndpointSlice({ ...slim(header), kind }, object);
     case 'Backend':
       return decodeBackendObject({ ...slim(header), kind }, object);
+    case 'BackendTrafficPolicy':
+      return decodeTrafficPolicy({ ...slim(header), kind }, object);
     case 'ConfigMap':
       return decodeConfigMap({ ...slim(header), kind }, object);
     case 'Pod':

@@ -6,6 +6,7 @@ import type { Gateway, GatewayClass, Namespace, ReferenceGrant, Route } from './
 import type { ResourceKind, RouteKind } from '../key.ts';
 import { MESH_POD, TRUST } from '../names.ts';
 import type { Pod } from './pod.ts';
+import type { BackendTrafficPolicy } from './traffic-policy.ts';
 import { ENVOY_GATEWAY_GROUP } from './backends.ts';
 import { GATEWAY_GROUP } from './gateway-api.ts';
 
@@ -28,11 +29,13 @@ export type ResourceOf<K extends ResourceKind> = K extends KindName
                 ? EndpointSlice
                 : K extends 'Backend'
                   ? Backend
-                  : K extends 'ConfigMap'
-                    ? ConfigMap
-                    : K extends 'Pod'
-                      ? Pod
-                      : never;
+                  : K extends 'BackendTrafficPolicy'
+                    ? BackendTrafficPolicy
+                    : K extends 'ConfigMap'
+                      ? ConfigMap
+                      : K extends 'Pod'
+                        ? Pod
+                        : never;
 
 /** Any decoded object. */
 export type Resource = { [K in ResourceKind]: ResourceOf<K> }[ResourceKind];
@@ -82,6 +85,12 @@ export const FOREIGN_KINDS: Readonly<Record<ForeignKind, ForeignIdentity>> = {
     scope: 'Namespaced',
   },
   Backend: { group: ENVOY_GATEWAY_GROUP, versions: ['v1alpha1'], plural: 'backends', scope: 'Namespaced' },
+  BackendTrafficPolicy: {
+    group: ENVOY_GATEWAY_GROUP,
+    versions: ['v1alpha1'],
+    plural: 'backendtrafficpolicies',
+    scope: 'Namespaced',
+  },
   ConfigMap: coreKind('configmaps'),
   Namespace: coreKind('namespaces', 'Cluster'),
   Pod: coreKind('pods'),
