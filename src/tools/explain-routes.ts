@@ -1,4 +1,7 @@
 import type { Route } from '../api/objects/gateway-api.ts';
+import type { BackendTrafficPolicy } from '../api/objects/traffic-policy.ts';
+import { policyExplainer } from './explain-policies.ts';
+import type { ExplainPolicies } from './explain-policies.ts';
 import { ROUTE_KINDS } from '../api/key.ts';
 import type { Ref } from '../api/key.ts';
 import type { SocketAddress } from '../api/socket-address.ts';
@@ -31,9 +34,11 @@ export function explainRoutes(
   routes: readonly Route[],
   defaultPath: DataPathMode,
   budgets: TlsBudgets,
+  policies: readonly BackendTrafficPolicy[] = [],
 ): readonly Explained[] {
+  const explainPolicies = policyExplainer(resources, policies);
   const explained = (route: Route) =>
-    explainRoute(trafficOfRoute(resources, route, defaultPath, budgets), route);
+    explainRoute(trafficOfRoute(resources, route, defaultPath, budgets), route, explainPolicies);
   return [...routes].sort(byName).flatMap(explained);
 }
 
@@ -46,7 +51,8 @@ export function routeExplainer(
   const explained = new Derived(tracking, (_all, read) => {
     const routes = ROUTE_KINDS.flatMap(kind => read.list(kind));
     const budgets: TlsBudgets = namespace => read.value(overTlsBudget, namespace);
-    return explainRoutes(resources(read), routes, options.dataPath, budgets);
+    const policies = read.list('BackendTrafficPolicy');
+    return explainRoutes(resources(read), routes, options.dataPath, budgets, policies);
   });
   return () => explained.read('all');
 }
@@ -60,12 +66,18 @@ function titleOf({ kind, metadata: { namespace = '', name } }: Route): string {
 }
 
 /** An explanation for each data path that the Gateways of the route have. */
-function explainRoute(traffic: readonly RouteTraffic[], route: Route): readonly Explained[] {
+function explainRoute(
+  traffic: readonly RouteTraffic[],
+  route: Route,
+  explainPolicies: ExplainPolicies,
+): readonly Explained[] {
   const hosts = route.hostnames.length > 0 ? ` for ${route.hostnames.join(', ')}` : '';
   return traffic
     .filter(({ rules }) => rules.length > 0)
     .map(({ path, gateways, rules }) => {
-      const explained = rules.map(rule => explainRule(rule, path));
+      const policiesOf = ({ rule: { cluster } }: RuleTraffic) =>
+        explainPolicies(route, cluster.rule, gateways);
+      const explained = rules.map(rule => explainRule(rule, path, policiesOf(rule)));
       const title = `${titleOf(route)}${hosts} at ${placeOf(gateways)}`;
       return {
         text: [title, ...explained.map(({ text }) => text)].join('\n'),
@@ -80,7 +92,11 @@ function placeOf(gateways: readonly Ref<'Gateway'>[]): string {
   return `${names.length > 1 ? 'Gateways' : 'Gateway'} ${names.join(', ')}`;
 }
 
-function explainRule({ rule, localities, unused }: RuleTraffic, path: DataPathMode): Explained {
+function explainRule(
+  { rule, localities, unused }: RuleTraffic,
+  path: DataPathMode,
+  policies: readonly string[],
+): Explained {
   const isMeshBackend = (backend: number) => rule.backends.some(({ index }) => index === backend);
   const endpoints = tableOf(
     localities.flatMap(({ backend, weight, priority, endpoints: list }) =>
@@ -107,8 +123,9 @@ function explainRule({ rule, localities, unused }: RuleTraffic, path: DataPathMo
       : ['requests are answered with 503', 'the other backends of the rule get all requests'];
   const consequence = rule.isMixed ? mixed : onlyMesh;
   const title = `  cluster ${rule.cluster.text}: ${rule.protocol}`;
+  const outcome = canServe ? [] : [`    ${none}: ${consequence}`];
   return {
-    text: [title, ...endpoints, ...(canServe ? [] : [`    ${none}: ${consequence}`]), ...problems].join('\n'),
+    text: [title, ...policies, ...endpoints, ...outcome, ...problems].join('\n'),
     isHealthy: canServe && problems.length === 0,
   };
 }

@@ -2,6 +2,8 @@ import { execFile } from 'node:child_process';
 import { cpSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { stringify } from 'yaml';
+import { documentedObjects } from '../../lab/install/installer.ts';
 import { makeFolders } from '../support/files/folder.ts';
 import { PROJECT, typescript } from '../support/lab/command-line.ts';
 
@@ -65,6 +67,24 @@ spec:
     const wrong = await explain(quickstartWith('lost.yaml', lost));
     expect(wrong.out).toMatch(/not used: BackendNotFound: .*default\/missing/);
     expect(wrong.status).toBe(1);
+  });
+
+  it('names the policy of a rule that kubectl has printed, by the age of policies', async () => {
+    const [retries] = documentedObjects('policies.md', 'Retries');
+    const created = (name: string, creationTimestamp: string) =>
+      stringify({ ...retries, metadata: { name, namespace: 'default', creationTimestamp } });
+    const folder = quickstartWith(
+      'policies.yaml',
+      [created('a', '2026-01-02T00:00:00Z'), created('b', '2026-01-01T00:00:00Z')].join('---\n'),
+    );
+    const { out, status } = await explain(folder);
+    expect(out).toMatch(
+      /^ {2}cluster httproute\/default\/web\/rule\/0: .*\n {4}policy: BackendTrafficPolicy default\/b of the route$/m,
+    );
+    expect(out).toContain(
+      'policy not applied: BackendTrafficPolicy default/a: BackendTrafficPolicy default/b is older',
+    );
+    expect(status).toBe(0);
   });
 
   it('uses the status and the metadata of objects that kubectl has printed', async () => {
