@@ -1,8 +1,9 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createWriteStream, writeFileSync } from 'node:fs';
+import { createWriteStream, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { finished } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import { ENVOY_GATEWAY } from '../cluster/envoy-gateway.ts';
 import type { Implementation } from './modes.ts';
@@ -58,16 +59,15 @@ export function filesOf(folder: string) {
 
 /** Runs tests of the suite one after another; fails if the suite ended before its report. */
 export async function runSuite(suite: SuiteRun): Promise<readonly Result[]> {
-  const { manifests, options, log } = filesOf(suite.folder);
+  const { manifests, options, report, log } = filesOf(suite.folder);
   writeFileSync(options, JSON.stringify(optionsOf(suite)));
   const args = ['-test.v=test2json', `-manifests=${manifests}`, `-conformance-options-file=${options}`];
   const child = spawn(suite.program, [...args, `-tests=${suite.tests.join()}`], {
     env: { KUBECONFIG: suite.kubeconfig, HOME: suite.folder },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', 'pipe', 'inherit'],
   });
   const file = createWriteStream(log);
   child.stdout.pipe(file);
-  child.stderr.pipe(file);
   const results: Result[] = [];
   createInterface(child.stdout).on('line', line => {
     const result = resultIn(line);
@@ -76,7 +76,15 @@ export async function runSuite(suite: SuiteRun): Promise<readonly Result[]> {
     suite.onResult(result);
   });
   await once(child, 'close');
+  await finished(file);
+  if (!existsSync(report)) throw new Error(`the suite ended without a report:\n${lastLinesOf(log)}`);
   return results;
+}
+
+const TAIL_LINES = 20;
+
+function lastLinesOf(file: string): string {
+  return readFileSync(file, 'utf8').trimEnd().split('\n').slice(-TAIL_LINES).join('\n');
 }
 
 /** The result in a line of the log: `--- PASS: Conformance/HTTPRouteWeight (3.21s)`. Steps of a test have none. */
