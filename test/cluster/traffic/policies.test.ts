@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { withEnvoyAdmin } from '../../../lab/cluster/gateway.ts';
 import { readClusters, readConfigDump } from '../../../lab/gateway/envoy.ts';
-import { documentedObjects } from '../../../lab/install/installer.ts';
+import { documentedCommands, documentedObjects } from '../../../lab/install/installer.ts';
 import { refOf } from '../../../lab/kube/object.ts';
 import type { KubeObject } from '../../../lab/kube/object.ts';
 import { waitForAbsence } from '../../../lab/kube/wait.ts';
@@ -96,11 +96,16 @@ async function devicesOf(count: number, headers: Readonly<Record<string, string>
   return new Set(answers.map(({ status, device }) => `${status} ${String(device)}`));
 }
 
-/** Applies the policy below a heading of docs/policies.md, as it is there; it is removed after the work. */
-async function underPolicy(heading: string, cluster: object, work: () => Promise<void>): Promise<void> {
-  printLogsOnFailure(scene.client, scene.namespace, PLACE.system);
+/** The policy below a heading of docs/policies.md, with more settings. */
+function documented(heading: string, more: object = {}): KubeObject {
   const [policy] = documentedObjects('policies.md', heading);
   if (!policy) throw new Error(`docs/policies.md has no policy below ${heading}`);
+  return { ...policy, spec: { ...(policy['spec'] as object), ...more } };
+}
+
+/** Applies a policy, and waits until Envoy has the settings; it is removed after the work. */
+async function underPolicy(policy: KubeObject, cluster: object, work: () => Promise<void>): Promise<void> {
+  printLogsOnFailure(scene.client, scene.namespace, PLACE.system);
   const metadata = { ...policy.metadata, namespace: scene.namespace };
   const ref = refOf(await scene.client.apply({ ...policy, metadata }));
   try {
@@ -122,6 +127,18 @@ const OURS = {
   eds_cluster_config: { eds_config: { api_config_source: { api_type: 'DELTA_GRPC' } } },
   transport_socket: { name: 'envoy.transport_sockets.http_11_proxy' },
 };
+
+/** The output of explain for the objects of the cluster, as docs/why-is-my-route-not-working.md writes them into a folder. */
+async function explained(): Promise<string> {
+  const [block = []] = documentedCommands('why-is-my-route-not-working.md', 'Check the objects');
+  const [make = '', get = ''] = block;
+  const { sh } = scene.shell;
+  await sh(`rm -rf objects; ${make}; ${get.replace(' --all', ',backendtrafficpolicies --all')}`);
+  // It exits with 1 where a route of another test has a problem.
+  return await sh('mesh-gateway explain objects || true');
+}
+
+const mostRequests = (count: number) => ({ circuit_breakers: { thresholds: [{ max_requests: count }] } });
 
 /** Waits for a number of further health checks by Envoy. */
 async function moreChecks({ checks }: Device, count: number): Promise<void> {
@@ -158,20 +175,20 @@ const loadBalancing = (type: string, more: object = {}) => ({
 
 describe('a BackendTrafficPolicy on a route to MeshEndpoints', () => {
   it('sets the load balancing', async () => {
-    await underPolicy('Load balancing', loadBalancing('RoundRobin'), async () => {
+    await underPolicy(documented('Load balancing'), loadBalancing('RoundRobin'), async () => {
       expect(await devicesOf(20)).toEqual(new Set(['200 web-1', '200 web-2']));
     });
   });
 
   it('sets a slow start', async () => {
     const slowStart = { slow_start_config: { slow_start_window: '30s' } };
-    await underPolicy('Slow start', loadBalancing('LeastRequest', slowStart), async () => {
+    await underPolicy(documented('Slow start'), loadBalancing('LeastRequest', slowStart), async () => {
       expect(await devicesOf(20)).toEqual(new Set(['200 web-1', '200 web-2']));
     });
   });
 
   it('keeps requests with the same header on the same device', async () => {
-    await underPolicy('Consistent hash', loadBalancing('Maglev'), async () => {
+    await underPolicy(documented('Consistent hash'), loadBalancing('Maglev'), async () => {
       const users = Array.from({ length: 10 }, (_, index) => `user-${index}`);
       const found = await Promise.all(users.map(user => devicesOf(5, { 'x-user': user })));
       expect(found.map(answers => answers.size)).toEqual(users.map(() => 1));
@@ -180,8 +197,7 @@ describe('a BackendTrafficPolicy on a route to MeshEndpoints', () => {
   });
 
   it('opens the circuit breaker at the most parallel requests', async () => {
-    const thresholds = [{ max_requests: 10 }];
-    await underPolicy('Circuit breaker', { circuit_breakers: { thresholds } }, async () => {
+    await underPolicy(documented('Circuit breaker'), mostRequests(10), async () => {
       const held: ServerResponse[] = [];
       for (const device of devices) device.answer = (_, response) => void held.push(response);
       const pending = Array.from({ length: 10 }, () => send());
@@ -200,7 +216,7 @@ describe('a BackendTrafficPolicy on a route to MeshEndpoints', () => {
 
   it('ejects a device that fails, while its health checks succeed', async () => {
     const settings = { consecutive_5xx: 5, base_ejection_time: '30s', max_ejection_percent: 50 };
-    await underPolicy('Outlier detection', { outlier_detection: settings }, async () => {
+    await underPolicy(documented('Outlier detection'), { outlier_detection: settings }, async () => {
       const [failing] = devices as readonly [Device, Device];
       failing.answer = fail;
       await waitFor('web-1 to be ejected', async () => (await devicesOf(20)).size === 1 || undefined);
@@ -221,7 +237,7 @@ describe('a BackendTrafficPolicy on a route to MeshEndpoints', () => {
     };
     for (const device of devices) device.answer = failFirst;
     expect(await send({ 'x-id': 'none' })).toMatchObject({ status: 503 });
-    await underPolicy('Retries', {}, async () => {
+    await underPolicy(documented('Retries'), {}, async () => {
       await waitFor('200 through the Gateway', async () => {
         const { status } = await send({ 'x-id': crypto.randomUUID() });
         return status === 200 ? true : undefined;
@@ -232,7 +248,7 @@ describe('a BackendTrafficPolicy on a route to MeshEndpoints', () => {
   });
 
   it('answers with 504 where a device is too slow', async () => {
-    await underPolicy('Timeouts', { connect_timeout: '3s' }, async () => {
+    await underPolicy(documented('Timeouts'), { connect_timeout: '3s' }, async () => {
       const held: ServerResponse[] = [];
       for (const device of devices) device.answer = (_, response) => void held.push(response);
       expect(await send()).toMatchObject({ status: 504 });
@@ -242,7 +258,7 @@ describe('a BackendTrafficPolicy on a route to MeshEndpoints', () => {
 
   it('replaces the health check of the MeshEndpoints in Envoy', async () => {
     const checks = [{ http_health_check: { path: '/ready' } }];
-    await underPolicy('Health checks', { health_checks: checks }, async () => {
+    await underPolicy(documented('Health checks'), { health_checks: checks }, async () => {
       expect(await devicesOf(20)).toEqual(new Set(['200 web-1', '200 web-2']));
       const [device] = devices as readonly [Device, Device];
       await waitFor('a health check of the policy', () =>
@@ -250,6 +266,25 @@ describe('a BackendTrafficPolicy on a route to MeshEndpoints', () => {
       );
       await moreChecks(device, 3);
       expect(new Set(device.checks.slice(device.checks.indexOf('/ready')))).toEqual(new Set(['/ready']));
+    });
+  });
+
+  it('is named by explain where Envoy has its settings, with the one that it is merged into', async () => {
+    const targetRefs = [{ group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'public' }];
+    const base = documented('Circuit breaker', { targetRefs, circuitBreaker: { maxParallelRequests: 5 } });
+    const policyOf = (name: string) => `policy: BackendTrafficPolicy ${scene.namespace}/${name}`;
+    const ofGateway = `BackendTrafficPolicy ${scene.namespace}/base of Gateway ${scene.namespace}/public`;
+    await underPolicy({ ...base, metadata: { name: 'base' } }, mostRequests(5), async () => {
+      expect(await explained()).toContain(`policy: ${ofGateway}\n`);
+      await underPolicy(documented('Circuit breaker'), mostRequests(10), async () => {
+        expect(await explained()).toContain(`${policyOf('web-circuit-breaker')} of the route\n`);
+      });
+      const merged = documented('Outlier detection', { mergeType: 'StrategicMerge' });
+      const both = { ...mostRequests(5), outlier_detection: { consecutive_5xx: 5 } };
+      await underPolicy(merged, both, async () => {
+        const line = `${policyOf('web-outlier-detection')} of the route, over ${ofGateway}\n`;
+        expect(await explained()).toContain(line);
+      });
     });
   });
 });
