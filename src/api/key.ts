@@ -18,6 +18,7 @@ export type ResourceKind =
   | 'ConfigMap'
   | 'Gateway'
   | 'GatewayClass'
+  | 'ListenerSet'
   | 'Namespace'
   | 'Pod'
   | 'ReferenceGrant';

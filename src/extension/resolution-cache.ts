@@ -131,7 +131,7 @@ function attachedTo(
   gateways: readonly Ref<'Gateway'>[],
 ): readonly Ref<'Gateway'>[] {
   const route = read.get({ kind, namespace, name });
-  const keys = new Set(route && gatewaysOf(route));
+  const keys = new Set(route && gatewaysOf(route, { listenerSet: ref => read.get(ref) }));
   return gateways.filter(gateway => keys.has(keyOf(gateway)));
 }
 

@@ -9,6 +9,7 @@ const trafficKinds: readonly ResourceKind[] = [
   ...ROUTE_KINDS,
   'ConfigMap',
   'Gateway',
+  'ListenerSet',
   'MeshBinding',
   'MeshEndpoints',
   'MeshTailnet',

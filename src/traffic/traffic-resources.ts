@@ -1,5 +1,5 @@
 import type { Backend, EndpointSlice, Service } from '../api/objects/backends.ts';
-import type { Gateway, Namespace, ReferenceGrant, Route } from '../api/objects/gateway-api.ts';
+import type { Gateway, ListenerSet, Namespace, ReferenceGrant, Route } from '../api/objects/gateway-api.ts';
 import type { Kinds } from '../api/generated/types.ts';
 import type { Ref, RouteKind } from '../api/key.ts';
 import type { CaRef, TrustedCa } from '../api/trust.ts';
@@ -27,6 +27,7 @@ export interface TrafficResources {
   backend(ref: Ref<'Backend'>): Backend | undefined;
   namespace(name: string): Namespace | undefined;
   gateway(ref: Ref<'Gateway'>): Gateway | undefined;
+  listenerSet(ref: Ref<'ListenerSet'>): ListenerSet | undefined;
   /** What a MeshGateway decides for a Gateway; undefined where none targets it. */
   gatewaySettings(ref: Ref<'Gateway'>): GatewaySettings | undefined;
   /** The certificates that tls.caRef of a MeshEndpoints names. */

@@ -3,7 +3,7 @@ import { decode } from '../../src/api/objects/decode.ts';
 import { formatFault } from '../../src/api/validation/fault.ts';
 import { GATEWAY_GROUP } from '../../src/api/objects/gateway-api.ts';
 import { GROUP } from '../../src/api/generated/kinds.ts';
-import type { RouteKind } from '../../src/api/key.ts';
+import type { Ref, RouteKind } from '../../src/api/key.ts';
 import { gatewaysOf, meshBackendsOf } from '../../src/api/objects/references.ts';
 import type { Resource } from '../../src/api/objects/resource.ts';
 import { gatewayObject, meshBackend, route } from '../support/declared.ts';
@@ -201,6 +201,8 @@ describe('what a route refers to', () => {
       { name: 'public' },
       { name: 'web', group: '', kind: 'Service' },
       { name: 'in', namespace: 'b' },
+      { name: 'more', kind: 'ListenerSet' },
+      { name: 'missing', kind: 'ListenerSet' },
     ];
     const found = read('HTTPRoute', { rules, parentRefs });
     if (found.kind !== 'HTTPRoute') throw new Error(`is a ${found.kind}`);
@@ -209,6 +211,15 @@ describe('what a route refers to', () => {
       'MeshEndpoints/team-a/copy',
       'MeshEndpoints/b/web',
     ]);
-    expect(gatewaysOf(found)).toEqual(['Gateway/team-a/public', 'Gateway/b/in']);
+    const more = resourceOf(
+      gatewayObject('ListenerSet', 'team-a/more', { parentRef: { name: 'shared', namespace: 'infra' } }),
+    );
+    const listenerSet = ({ name }: Ref) =>
+      name === 'more' && more.kind === 'ListenerSet' ? more : undefined;
+    expect(gatewaysOf(found, { listenerSet })).toEqual([
+      'Gateway/team-a/public',
+      'Gateway/b/in',
+      'Gateway/infra/shared',
+    ]);
   });
 });

@@ -151,6 +151,15 @@ describe('an object of others', () => {
     expect(read(grant)).toMatchObject({ from, to });
   });
 
+  it('is a ListenerSet with its Gateway', () => {
+    const set = (parentRef: object) => gatewayObject('ListenerSet', 'team-a/more', { parentRef });
+    const parentRef = { group: GATEWAY_GROUP, kind: 'Gateway', namespace: 'team-a', name: 'public' };
+    expect(read(set({ name: 'public' }))).toMatchObject({ parentRef });
+    expect(read(set({ name: 'public', namespace: 'infra' }))).toMatchObject({
+      parentRef: { ...parentRef, namespace: 'infra' },
+    });
+  });
+
   it('is a Namespace by its labels, without nulls', () => {
     const labels = { a: 'b', c: null };
     expect(read({ ...namespace, metadata: { name: 'team-a', labels } })).toEqual({

@@ -1,6 +1,12 @@
 import { decodeBackendObject, decodeEndpointSlice, decodeService } from './backends.ts';
 import { decodeConfigMap } from './config-map.ts';
-import { decodeGateway, decodeGatewayClass, decodeReferenceGrant, decodeRoute } from './gateway-api.ts';
+import {
+  decodeGateway,
+  decodeGatewayClass,
+  decodeListenerSet,
+  decodeReferenceGrant,
+  decodeRoute,
+} from './gateway-api.ts';
 import type { Header, Metadata } from './gateway-api.ts';
 import { decodePod } from './pod.ts';
 import type { Fault } from '../validation/fault.ts';
@@ -131,6 +137,8 @@ function decodeBody(
       return decodeGateway({ ...header, kind }, object);
     case 'GatewayClass':
       return decodeGatewayClass({ ...header, kind }, object);
+    case 'ListenerSet':
+      return decodeListenerSet({ ...header, kind }, object);
     case 'ReferenceGrant':
       return decodeReferenceGrant({ ...header, kind }, object);
     case 'Namespace':

@@ -87,6 +87,15 @@ export type Gateway = {
   readonly listeners: readonly Listener[];
 };
 
+/** Listeners of a Gateway that are in an object of their own, which may be in another namespace. */
+export type ListenerSet = {
+  readonly kind: 'ListenerSet';
+  readonly apiVersion: string;
+  readonly metadata: Metadata;
+  /** The Gateway. */
+  readonly parentRef: ParentRef;
+};
+
 /** A class of Gateways. */
 export type GatewayClass = {
   readonly kind: 'GatewayClass';
@@ -194,6 +203,13 @@ function decodeListener(place: FieldValue): Listener {
     protocol: text(field(listener, 'protocol'), forms.filled),
     ...present({ hostname: optionalText(field(listener, 'hostname'), forms.hostname) }),
   };
+}
+
+/** Decodes a ListenerSet. */
+export function decodeListenerSet(header: Header<'ListenerSet'>, object: FieldValue): ListenerSet {
+  const spec = withFields(field(object, 'spec'));
+  const parentRef = decodeParent(field(spec, 'parentRef'), header.metadata.namespace ?? '');
+  return { ...header, parentRef };
 }
 
 /** A class of Gateways. */

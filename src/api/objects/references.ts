@@ -1,5 +1,5 @@
 import { GATEWAY_GROUP } from './gateway-api.ts';
-import type { BackendRef, ParentRef, Route } from './gateway-api.ts';
+import type { BackendRef, ListenerSet, ParentRef, Route } from './gateway-api.ts';
 import { GROUP } from '../generated/kinds.ts';
 import type { Kinds, MeshEndpoint } from '../generated/types.ts';
 import { keyOf } from '../key.ts';
@@ -34,20 +34,48 @@ export function isMeshBackend({ group, kind }: Pick<BackendRef, 'group' | 'kind'
   return group === GROUP && kind === 'MeshEndpoints';
 }
 
-/** The Gateways that a route attaches to. */
-export function gatewaysOf(route: Route): readonly Key[] {
-  return isAnchor(route) ? [] : gatewaysIn(route);
+/** The Gateways and ListenerSets that a route attaches to. */
+export function parentsOf(route: Route): readonly Ref<ParentKind>[] {
+  return isAnchor(route) ? [] : parentsIn(route.parentRefs);
 }
 
-/** The Gateways among the parentRefs of a route. */
-export function gatewaysIn({ parentRefs }: Route): readonly Key[] {
-  return parentRefs
-    .filter(isGateway)
-    .map(({ namespace, name }) => keyOf({ kind: 'Gateway', namespace, name }));
+type ParentKind = 'Gateway' | 'ListenerSet';
+
+function parentsIn(parentRefs: readonly ParentRef[]): readonly Ref<ParentKind>[] {
+  return parentRefs.flatMap(({ group, kind, namespace, name }) =>
+    group === GATEWAY_GROUP && isParentKind(kind) ? [{ kind, namespace, name }] : [],
+  );
 }
 
-function isGateway({ group, kind }: ParentRef): boolean {
-  return group === GATEWAY_GROUP && kind === 'Gateway';
+function isParentKind(kind: string): kind is ParentKind {
+  return kind === 'Gateway' || kind === 'ListenerSet';
+}
+
+/** The Gateways among parentRefs. */
+export function gatewaysIn(parentRefs: readonly ParentRef[]): readonly Key[] {
+  return parentsIn(parentRefs)
+    .filter(({ kind }) => kind === 'Gateway')
+    .map(keyOf);
+}
+
+/** The Gateway of a ListenerSet; none if its parent is another kind. */
+export function gatewayOfListenerSet({ parentRef }: ListenerSet): readonly Key[] {
+  return gatewaysIn([parentRef]);
+}
+
+/** Reads ListenerSets. */
+type ReadListenerSets = { listenerSet(ref: Ref<'ListenerSet'>): ListenerSet | undefined };
+
+/**
+ * The Gateways that a route attaches to, also by a ListenerSet. Whether the Gateway allows the ListenerSet is not checked: if
+ * it does not, Envoy Gateway makes no cluster of the route for it.
+ */
+export function gatewaysOf(route: Route, read: ReadListenerSets): readonly Key[] {
+  return parentsOf(route).flatMap(({ kind, namespace, name }) => {
+    if (kind === 'Gateway') return [keyOf({ kind, namespace, name })];
+    const listenerSet = read.listenerSet({ kind, namespace, name });
+    return listenerSet ? gatewayOfListenerSet(listenerSet) : [];
+  });
 }
 
 /** The tailnet that relates MeshEndpoints and MeshTailnets. */

@@ -2,7 +2,7 @@ import type { Backend, EndpointSlice, Service } from './backends.ts';
 import type { ConfigMap } from './config-map.ts';
 import type { KindName } from '../generated/kinds.ts';
 import type { Kinds } from '../generated/types.ts';
-import type { Gateway, GatewayClass, Namespace, ReferenceGrant, Route } from './gateway-api.ts';
+import type { Gateway, GatewayClass, ListenerSet, Namespace, ReferenceGrant, Route } from './gateway-api.ts';
 import type { ResourceKind, RouteKind } from '../key.ts';
 import { MESH_POD, TRUST } from '../names.ts';
 import type { Pod } from './pod.ts';
@@ -19,23 +19,25 @@ export type ResourceOf<K extends ResourceKind> = K extends KindName
       ? Gateway
       : K extends 'GatewayClass'
         ? GatewayClass
-        : K extends 'Namespace'
-          ? Namespace
-          : K extends 'ReferenceGrant'
-            ? ReferenceGrant
-            : K extends 'Service'
-              ? Service
-              : K extends 'EndpointSlice'
-                ? EndpointSlice
-                : K extends 'Backend'
-                  ? Backend
-                  : K extends 'BackendTrafficPolicy'
-                    ? BackendTrafficPolicy
-                    : K extends 'ConfigMap'
-                      ? ConfigMap
-                      : K extends 'Pod'
-                        ? Pod
-                        : never;
+        : K extends 'ListenerSet'
+          ? ListenerSet
+          : K extends 'Namespace'
+            ? Namespace
+            : K extends 'ReferenceGrant'
+              ? ReferenceGrant
+              : K extends 'Service'
+                ? Service
+                : K extends 'EndpointSlice'
+                  ? EndpointSlice
+                  : K extends 'Backend'
+                    ? Backend
+                    : K extends 'BackendTrafficPolicy'
+                      ? BackendTrafficPolicy
+                      : K extends 'ConfigMap'
+                        ? ConfigMap
+                        : K extends 'Pod'
+                          ? Pod
+                          : never;
 
 /** Any decoded object. */
 export type Resource = { [K in ResourceKind]: ResourceOf<K> }[ResourceKind];
@@ -76,6 +78,7 @@ export const FOREIGN_KINDS: Readonly<Record<ForeignKind, ForeignIdentity>> = {
   UDPRoute: gatewayKind('udproutes', ['v1alpha2']),
   Gateway: gatewayKind('gateways', ['v1beta1']),
   GatewayClass: gatewayKind('gatewayclasses', ['v1beta1'], 'Cluster'),
+  ListenerSet: gatewayKind('listenersets', []),
   ReferenceGrant: gatewayKind('referencegrants', ['v1beta1']),
   Service: coreKind('services'),
   EndpointSlice: {

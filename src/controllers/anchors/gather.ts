@@ -39,7 +39,7 @@ export function gatherer({ tracking, values }: GatherDeps): (namespace: string, 
 }
 
 function anchorOf(route: Route): Anchor {
-  const [gateway] = gatewaysIn(route);
+  const [gateway] = gatewaysIn(route.parentRefs);
   const refs = route.rules.flatMap(({ backendRefs }) => backendRefs.filter(isMeshBackend));
   return {
     name: route.metadata.name,

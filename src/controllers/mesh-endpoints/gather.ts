@@ -12,6 +12,7 @@ import { isAllowed } from '../../traffic/backend-refs.ts';
 import type { DataPathMode } from '../../traffic/data-path.ts';
 import { hasReported } from '../../traffic/translation-report.ts';
 import { oldestOf } from '../../api/objects/oldest.ts';
+import type { TrafficResources } from '../../traffic/traffic-resources.ts';
 import type { ReadCaBundle } from '../../traffic/upstream-tls.ts';
 import { readInputs } from './inputs/inputs.ts';
 import type { EndpointInputs, InputSource } from './inputs/inputs.ts';
@@ -78,7 +79,7 @@ export function gatherer(
       inputs: await readInputs(inputs, object, { traffic, signal }),
       readCa: pem => traffic.caBundle(pem),
       routes,
-      gateways: gatewaysNamed(routes, read),
+      gateways: gatewaysNamed(routes, traffic, read),
       unusedOf: unusedReader(read, values, dataPath),
       now: now(),
     };
@@ -93,8 +94,8 @@ function gatewaysReader({ tracking, values }: GatherDeps) {
     const revision = read.value(values.revisions, key);
     return hasReported({ gateway, revision, binding: bindingOf(gateway, read) });
   });
-  return (routes: readonly Route[], read: TrackedRead): readonly NamedGateway[] =>
-    [...new Set(routes.flatMap(gatewaysOf))].sort().map(key => ({
+  return (routes: readonly Route[], traffic: TrafficResources, read: TrackedRead): readonly NamedGateway[] =>
+    [...new Set(routes.flatMap(route => gatewaysOf(route, traffic)))].sort().map(key => ({
       gateway: refOf(key) as Ref<'Gateway'>,
       exists: read.value(existing, key),
       isTranslated: () => read.value(translated, key),

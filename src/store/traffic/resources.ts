@@ -3,7 +3,7 @@ import type { Route } from '../../api/objects/gateway-api.ts';
 import { keyOf, ROUTE_KINDS } from '../../api/key.ts';
 import type { Ref, RouteKind } from '../../api/key.ts';
 import { relayName, TRUST } from '../../api/names.ts';
-import { gatewaysOf, refTo, tailnetsOf } from '../../api/objects/references.ts';
+import { gatewayOfListenerSet, parentsOf, refTo, tailnetsOf } from '../../api/objects/references.ts';
 import type { CaRef, TrustedCa } from '../../api/trust.ts';
 import { byNamespace } from '../resources.ts';
 import type { AnyIndex, Index, ReadObjects } from '../resources.ts';
@@ -42,14 +42,21 @@ const slicesByService: Index<'EndpointSlice'> = {
   ],
 };
 
-function routesByGateway<K extends RouteKind>(kind: K): Index<K> {
+/** Parents are Gateways and ListenerSets. */
+function routesByParent<K extends RouteKind>(kind: K): Index<K> {
   return {
-    name: `${kind} by Gateway`,
-    group: 'routes by Gateway',
+    name: `${kind} by parent`,
+    group: 'routes by parent',
     kind,
-    valuesOf: route => gatewaysOf(route),
+    valuesOf: route => parentsOf(route).map(keyOf),
   };
 }
+
+const listenerSetsByGateway: Index<'ListenerSet'> = {
+  name: 'ListenerSet by Gateway',
+  kind: 'ListenerSet',
+  valuesOf: gatewayOfListenerSet,
+};
 
 const gatewaysByClass: Index<'Gateway'> = {
   name: 'Gateway by class',
@@ -63,8 +70,9 @@ export const trafficIndexes: readonly AnyIndex[] = [
   bindingsByGateway,
   meshGatewaysByGateway,
   gatewaysByClass,
+  listenerSetsByGateway,
   slicesByService,
-  ...ROUTE_KINDS.map(kind => routesByGateway(kind) as AnyIndex),
+  ...ROUTE_KINDS.map(kind => routesByParent(kind) as AnyIndex),
 ];
 
 type TrafficResourcesOptions = Pick<
@@ -98,6 +106,7 @@ export function trafficResourcesFrom(
     backend: ref => (readsBackends ? read.get(ref) : undefined),
     namespace: name => read.get({ kind: 'Namespace', namespace: '', name }),
     gateway: ref => read.get(ref),
+    listenerSet: ref => read.get(ref),
     ...options,
   };
 }
@@ -125,10 +134,15 @@ export function caOf(
     : publishedTrust(configMap(trustNamespace, TRUST.configMap), ref);
 }
 
-/** The routes of all kinds that attach to a Gateway, unordered. */
+/** The routes of all kinds that attach to a Gateway, also by its ListenerSets, unordered. */
 export function routesOf(read: ReadObjects, gateway: Ref<'Gateway'>): readonly Route[] {
   const key = keyOf(gateway);
-  return ROUTE_KINDS.flatMap((kind): readonly Route[] => read.find(routesByGateway(kind), key));
+  const parents = [key, ...read.find(listenerSetsByGateway, key).map(set => keyOf(refTo(set)))];
+  const routes = parents.flatMap(parent =>
+    ROUTE_KINDS.flatMap((kind): readonly Route[] => read.find(routesByParent(kind), parent)),
+  );
+  // A route may attach to several of the parents.
+  return [...new Map(routes.map(route => [keyOf(refTo(route)), route])).values()];
 }
 
 /** The Gateways of a class, unordered. */

@@ -201,6 +201,6 @@ function gatewaysInEnvoy(envoyAndRoute: string, read: ReadObjects): readonly Ref
     return namespace === '' || name === '' || end !== undefined ? [] : [{ kind: 'Gateway', namespace, name }];
   }
   const attached = read.get(refOf(route as Key) as Ref<RouteKind>);
-  const keys = new Set(attached && gatewaysOf(attached));
+  const keys = new Set(attached && gatewaysOf(attached, { listenerSet: ref => read.get(ref) }));
   return gatewaysOfClass(read, nodeCluster).filter(gateway => keys.has(keyOf(gateway)));
 }

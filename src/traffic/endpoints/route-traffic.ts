@@ -45,7 +45,7 @@ export function trafficOfRoute(
     string,
     Pick<RouteTraffic, 'path' | 'healthChecks'> & { gateways: Ref<'Gateway'>[] }
   >();
-  for (const key of new Set(gatewaysOf(route))) {
+  for (const key of new Set(gatewaysOf(route, resources))) {
     const gateway = refOf(key) as Ref<'Gateway'>;
     const path = dataPathOf(resources, gateway, defaultPath);
     const healthChecks = resources.gatewaySettings(gateway)?.healthChecks;

@@ -34,7 +34,7 @@ export function revisionOf(
   const decided = resources.gatewaySettings(gateway);
   const hash = createHash('sha256').update(clusterEncoding);
   let isEmpty = true;
-  for (const route of inOrder(routes.filter(each => gatewaysOf(each).includes(key)))) {
+  for (const route of inOrder(routes.filter(each => gatewaysOf(each, resources).includes(key)))) {
     for (const rule of resolveRoute(resources, route)) {
       hash.update(`\n${rule.cluster.text} ${JSON.stringify(settingsOf(rule, budgets, decided) ?? null)}`);
       isEmpty = false;

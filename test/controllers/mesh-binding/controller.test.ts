@@ -66,6 +66,22 @@ describe('the MeshBinding of a Gateway', () => {
     expect(countWrites()).toBe(2);
   });
 
+  it('exists for a Gateway with a mesh route by a ListenerSet, wherever and whenever that is created', async () => {
+    const [world, parentRefs] = [
+      WORLD.slice(0, 3),
+      [{ kind: 'ListenerSet', name: 'more', namespace: 'team-a' }],
+    ];
+    const set = (name: string) =>
+      gatewayObject('ListenerSet', 'team-a/more', { parentRef: { name, namespace: 'default' } });
+    const { bindingOf, put } = await controllerOn([...world, gateway('default/other')]);
+    await put(route('HTTPRoute', 'default/web', { parentRefs }));
+    expect(bindingOf('public')).toBeUndefined();
+    await put(set('public'));
+    expect(bindingOf('public')).toBeDefined();
+    await put(set('other'));
+    expect([bindingOf('public'), bindingOf('other')]).toEqual([undefined, expect.anything()]);
+  });
+
   it('is written once for changes within 150 ms, which Envoy Gateway translates by itself', async () => {
     const { bindingOf, author, clock, countWrites } = await controllerOn(WORLD);
     await clock.advance(5000);

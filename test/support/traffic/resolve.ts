@@ -46,6 +46,7 @@ export function resourcesOf(resources: readonly Resource[], guard = DEFAULT_GUAR
       ),
     meshEndpoints: get,
     gateway: get,
+    listenerSet: get,
     tailnets: domain => list('MeshTailnet').filter(({ spec }) => spec.tailnet === domain),
     grants: namespace => list('ReferenceGrant').filter(({ metadata }) => metadata.namespace === namespace),
     readsBackends: true,
