@@ -56,12 +56,20 @@ const gatewayHealthChecksOutline: Outline = {
   },
 };
 
+const meshGatewayRouteStatusOutline: Outline = {
+  is: 'object',
+  fields: {
+    anchors: { is: "boolean" },
+  },
+};
+
 const meshGatewaySpecOutline: Outline = {
   is: 'object',
   fields: {
     targetRefs: { is: "list", items: gatewayTargetOutline },
     dataPath: dataPathOutline,
     healthChecks: gatewayHealthChecksOutline,
+    routeStatus: meshGatewayRouteStatusOutline,
   },
 };
 

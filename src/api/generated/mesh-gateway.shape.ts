@@ -56,12 +56,20 @@ function shapeGatewayHealthChecks(value) {
   return out;
 }
 
+function shapeMeshGatewayRouteStatus(value) {
+  if (!isRecord(value)) return value;
+  const out = {};
+  out.anchors = (value.anchors ?? true);
+  return out;
+}
+
 function shapeMeshGatewaySpec(value) {
   if (!isRecord(value)) return value;
   const out = {};
   if (value.targetRefs !== undefined && value.targetRefs !== null) out.targetRefs = copyList(value.targetRefs, 16, item => shapeGatewayTarget(item));
   if (value.dataPath !== undefined && value.dataPath !== null) out.dataPath = shapeDataPath(value.dataPath);
   if (value.healthChecks !== undefined && value.healthChecks !== null) out.healthChecks = shapeGatewayHealthChecks(value.healthChecks);
+  if (value.routeStatus !== undefined && value.routeStatus !== null) out.routeStatus = shapeMeshGatewayRouteStatus(value.routeStatus);
   return out;
 }
 

@@ -4,7 +4,7 @@
 import { codePoints, duplicates, isTime } from '../validation/validator-functions.ts';
 
 export const structure = validate10;
-const schema11 = {"$defs":{"OwnerReference":{"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}},"ObjectMeta":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}},"GatewayTarget":{"type":"object","required":["group","kind","name"],"properties":{"group":{"type":"string","enum":["gateway.networking.k8s.io"]},"kind":{"type":"string","enum":["Gateway"]},"name":{"type":"string","minLength":1,"maxLength":253}}},"DataPath":{"type":"object","required":["mode"],"properties":{"mode":{"type":"string","enum":["Proxy","Direct"]}}},"GatewayHealthChecks":{"type":"object","required":[],"properties":{"envoy":{"type":"string","enum":["Auto","On","Off"]}}},"MeshGatewaySpec":{"type":"object","required":["targetRefs"],"properties":{"targetRefs":{"type":"array","minItems":1,"maxItems":16,"items":{"$ref":"#/$defs/GatewayTarget"}},"dataPath":{"$ref":"#/$defs/DataPath"},"healthChecks":{"$ref":"#/$defs/GatewayHealthChecks"}}},"Condition":{"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}},"GatewayDecision":{"type":"object","required":["name","reason"],"properties":{"name":{"type":"string","minLength":1,"maxLength":253},"reason":{"type":"string","enum":["Accepted","Conflicted","TargetNotFound"]},"decidedBy":{"type":"string","maxLength":253}}},"RouteCount":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"mesh":{"type":"integer","minimum":0,"maximum":2147483647}}},"EndpointCount":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"healthy":{"type":"integer","minimum":0,"maximum":2147483647}}},"MeshGatewayStatus":{"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"gateways":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/GatewayDecision"}},"routes":{"$ref":"#/$defs/RouteCount"},"endpoints":{"$ref":"#/$defs/EndpointCount"},"lastTranslation":{"type":"string","time":true}}},"MeshGateway":{"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshGateway"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshGatewaySpec"},"status":{"$ref":"#/$defs/MeshGatewayStatus"}}}},"$ref":"#/$defs/MeshGateway"};
+const schema11 = {"$defs":{"OwnerReference":{"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}},"ObjectMeta":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}},"GatewayTarget":{"type":"object","required":["group","kind","name"],"properties":{"group":{"type":"string","enum":["gateway.networking.k8s.io"]},"kind":{"type":"string","enum":["Gateway"]},"name":{"type":"string","minLength":1,"maxLength":253}}},"DataPath":{"type":"object","required":["mode"],"properties":{"mode":{"type":"string","enum":["Proxy","Direct"]}}},"GatewayHealthChecks":{"type":"object","required":[],"properties":{"envoy":{"type":"string","enum":["Auto","On","Off"]}}},"MeshGatewayRouteStatus":{"type":"object","required":[],"properties":{"anchors":{"type":"boolean"}}},"MeshGatewaySpec":{"type":"object","required":["targetRefs"],"properties":{"targetRefs":{"type":"array","minItems":1,"maxItems":16,"items":{"$ref":"#/$defs/GatewayTarget"}},"dataPath":{"$ref":"#/$defs/DataPath"},"healthChecks":{"$ref":"#/$defs/GatewayHealthChecks"},"routeStatus":{"$ref":"#/$defs/MeshGatewayRouteStatus"}}},"Condition":{"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}},"GatewayDecision":{"type":"object","required":["name","reason"],"properties":{"name":{"type":"string","minLength":1,"maxLength":253},"reason":{"type":"string","enum":["Accepted","Conflicted","TargetNotFound"]},"decidedBy":{"type":"string","maxLength":253}}},"RouteCount":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"mesh":{"type":"integer","minimum":0,"maximum":2147483647}}},"EndpointCount":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"healthy":{"type":"integer","minimum":0,"maximum":2147483647}}},"MeshGatewayStatus":{"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"gateways":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/GatewayDecision"}},"routes":{"$ref":"#/$defs/RouteCount"},"endpoints":{"$ref":"#/$defs/EndpointCount"},"lastTranslation":{"type":"string","time":true}}},"MeshGateway":{"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshGateway"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshGatewaySpec"},"status":{"$ref":"#/$defs/MeshGatewayStatus"}}}},"$ref":"#/$defs/MeshGateway"};
 const schema12 = {"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshGateway"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshGatewaySpec"},"status":{"$ref":"#/$defs/MeshGatewayStatus"}}};
 const schema13 = {"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}};
 const schema14 = {"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}};
@@ -637,10 +637,11 @@ validate12.errors = vErrors;
 return errors === 0;
 }
 
-const schema15 = {"type":"object","required":["targetRefs"],"properties":{"targetRefs":{"type":"array","minItems":1,"maxItems":16,"items":{"$ref":"#/$defs/GatewayTarget"}},"dataPath":{"$ref":"#/$defs/DataPath"},"healthChecks":{"$ref":"#/$defs/GatewayHealthChecks"}}};
+const schema15 = {"type":"object","required":["targetRefs"],"properties":{"targetRefs":{"type":"array","minItems":1,"maxItems":16,"items":{"$ref":"#/$defs/GatewayTarget"}},"dataPath":{"$ref":"#/$defs/DataPath"},"healthChecks":{"$ref":"#/$defs/GatewayHealthChecks"},"routeStatus":{"$ref":"#/$defs/MeshGatewayRouteStatus"}}};
 const schema16 = {"type":"object","required":["group","kind","name"],"properties":{"group":{"type":"string","enum":["gateway.networking.k8s.io"]},"kind":{"type":"string","enum":["Gateway"]},"name":{"type":"string","minLength":1,"maxLength":253}}};
 const schema17 = {"type":"object","required":["mode"],"properties":{"mode":{"type":"string","enum":["Proxy","Direct"]}}};
 const schema18 = {"type":"object","required":[],"properties":{"envoy":{"type":"string","enum":["Auto","On","Off"]}}};
+const schema19 = {"type":"object","required":[],"properties":{"anchors":{"type":"boolean"}}};
 
 function validate14(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
@@ -904,9 +905,12 @@ vErrors.push(err21);
 errors++;
 }
 }
-}
-else {
-const err22 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(data.routeStatus !== undefined){
+let data9 = data.routeStatus;
+if(data9 && typeof data9 == "object" && !Array.isArray(data9)){
+if(data9.anchors !== undefined){
+if(typeof data9.anchors !== "boolean"){
+const err22 = {instancePath:instancePath+"/routeStatus/anchors",schemaPath:"#/$defs/MeshGatewayRouteStatus/properties/anchors/type",keyword:"type",params:{type: "boolean"}};
 if(vErrors === null){
 vErrors = [err22];
 }
@@ -915,15 +919,39 @@ vErrors.push(err22);
 }
 errors++;
 }
+}
+}
+else {
+const err23 = {instancePath:instancePath+"/routeStatus",schemaPath:"#/$defs/MeshGatewayRouteStatus/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err23];
+}
+else {
+vErrors.push(err23);
+}
+errors++;
+}
+}
+}
+else {
+const err24 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err24];
+}
+else {
+vErrors.push(err24);
+}
+errors++;
+}
 validate14.errors = vErrors;
 return errors === 0;
 }
 
-const schema19 = {"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"gateways":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/GatewayDecision"}},"routes":{"$ref":"#/$defs/RouteCount"},"endpoints":{"$ref":"#/$defs/EndpointCount"},"lastTranslation":{"type":"string","time":true}}};
-const schema20 = {"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}};
-const schema21 = {"type":"object","required":["name","reason"],"properties":{"name":{"type":"string","minLength":1,"maxLength":253},"reason":{"type":"string","enum":["Accepted","Conflicted","TargetNotFound"]},"decidedBy":{"type":"string","maxLength":253}}};
-const schema22 = {"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"mesh":{"type":"integer","minimum":0,"maximum":2147483647}}};
-const schema23 = {"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"healthy":{"type":"integer","minimum":0,"maximum":2147483647}}};
+const schema20 = {"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"gateways":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/GatewayDecision"}},"routes":{"$ref":"#/$defs/RouteCount"},"endpoints":{"$ref":"#/$defs/EndpointCount"},"lastTranslation":{"type":"string","time":true}}};
+const schema21 = {"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}};
+const schema22 = {"type":"object","required":["name","reason"],"properties":{"name":{"type":"string","minLength":1,"maxLength":253},"reason":{"type":"string","enum":["Accepted","Conflicted","TargetNotFound"]},"decidedBy":{"type":"string","maxLength":253}}};
+const schema23 = {"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"mesh":{"type":"integer","minimum":0,"maximum":2147483647}}};
+const schema24 = {"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"healthy":{"type":"integer","minimum":0,"maximum":2147483647}}};
 
 function validate16(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
@@ -1079,7 +1107,7 @@ vErrors.push(err12);
 errors++;
 }
 if(!(((data4 === "True") || (data4 === "False")) || (data4 === "Unknown"))){
-const err13 = {instancePath:instancePath+"/conditions/" + i0+"/status",schemaPath:"#/$defs/Condition/properties/status/enum",keyword:"enum",params:{allowedValues: schema20.properties.status.enum}};
+const err13 = {instancePath:instancePath+"/conditions/" + i0+"/status",schemaPath:"#/$defs/Condition/properties/status/enum",keyword:"enum",params:{allowedValues: schema21.properties.status.enum}};
 if(vErrors === null){
 vErrors = [err13];
 }
@@ -1221,7 +1249,7 @@ vErrors.push(err24);
 errors++;
 }
 }
-const found0 = duplicates(data1, schema19.properties.conditions.unique);
+const found0 = duplicates(data1, schema20.properties.conditions.unique);
 if(found0.length > 0){
 const err25 = {instancePath:instancePath+"/conditions",schemaPath:"#/properties/conditions/unique",keyword:"unique",params:{duplicates: found0}};
 if(vErrors === null){
@@ -1329,7 +1357,7 @@ vErrors.push(err33);
 errors++;
 }
 if(!(((data12 === "Accepted") || (data12 === "Conflicted")) || (data12 === "TargetNotFound"))){
-const err34 = {instancePath:instancePath+"/gateways/" + i1+"/reason",schemaPath:"#/$defs/GatewayDecision/properties/reason/enum",keyword:"enum",params:{allowedValues: schema21.properties.reason.enum}};
+const err34 = {instancePath:instancePath+"/gateways/" + i1+"/reason",schemaPath:"#/$defs/GatewayDecision/properties/reason/enum",keyword:"enum",params:{allowedValues: schema22.properties.reason.enum}};
 if(vErrors === null){
 vErrors = [err34];
 }

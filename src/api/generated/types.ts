@@ -834,6 +834,19 @@ export interface MeshGatewaySpec {
    * Who checks the endpoints that these Gateways use.
    */
   readonly healthChecks?: GatewayHealthChecks;
+  /**
+   * The status of routes that Envoy Gateway writes.
+   */
+  readonly routeStatus?: MeshGatewayRouteStatus;
+}
+/**
+ * The status of routes that Envoy Gateway writes.
+ */
+export interface MeshGatewayRouteStatus {
+  /**
+   * Whether the operator makes Envoy Gateway report ResolvedRefs True for TLSRoutes, TCPRoutes and UDPRoutes, by HTTPRoutes without traffic in its own namespace.
+   */
+  readonly anchors: boolean;
 }
 /**
  * Written by the operator.

@@ -1,15 +1,16 @@
 import { keyOf, refOf } from '../../api/key.ts';
 import type { Key, Ref } from '../../api/key.ts';
 import { gatewaysIn, isAnchor, isMeshBackend, refTo } from '../../api/objects/references.ts';
-import type { BackendRef, Route } from '../../api/objects/gateway-api.ts';
+import type { Route } from '../../api/objects/gateway-api.ts';
 import { isEqual } from '../../api/json.ts';
 import { oldestOf } from '../../api/objects/oldest.ts';
 import { Derived } from '../../store/derived.ts';
 import { byNamespace } from '../../store/resources.ts';
 import type { TrackedRead, Tracking } from '../../store/tracking.ts';
-import { routesOf } from '../../store/traffic/resources.ts';
+import { meshGatewaysByGateway, routesOf } from '../../store/traffic/resources.ts';
 import type { TrafficValues } from '../../store/traffic/values.ts';
-import { isAllowed, isPermitted } from '../../traffic/backend-refs.ts';
+import { isAllowed, isPermitted, meshEndpointsRefOf } from '../../traffic/backend-refs.ts';
+import { meshRulesOf } from '../../traffic/resolve-route.ts';
 import type { TrafficResources } from '../../traffic/traffic-resources.ts';
 import type { Anchor, Input } from './plan.ts';
 
@@ -25,6 +26,8 @@ export function gatherer({ tracking, values }: GatherDeps): (namespace: string, 
     tracking,
     (key, read) => {
       const gateway = refOf(key as Key) as Ref<'Gateway'>;
+      const decides = oldestOf(read.exceptStatus.find(meshGatewaysByGateway, key));
+      if (decides?.spec.routeStatus?.anchors === false) return [];
       return neededBy(routesOf(read.exceptStatus, gateway), values.settingsResources(read));
     },
     isEqual,
@@ -44,23 +47,23 @@ function anchorOf(route: Route): Anchor {
   return {
     name: route.metadata.name,
     gateway: gateway ?? keyOf({ kind: 'Gateway', namespace: '', name: '' }),
-    meshEndpoints: [...new Set(refs.map(ref => keyOf(meshEndpointsIn(ref))))],
+    meshEndpoints: [...new Set(refs.map(ref => keyOf(meshEndpointsRefOf({ ref }))))],
   };
 }
 
 /** The MeshEndpoints to which TLSRoutes, TCPRoutes and UDPRoutes may refer, and that may use their tailnet. */
 function neededBy(routes: readonly Route[], resources: TrafficResources): readonly Key[] {
-  const keys = routes
+  const refs = routes
     .filter(({ kind }) => kind !== 'HTTPRoute' && kind !== 'GRPCRoute')
-    .flatMap(({ kind, metadata: { namespace = '' }, rules }) =>
-      rules
-        .flatMap(({ backendRefs }) => backendRefs)
-        .filter(ref => isMeshBackend(ref) && isPermitted(resources, { kind, namespace }, ref))
-        .map(meshEndpointsIn)
-        .filter(ref => isUsable(ref, resources))
-        .map(keyOf),
-    );
-  return [...new Set(keys)].sort();
+    .flatMap(meshRulesOf)
+    .flatMap(({ meshRefs }) => meshRefs)
+    .filter(({ route, ref }) => {
+      const { kind, metadata } = route;
+      return isPermitted(resources, { kind, namespace: metadata.namespace ?? '' }, ref);
+    })
+    .map(meshEndpointsRefOf)
+    .filter(ref => isUsable(ref, resources));
+  return [...new Set(refs.map(keyOf))].sort();
 }
 
 function isUsable(ref: Ref<'MeshEndpoints'>, resources: TrafficResources): boolean {
@@ -68,8 +71,4 @@ function isUsable(ref: Ref<'MeshEndpoints'>, resources: TrafficResources): boole
   const tailnet = object && oldestOf(resources.tailnets(object.spec.tailnet));
   if (!tailnet) return object !== undefined;
   return isAllowed(resources, tailnet.spec.allowedNamespaces, ref.namespace);
-}
-
-function meshEndpointsIn({ namespace, name }: BackendRef): Ref<'MeshEndpoints'> {
-  return { kind: 'MeshEndpoints', namespace, name };
 }

@@ -4,7 +4,7 @@ import { routesTo, sharedIndexes } from '../../../src/store/indexes.ts';
 import { routesOf, trafficIndexes } from '../../../src/store/traffic/resources.ts';
 import { trafficValues } from '../../../src/store/traffic/values.ts';
 import { gatewayObject, meshBackend, named, route } from '../../support/declared.ts';
-import { meshEndpoints, meshTailnet } from '../../support/objects.ts';
+import { meshEndpoints, meshGateway, meshTailnet } from '../../support/objects.ts';
 import { Runtime } from '../../support/runtime/runtime.ts';
 
 const OWN = 'mesh-system';
@@ -39,7 +39,7 @@ async function controllerOn(objects: readonly object[]) {
     await clock.advance(PAUSE_MS);
   };
   const remove = async (
-    kind: 'TCPRoute' | 'MeshEndpoints' | 'Gateway' | 'HTTPRoute',
+    kind: 'TCPRoute' | 'MeshEndpoints' | 'MeshGateway' | 'Gateway' | 'HTTPRoute',
     name: string,
     namespace = 'default',
   ) => {
@@ -105,6 +105,16 @@ describe('anchors', () => {
     const { anchored, put } = await controllerOn([gateway, named(meshTailnet(closed), 'one'), web, tcp()]);
     expect(anchored()).toEqual([]);
     await put(tailnet);
+    expect(anchored()).toEqual(['default/web']);
+  });
+
+  it('are not needed for a Gateway whose MeshGateway turns them off, if it is the oldest', async () => {
+    const off = named(meshGateway({ routeStatus: { anchors: false } }), 'default/b');
+    const { anchored, put, remove } = await controllerOn([gateway, tailnet, web, tcp(), off]);
+    expect(anchored()).toEqual([]);
+    await put(named(meshGateway(), 'default/c'));
+    expect(anchored()).toEqual([]);
+    await remove('MeshGateway', 'b');
     expect(anchored()).toEqual(['default/web']);
   });
 
