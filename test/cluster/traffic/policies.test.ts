@@ -228,7 +228,7 @@ describe('a BackendTrafficPolicy on a route to MeshEndpoints', () => {
     });
   });
 
-  it('retries a request that is answered with 503', async () => {
+  it('retries a request that is answered with 503, or whose device does not listen', async () => {
     const ids: unknown[] = [];
     const failFirst: Answer = (request, response) => {
       const { 'x-id': id } = request.headers;
@@ -244,6 +244,14 @@ describe('a BackendTrafficPolicy on a route to MeshEndpoints', () => {
       });
       expect(await send({ 'x-id': 'retried' })).toMatchObject({ status: 200 });
       expect(ids.filter(id => id === 'retried')).toHaveLength(2);
+
+      const [device] = devices as readonly [Device, Device];
+      for (const each of devices) each.answer = ok;
+      device.server.closeAllConnections();
+      device.server.close();
+      expect(await devicesOf(10)).toEqual(new Set(['200 web-2']));
+      device.server.listen(device.port, '127.0.0.1');
+      await waitFor('both devices to answer', async () => (await devicesOf(20)).size === 2 || undefined);
     });
   });
 
