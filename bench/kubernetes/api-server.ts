@@ -1,5 +1,6 @@
 import { kubeClient } from '../../lab/kube/client.ts';
 import type { KubeClient } from '../../lab/kube/client.ts';
+import { commandLine } from '../../lab/cluster/use-cluster.ts';
 import { startProgram } from './programs.ts';
 
 /** A real API server of a bench, without controllers and nodes. */
@@ -12,7 +13,7 @@ export type BenchApiServer = {
 
 /** Starts an API server with the kinds of Gateway API and of the product. */
 export async function startApiServer(): Promise<BenchApiServer> {
-  const server = startProgram([process.execPath, '--import', 'tsx', 'lab/commands/cluster.ts', 'alone']);
+  const server = startProgram(commandLine('lab/commands/cluster.ts', 'alone'), 'in-error');
   const variables = new Map<string, string>();
   await server.next(line => {
     const [, name = '', value = ''] = /^([A-Z_]+)=(.*)$/.exec(line) ?? [];

@@ -14,11 +14,18 @@ export interface Program {
 
 const DEFAULT_TIMEOUT_MS = 120_000;
 
-/** Starts a program; its standard error is inherited. */
-export function startProgram([program = '', ...args]: readonly string[]): Program {
-  const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'inherit'] });
+/** Starts a program. Its standard error is inherited, or with `in-error` the message of `next` once it has ended. */
+export function startProgram(
+  [program = '', ...args]: readonly string[],
+  stderr: 'inherit' | 'in-error' = 'inherit',
+): Program {
+  const child = spawn(program, args, { stdio: 'pipe' });
   const lines: string[] = [];
-  const exited = once(child, 'exit');
+  const errors: string[] = [];
+  if (stderr === 'inherit') child.stderr.pipe(process.stderr);
+  else child.stderr.setEncoding('utf8').on('data', (text: string) => errors.push(text));
+  let isClosed = false;
+  const closed = once(child, 'close').then(() => (isClosed = true));
   let wake: () => void = () => undefined;
   createInterface({ input: child.stdout }).on('line', line => {
     lines.push(line);
@@ -34,8 +41,8 @@ export function startProgram([program = '', ...args]: readonly string[]): Progra
             const found = find(line);
             if (found !== undefined) return found;
           }
-          if (child.exitCode !== null || child.signalCode !== null) throw new Error(`${program} has ended`);
-          await Promise.race([new Promise<void>(resolve => (wake = resolve)), exited]);
+          if (isClosed) throw new Error(errors.join('').trim() || `${program} has ended`);
+          await Promise.race([new Promise<void>(resolve => (wake = resolve)), closed]);
         }
       } finally {
         clearTimeout(deadline);
@@ -43,7 +50,7 @@ export function startProgram([program = '', ...args]: readonly string[]): Progra
     },
     stop: async () => {
       child.kill('SIGTERM');
-      await exited;
+      await closed;
     },
   };
 }

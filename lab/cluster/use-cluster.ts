@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { CLUSTER_FOLDER, ClusterFolder } from './cluster-folder.ts';
 import type { Cluster } from './cluster-folder.ts';
+import { messageOf } from '../process/errors.ts';
 import { guard } from '../process/guard.ts';
 import { takeTurn } from '../process/lock.ts';
 
@@ -38,5 +39,10 @@ export async function useCluster(): Promise<{
 }
 
 async function runLine([program = '', ...args]: readonly string[] = []): Promise<void> {
-  await run(program, args, { maxBuffer: 64 * 1024 * 1024 });
+  try {
+    await run(program, args, { maxBuffer: 64 * 1024 * 1024 });
+  } catch (error) {
+    const { stderr = '' } = error as { readonly stderr?: string };
+    throw new Error(stderr.trim() || messageOf(error));
+  }
 }
