@@ -77,3 +77,9 @@ export const MAX_HOSTS_OF_NAMESPACE = 2000;
 
 /** Lookups at once: a namespace that is alone has 16, as all had before, and one whose hosts are silent takes half at most. */
 export const MAX_LOOKUPS = 32;
+
+/**
+ * Backends of a Gateway, each a port of a MeshEndpoints, that Envoy does not check because they are in many clusters. Of a
+ * namespace with more, Envoy checks none: a MeshBinding lists them, and is a part of each request to the hook.
+ */
+export const CHECKED_BY_OPERATOR = { ofNamespace: 32, ofGateway: 256 } as const;

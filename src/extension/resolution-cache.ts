@@ -73,7 +73,7 @@ export function createResolutionCache(
       if (!resolved?.settings) return undefined;
       const decided = settingsInEnvoy.read(envoyAndRoute(gateway, cluster));
       const path = decided?.dataPath?.mode ?? dataPath;
-      return snapshotOf(resolved, cachedSettingsFor(resolved.settings, decided), path, guard);
+      return snapshotOf(resolved, cachedSettingsFor(resolved.settings, decided, resolved.rule), path, guard);
     },
     watch: (cluster, gateway, watcher) => {
       clusters.watch(cluster, watcher);
@@ -89,7 +89,7 @@ export function createResolutionCache(
       if (!resolved?.settings) return undefined;
       const { rule, settings: open, closed } = resolved;
       const given = closed && isOverTlsBudget(rule.cluster, budgets) ? closed : open;
-      return cachedSettingsFor(given, decidedFor(rule.cluster, gateways));
+      return cachedSettingsFor(given, decidedFor(rule.cluster, gateways), rule);
     },
     unusedOfMixedRules: () =>
       ROUTE_KINDS.flatMap(kind => read.list(kind))
@@ -115,8 +115,8 @@ function isMeshCluster(read: ReadObjects, cluster: string): boolean {
 /** Returns the same value for the same settings, by which edits of clusters are cached. */
 function settingsForCache(): typeof settingsFor {
   const cached = new WeakMap<EnvoyClusterSettings, EnvoyClusterSettings>();
-  return (given, decided) => {
-    const found = settingsFor(given, decided);
+  return (given, decided, rule) => {
+    const found = settingsFor(given, decided, rule);
     if (found === given) return given;
     const same = cached.get(given) ?? found;
     cached.set(given, same);

@@ -28,9 +28,20 @@ export function gatewaySettings(meshGateways: readonly Kinds['MeshGateway'][]): 
   };
 }
 
+/** These settings with the backends that the operator alone checks, unless a MeshGateway decides it for all of them. */
+export function withOperatorChecks(
+  settings: GatewaySettings | undefined,
+  backends: () => GatewaySettings['checkedByOperator'],
+): GatewaySettings | undefined {
+  if ((settings?.healthChecks?.envoy ?? 'Auto') !== 'Auto') return settings;
+  const checkedByOperator = backends();
+  return checkedByOperator ? { ...settings, checkedByOperator } : settings;
+}
+
 /**
  * The settings for a route on an Envoy that serves several of its Gateways, as merged Gateways: those that are the oldest
- * count. So no Gateway decides about the routes of others that share its Envoy.
+ * count. So no Gateway decides about the routes of others that share its Envoy. A backend is checked by the operator alone if
+ * it is for one of them.
  */
 export function sharedSettings(
   gateways: readonly Ref<'Gateway'>[],
@@ -42,5 +53,6 @@ export function sharedSettings(
     const created = settings.since !== undefined && { creationTimestamp: settings.since };
     return [{ metadata: { namespace, name, ...created }, settings }];
   });
-  return oldestOf(claims)?.settings;
+  const backends = claims.flatMap(({ settings }) => settings.checkedByOperator ?? []);
+  return withOperatorChecks(oldestOf(claims)?.settings, () => (backends.length > 0 ? backends : undefined));
 }

@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { Protocol } from '../../src/api/generated/types.ts';
 import type { RouteKind } from '../../src/api/key.ts';
+import { DEFAULT_GUARD } from '../../src/traffic/address-guard.ts';
+import { loadAssignmentOf } from '../../src/traffic/endpoints/load-assignment.ts';
+import { settingsFor } from '../../src/traffic/settings/envoy-cluster-settings.ts';
+import type { EnvoyClusterSettings } from '../../src/traffic/settings/envoy-cluster-settings.ts';
 import { resourcesFrom, trafficOf } from '../support/traffic/resolve.ts';
 import type { Traffic } from '../support/traffic/resolve.ts';
 import {
@@ -171,6 +175,21 @@ describe('the health checks of Envoy', () => {
       );
     expect(isUnchecked(checked([{}, undefined, { enabled: false }]))).toEqual([false, true, true]);
     expect(isUnchecked(checked([undefined, undefined]))).toEqual([false, false]);
+  });
+
+  it('stay disabled for these where checks are turned off, since Envoy has the endpoints before the cluster', () => {
+    const { rule, settings } = checked([{}, undefined]);
+    const off = settingsFor(
+      settings as EnvoyClusterSettings,
+      { checkedByOperator: ['default/web:8080'] },
+      rule,
+    );
+    const resources = { relays: () => undefined, guard: DEFAULT_GUARD };
+    const { assignment } = loadAssignmentOf(rule, off, 'Direct', resources);
+    expect(off).not.toHaveProperty('healthCheck');
+    expect(
+      assignment.localities.flatMap(({ endpoints }) => endpoints.map(each => each.isHealthCheckDisabled)),
+    ).toEqual([false, true]);
   });
 
   it('send meshFQDN as Host, unless a header sets another', () => {

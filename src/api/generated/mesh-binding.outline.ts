@@ -62,6 +62,7 @@ const meshBindingSettingsOutline: Outline = {
     since: { is: "date-time" },
     dataPath: dataPathOutline,
     healthChecks: gatewayHealthChecksOutline,
+    checkedByOperator: { is: "list", items: { is: "text" } },
   },
 };
 

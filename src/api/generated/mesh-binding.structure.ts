@@ -4,7 +4,7 @@
 import { codePoints, duplicates, isTime } from '../validation/validator-functions.ts';
 
 export const structure = validate10;
-const schema11 = {"$defs":{"OwnerReference":{"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}},"ObjectMeta":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}},"GatewayTarget":{"type":"object","required":["group","kind","name"],"properties":{"group":{"type":"string","enum":["gateway.networking.k8s.io"]},"kind":{"type":"string","enum":["Gateway"]},"name":{"type":"string","minLength":1,"maxLength":253}}},"DataPath":{"type":"object","required":["mode"],"properties":{"mode":{"type":"string","enum":["Proxy","Direct"]}}},"GatewayHealthChecks":{"type":"object","required":[],"properties":{"envoy":{"type":"string","enum":["Auto","On","Off"]}}},"MeshBindingSettings":{"type":"object","required":[],"properties":{"since":{"type":"string","time":true},"dataPath":{"$ref":"#/$defs/DataPath"},"healthChecks":{"$ref":"#/$defs/GatewayHealthChecks"}}},"MeshBindingSpec":{"type":"object","required":["targetRefs","revision"],"properties":{"targetRefs":{"type":"array","minItems":1,"maxItems":16,"items":{"$ref":"#/$defs/GatewayTarget"}},"revision":{"type":"string","minLength":8,"maxLength":64,"pattern":"^[0-9a-f]+$"},"attempt":{"type":"integer","minimum":0,"maximum":2147483647},"settings":{"$ref":"#/$defs/MeshBindingSettings"}}},"AncestorRef":{"type":"object","required":["name"],"properties":{"group":{"type":"string","maxLength":253},"kind":{"type":"string","maxLength":63},"namespace":{"type":"string","maxLength":63},"name":{"type":"string","minLength":1,"maxLength":253},"sectionName":{"type":"string","maxLength":253},"port":{"type":"integer","minimum":1,"maximum":65535}}},"Condition":{"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}},"PolicyAncestor":{"type":"object","required":["ancestorRef","controllerName"],"properties":{"ancestorRef":{"$ref":"#/$defs/AncestorRef"},"controllerName":{"type":"string","minLength":1,"maxLength":253},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}}}},"MeshBindingStatus":{"type":"object","required":[],"properties":{"ancestors":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/PolicyAncestor"}}}},"MeshBinding":{"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshBinding"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshBindingSpec"},"status":{"$ref":"#/$defs/MeshBindingStatus"}}}},"$ref":"#/$defs/MeshBinding"};
+const schema11 = {"$defs":{"OwnerReference":{"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}},"ObjectMeta":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}},"GatewayTarget":{"type":"object","required":["group","kind","name"],"properties":{"group":{"type":"string","enum":["gateway.networking.k8s.io"]},"kind":{"type":"string","enum":["Gateway"]},"name":{"type":"string","minLength":1,"maxLength":253}}},"DataPath":{"type":"object","required":["mode"],"properties":{"mode":{"type":"string","enum":["Proxy","Direct"]}}},"GatewayHealthChecks":{"type":"object","required":[],"properties":{"envoy":{"type":"string","enum":["Auto","On","Off"]}}},"MeshBindingSettings":{"type":"object","required":[],"properties":{"since":{"type":"string","time":true},"dataPath":{"$ref":"#/$defs/DataPath"},"healthChecks":{"$ref":"#/$defs/GatewayHealthChecks"},"checkedByOperator":{"type":"array","maxItems":256,"items":{"type":"string","minLength":1,"maxLength":323}}}},"MeshBindingSpec":{"type":"object","required":["targetRefs","revision"],"properties":{"targetRefs":{"type":"array","minItems":1,"maxItems":16,"items":{"$ref":"#/$defs/GatewayTarget"}},"revision":{"type":"string","minLength":8,"maxLength":64,"pattern":"^[0-9a-f]+$"},"attempt":{"type":"integer","minimum":0,"maximum":2147483647},"settings":{"$ref":"#/$defs/MeshBindingSettings"}}},"AncestorRef":{"type":"object","required":["name"],"properties":{"group":{"type":"string","maxLength":253},"kind":{"type":"string","maxLength":63},"namespace":{"type":"string","maxLength":63},"name":{"type":"string","minLength":1,"maxLength":253},"sectionName":{"type":"string","maxLength":253},"port":{"type":"integer","minimum":1,"maximum":65535}}},"Condition":{"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}},"PolicyAncestor":{"type":"object","required":["ancestorRef","controllerName"],"properties":{"ancestorRef":{"$ref":"#/$defs/AncestorRef"},"controllerName":{"type":"string","minLength":1,"maxLength":253},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}}}},"MeshBindingStatus":{"type":"object","required":[],"properties":{"ancestors":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/PolicyAncestor"}}}},"MeshBinding":{"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshBinding"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshBindingSpec"},"status":{"$ref":"#/$defs/MeshBindingStatus"}}}},"$ref":"#/$defs/MeshBinding"};
 const schema12 = {"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshBinding"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshBindingSpec"},"status":{"$ref":"#/$defs/MeshBindingStatus"}}};
 const schema13 = {"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}};
 const schema14 = {"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}};
@@ -640,7 +640,7 @@ return errors === 0;
 const schema15 = {"type":"object","required":["targetRefs","revision"],"properties":{"targetRefs":{"type":"array","minItems":1,"maxItems":16,"items":{"$ref":"#/$defs/GatewayTarget"}},"revision":{"type":"string","minLength":8,"maxLength":64,"pattern":"^[0-9a-f]+$"},"attempt":{"type":"integer","minimum":0,"maximum":2147483647},"settings":{"$ref":"#/$defs/MeshBindingSettings"}}};
 const schema16 = {"type":"object","required":["group","kind","name"],"properties":{"group":{"type":"string","enum":["gateway.networking.k8s.io"]},"kind":{"type":"string","enum":["Gateway"]},"name":{"type":"string","minLength":1,"maxLength":253}}};
 const pattern3 = new RegExp("^[0-9a-f]+$", "u");
-const schema17 = {"type":"object","required":[],"properties":{"since":{"type":"string","time":true},"dataPath":{"$ref":"#/$defs/DataPath"},"healthChecks":{"$ref":"#/$defs/GatewayHealthChecks"}}};
+const schema17 = {"type":"object","required":[],"properties":{"since":{"type":"string","time":true},"dataPath":{"$ref":"#/$defs/DataPath"},"healthChecks":{"$ref":"#/$defs/GatewayHealthChecks"},"checkedByOperator":{"type":"array","maxItems":256,"items":{"type":"string","minLength":1,"maxLength":323}}}};
 const schema18 = {"type":"object","required":["mode"],"properties":{"mode":{"type":"string","enum":["Proxy","Direct"]}}};
 const schema19 = {"type":"object","required":[],"properties":{"envoy":{"type":"string","enum":["Auto","On","Off"]}}};
 
@@ -759,14 +759,75 @@ vErrors.push(err8);
 errors++;
 }
 }
-}
-else {
-const err9 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(data.checkedByOperator !== undefined){
+let data5 = data.checkedByOperator;
+if(Array.isArray(data5)){
+if(data5.length > 256){
+const err9 = {instancePath:instancePath+"/checkedByOperator",schemaPath:"#/properties/checkedByOperator/maxItems",keyword:"maxItems",params:{limit: 256}};
 if(vErrors === null){
 vErrors = [err9];
 }
 else {
 vErrors.push(err9);
+}
+errors++;
+}
+const len0 = data5.length;
+for(let i0=0; i0<len0; i0++){
+let data6 = data5[i0];
+if(typeof data6 === "string"){
+if(data6.length > 323 && codePoints(data6) > 323){
+const err10 = {instancePath:instancePath+"/checkedByOperator/" + i0,schemaPath:"#/properties/checkedByOperator/items/maxLength",keyword:"maxLength",params:{limit: 323}};
+if(vErrors === null){
+vErrors = [err10];
+}
+else {
+vErrors.push(err10);
+}
+errors++;
+}
+if(codePoints(data6) < 1){
+const err11 = {instancePath:instancePath+"/checkedByOperator/" + i0,schemaPath:"#/properties/checkedByOperator/items/minLength",keyword:"minLength",params:{limit: 1}};
+if(vErrors === null){
+vErrors = [err11];
+}
+else {
+vErrors.push(err11);
+}
+errors++;
+}
+}
+else {
+const err12 = {instancePath:instancePath+"/checkedByOperator/" + i0,schemaPath:"#/properties/checkedByOperator/items/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err12];
+}
+else {
+vErrors.push(err12);
+}
+errors++;
+}
+}
+}
+else {
+const err13 = {instancePath:instancePath+"/checkedByOperator",schemaPath:"#/properties/checkedByOperator/type",keyword:"type",params:{type: "array"}};
+if(vErrors === null){
+vErrors = [err13];
+}
+else {
+vErrors.push(err13);
+}
+errors++;
+}
+}
+}
+else {
+const err14 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err14];
+}
+else {
+vErrors.push(err14);
 }
 errors++;
 }

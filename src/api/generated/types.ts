@@ -199,6 +199,10 @@ export interface MeshBindingSettings {
    * Who checks the endpoints.
    */
   readonly healthChecks?: GatewayHealthChecks;
+  /**
+   * The backends that Envoy does not check, because they are in many of its clusters: `namespace/name:port` of a MeshEndpoints, `namespace/*` for all of a namespace, `*` for all.
+   */
+  readonly checkedByOperator?: readonly string[];
 }
 /**
  * How Envoy reaches the tailnet.
@@ -214,7 +218,7 @@ export interface DataPath {
  */
 export interface GatewayHealthChecks {
   /**
-   * Whether Envoy checks endpoints too, beside the operator, where it can. Auto and On: it does. Off: the operator alone decides. In YAML, On and Off need quotes: without them they are booleans.
+   * Whether Envoy checks endpoints too, beside the operator, where it can. Auto: in up to 8 clusters of a Gateway; beyond that, the operator alone. On: always. Off: the operator alone. In YAML, On and Off need quotes: without them they are booleans.
    */
   readonly envoy: 'Auto' | 'On' | 'Off';
 }

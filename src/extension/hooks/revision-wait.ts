@@ -34,7 +34,7 @@ const LIMITS = {
   revisionsOfGateway: 8,
   gateways: 1024,
   objects: 64,
-  objectBytes: 64 * 1024,
+  objectBytes: 128 * 1024,
   bindingLength: 1024,
 } as const;
 

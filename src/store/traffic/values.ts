@@ -1,14 +1,19 @@
 import { isEqual } from '../../api/json.ts';
 import { keyOf, refOf } from '../../api/key.ts';
 import type { Key, Ref, RouteKind } from '../../api/key.ts';
-import { gatewaysOf } from '../../api/objects/references.ts';
+import { gatewaysOf, refTo } from '../../api/objects/references.ts';
 import { caRefIn, caRefText } from '../../api/trust.ts';
 import type { TrustedCa } from '../../api/trust.ts';
 import { DEFAULT_GUARD } from '../../traffic/address-guard.ts';
 import type { AddressGuard } from '../../traffic/address-guard.ts';
 import type { DataPathMode } from '../../traffic/data-path.ts';
 import { unusedOfRoute } from '../../traffic/endpoints/route-traffic.ts';
-import { gatewaySettings, sharedSettings } from '../../traffic/gateway-settings.ts';
+import {
+  checkedBackends,
+  checkedByOperator,
+  crowdedBackends,
+} from '../../traffic/endpoints/operator-checks.ts';
+import { gatewaySettings, sharedSettings, withOperatorChecks } from '../../traffic/gateway-settings.ts';
 import type { GatewaySettings } from '../../traffic/gateway-settings.ts';
 import { parseEnvoyClusterName } from '../../traffic/envoy-cluster-name.ts';
 import { resolveEnvoyCluster } from '../../traffic/resolve-route.ts';
@@ -87,9 +92,18 @@ export function trafficValues(tracking: Tracking, options: TrafficOptions): Traf
   const { dataPath, clusterEncoding, podNamespace, guard = DEFAULT_GUARD, readsBackends = true } = options;
   const caBundle = cachedCaBundles();
   const trust = trustedCas(tracking, options.trustNamespace, caBundle);
-  const settings = new Derived(
+  const settings: Derived<GatewaySettings | undefined> = new Derived(
     tracking,
-    (key, read) => settingsOf(refOf(key as Key) as Ref<'Gateway'>, read.exceptStatus, options.settingsFrom),
+    (key, read) => {
+      const gateway = refOf(key as Key) as Ref<'Gateway'>;
+      const written = bindingOf(gateway, read.exceptStatus)?.spec.settings;
+      if (options.settingsFrom === 'MeshBinding') return written;
+      const given = gatewaySettings(read.exceptStatus.find(meshGatewaysByGateway, key));
+      const before = written?.checkedByOperator ?? [];
+      return withOperatorChecks(given, () =>
+        checkedByOperator(read.value(crowded, key), before, ref => read.get(ref)),
+      );
+    },
     isEqual,
   );
   const resourcesOf = (read: TrackedRead, objects: ReadObjects) =>
@@ -120,6 +134,7 @@ export function trafficValues(tracking: Tracking, options: TrafficOptions): Traf
       budgets: budgetsOf(read),
     });
   });
+  const crowded = crowdedByGateway(tracking, settingsResources);
   const settingsInEnvoy = new Derived(
     tracking,
     (name, read) =>
@@ -139,6 +154,32 @@ export function trafficValues(tracking: Tracking, options: TrafficOptions): Traf
     ...{ settings, settingsInEnvoy },
   };
 }
+
+/** By the key of a Gateway; each route is counted by itself, so that a change of one resolves no other. */
+function crowdedByGateway(
+  tracking: Tracking,
+  settingsResources: TrafficValues['settingsResources'],
+): Derived<ReturnType<typeof crowdedBackends>> {
+  const checked = new Derived<readonly string[]>(
+    tracking,
+    (key, read) => {
+      const route = read.exceptStatus.get(refOf(key as Key) as Ref<RouteKind>);
+      return route ? checkedBackends(settingsResources(read), route) : NONE;
+    },
+    isEqual,
+  );
+  return new Derived<ReturnType<typeof crowdedBackends>>(
+    tracking,
+    (key, read) => {
+      const routes = routesOf(read.exceptStatus, refOf(key as Key) as Ref<'Gateway'>);
+      return crowdedBackends(routes.map(route => read.value(checked, keyOf(refTo(route)))));
+    },
+    isEqual,
+  );
+}
+
+/** One value, so that most routes share it. */
+const NONE: readonly string[] = [];
 
 /** By `caRefText`. What is published for all references is in one object, which changes with any of them. */
 function trustedCas(
@@ -170,16 +211,6 @@ function relaysOf(
   if (protocol !== 'UDP') return new Map();
   const tailnets = backends.flatMap(({ endpoints: [first] }) => (first ? [first.tailnet.metadata.name] : []));
   return new Map([...new Set(tailnets)].map(tailnet => [tailnet, resources.relays(tailnet)]));
-}
-
-function settingsOf(
-  gateway: Ref<'Gateway'>,
-  read: ReadObjects,
-  from: TrafficOptions['settingsFrom'],
-): GatewaySettings | undefined {
-  return from === 'MeshBinding'
-    ? bindingOf(gateway, read)?.spec.settings
-    : gatewaySettings(read.find(meshGatewaysByGateway, keyOf(gateway)));
 }
 
 /**

@@ -1,6 +1,5 @@
 import type { EndpointReason, EndpointStatus, Kinds } from '../../api/generated/types.ts';
 import { addressText, parseSocketAddress } from '../../api/socket-address.ts';
-import type { EnvoyClusterSettings } from '../settings/envoy-cluster-settings.ts';
 import { healthCheckOf } from '../settings/envoy-health-check.ts';
 import type { ResolvedEndpoint } from '../resolve-backend-ref.ts';
 
@@ -33,19 +32,16 @@ export function statusEntriesOf({ status }: Kinds['MeshEndpoints']): ReadonlyMap
 
 /**
  * The health statuses of the endpoints of an object by their entries in status.endpoints, which the operator writes for all
- * endpoints at once. Before it has decided about an endpoint:
- *
- *   Envoy checks the endpoint itself       UNKNOWN     Envoy decides
- *   the object has no entries              UNKNOWN     there may be no operator
- *   otherwise                              UNHEALTHY   the operator decides soon
+ * endpoints at once. An endpoint that it has not decided about is `ifUndecided`, and UNKNOWN where the object has no entries:
+ * there may be no operator.
  */
 export function healthStatusesOf(
   object: Kinds['MeshEndpoints'],
-  { healthCheck }: Pick<EnvoyClusterSettings, 'healthCheck'>,
-): (resolved: ResolvedEndpoint) => HealthStatus {
+  ifUndecided: 'UNKNOWN' | 'UNHEALTHY',
+): (resolved: Pick<ResolvedEndpoint, 'endpoint'>) => HealthStatus {
   const entries = statusEntriesOf(object);
   const isDeleting = object.metadata.deletionTimestamp !== undefined;
-  const undecided = healthCheck || entries.size === 0 ? 'UNKNOWN' : 'UNHEALTHY';
+  const undecided = entries.size === 0 ? 'UNKNOWN' : ifUndecided;
   return resolved => {
     if (isDeleting) return 'DRAINING';
     if (!healthCheckOf(resolved)) return 'HEALTHY';

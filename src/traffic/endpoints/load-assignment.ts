@@ -54,12 +54,16 @@ export function loadAssignmentOf(
   const unused: UnusedBackend[] = [];
   const localities = rule.otherBackends.filter(({ endpoints }) => endpoints.length > 0).map(localityOf);
   const pathTo = pathsOf(rule, dataPath, resources);
+  // Where Envoy checks, it decides about those that the operator has not decided about; elsewhere the operator soon does.
+  const ifUndecided = settings.healthCheck ? 'UNKNOWN' : 'UNHEALTHY';
   for (const backend of rule.backends) {
     const [first] = backend.endpoints;
     if (!first) continue;
     const { placesOf, unused: unreachable } = pathTo(backend, first.tailnet);
     unused.push(...unreachable);
-    localities.push(...localitiesOf(backend, placesOf, healthStatusesOf(first.object, settings), settings));
+    localities.push(
+      ...localitiesOf(backend, placesOf, healthStatusesOf(first.object, ifUndecided), settings),
+    );
   }
   const contiguous = withContiguousPriorities(withoutDrainingRelays(localities));
   return {
@@ -113,7 +117,7 @@ const SCALE = 720;
 function envoyEndpointOf(
   resolved: ResolvedEndpoint,
   place: DialledAddress,
-  { healthCheck, defaultSocket }: EnvoyClusterSettings,
+  { healthCheck, isHealthCheckOff, defaultSocket }: EnvoyClusterSettings,
   health: HealthStatus,
 ): EnvoyEndpoint {
   const { endpoint, tls } = resolved;
@@ -123,7 +127,9 @@ function envoyEndpointOf(
     weight: endpoint.weight,
     health,
     healthCheckHost: healthCheckHostOf(resolved),
-    isHealthCheckDisabled: healthCheck !== undefined && !healthCheckOf(resolved),
+    // Stays when checks are turned off: Envoy would check it until it has the cluster without them.
+    isHealthCheckDisabled:
+      (healthCheck !== undefined || isHealthCheckOff === true) && !healthCheckOf(resolved),
     ...(defaultSocket && { socketMatch: tls ? socketName(tlsKey(tls)) : CLEAR_SOCKET }),
   };
 }

@@ -80,7 +80,7 @@ function trafficOfRule(
 ): RuleTraffic {
   const settings = envoyClusterSettingsOf(rule);
   const decided = healthChecks && { healthChecks };
-  const result = settings && loadAssignmentOf(rule, settingsFor(settings, decided), path, resources);
+  const result = settings && loadAssignmentOf(rule, settingsFor(settings, decided, rule), path, resources);
   return {
     rule,
     localities: result?.assignment.localities ?? [],

@@ -1,5 +1,6 @@
 import { envoyHealthCheckOf } from './envoy-health-check.ts';
 import type { EnvoyHealthCheck } from './envoy-health-check.ts';
+import type { BackendRef } from '../../api/objects/gateway-api.ts';
 import type { GatewaySettings } from '../gateway-settings.ts';
 import type { OtherSocket } from '../other-backends.ts';
 import type { ResolvedRule } from '../resolve-route.ts';
@@ -31,6 +32,8 @@ export type EnvoyClusterSettings = {
   /** Up to 64 with TLS, and `clear` for endpoints without TLS; sorted by name. */
   readonly socketMatches: readonly TransportSocketMatch[];
   readonly healthCheck?: EnvoyHealthCheck;
+  /** It would have a health check, which is turned off for the Envoys of a Gateway. */
+  readonly isHealthCheckOff?: true;
 };
 
 /**
@@ -53,14 +56,35 @@ export function envoyClusterSettingsOf(rule: ResolvedRule): EnvoyClusterSettings
   };
 }
 
-/** The settings of a cluster for the Envoys of a Gateway: without a health check where a MeshGateway turns Envoy's off. */
+/**
+ * The settings of a cluster for the Envoys of a Gateway: without a health check where a MeshGateway turns Envoy's off, or the
+ * operator alone checks one of its backends.
+ */
 export function settingsFor(
   settings: EnvoyClusterSettings,
   gateway: GatewaySettings | undefined,
+  { backends }: Pick<ResolvedRule, 'backends'>,
 ): EnvoyClusterSettings {
-  if (!settings.healthCheck || gateway?.healthChecks?.envoy !== 'Off') return settings;
+  if (!settings.healthCheck || !gateway) return settings;
+  const { healthChecks, checkedByOperator = [] } = gateway;
+  const isOff =
+    healthChecks?.envoy === 'Off' ||
+    (checkedByOperator.length > 0 &&
+      backends.some(({ ref }) => includesBackend(checkedByOperator, backendText(ref))));
+  if (!isOff) return settings;
   const { healthCheck: _, ...unchecked } = settings;
-  return unchecked;
+  return { ...unchecked, isHealthCheckOff: true };
+}
+
+/** A port of a MeshEndpoints, as MeshBindings list it. */
+export function backendText({ namespace, name, port }: BackendRef): string {
+  return `${namespace}/${name}:${port}`;
+}
+
+/** Whether a list has a backend, all of its namespace, or all. */
+export function includesBackend(listed: readonly string[], backend: string): boolean {
+  const namespace = backend.slice(0, backend.indexOf('/'));
+  return listed.includes(backend) || listed.includes(`${namespace}/*`) || listed.includes('*');
 }
 
 /**

@@ -54,7 +54,7 @@ function settingsOf(
   const settings = envoyClusterSettingsOf(rule);
   const closed = settings && closedSettingsOf(settings);
   const used = closed && isOverTlsBudget(rule.cluster, budgets) ? closed : settings;
-  return used && settingsFor(used, decided);
+  return used && settingsFor(used, decided, rule);
 }
 
 function inOrder(routes: readonly Route[]): readonly Route[] {

@@ -50,7 +50,21 @@ async function controllerOn(first: readonly object[]) {
     await author.remove({ kind, namespace: 'default', name });
     await clock.settle();
   };
-  return { clock, bindingOf, put, remove, author, countWrites: () => writes, tracking: runtime.tracking };
+  const reportHealthy = async () => {
+    const object = read.get({ kind: 'MeshEndpoints', namespace: 'default', name: 'web' });
+    if (object) await write.replaceStatus(object, { endpoints: [{ name: 'web', status: 'Healthy' }] });
+    await clock.advance(APPLY_AFTER_MS);
+  };
+  return {
+    clock,
+    bindingOf,
+    put,
+    reportHealthy,
+    remove,
+    author,
+    countWrites: () => writes,
+    tracking: runtime.tracking,
+  };
 }
 
 describe('the MeshBinding of a Gateway', () => {
@@ -219,6 +233,47 @@ describe('the MeshBinding of a Gateway', () => {
     await clock.advance(5000);
     expect(bindingOf('public')?.spec).toEqual(before);
     expect(inExtensionServer()).toBe(before?.revision);
+  });
+
+  it('lists a backend from its ninth cluster to its sixth, in the write of the new revision', async () => {
+    const rules = (count: number) =>
+      route('HTTPRoute', 'default/web', {
+        rules: Array.from({ length: count }, () => ({ backendRefs: [meshBackend()] })),
+      });
+    const { bindingOf, put, reportHealthy, countWrites, tracking, clock } = await controllerOn([
+      ...[gateway('default/public'), tailnet(), web(endpoint({ healthCheck: { enabled: true } }))],
+      rules(8),
+    ]);
+    await reportHealthy();
+    const published = trafficValues(tracking, { ...TRAFFIC, settingsFrom: 'MeshBinding' });
+    const settingsWith = async (count: number) => {
+      await clock.advance(5000);
+      const writes = countWrites();
+      await put(rules(count));
+      expect(countWrites()).toBe(writes + 1);
+      expect(published.revisions.read('Gateway/default/public')).toBe(bindingOf('public')?.spec.revision);
+      return bindingOf('public')?.spec.settings;
+    };
+    const listed = { checkedByOperator: ['default/web:8080'] };
+    expect(bindingOf('public')?.spec).not.toHaveProperty('settings');
+    expect(await settingsWith(9)).toEqual(listed);
+    expect(await settingsWith(7)).toEqual(listed);
+    expect(await settingsWith(6)).toBeUndefined();
+    expect(await settingsWith(9)).toEqual(listed);
+    await put(named(meshGateway({ healthChecks: { envoy: 'On' } }), 'default/on'));
+    expect(bindingOf('public')?.spec.settings).not.toHaveProperty('checkedByOperator');
+  });
+
+  it('lists a backend as soon as the operator has decided about its endpoints', async () => {
+    const many = route('HTTPRoute', 'default/web', {
+      rules: Array.from({ length: 9 }, () => ({ backendRefs: [meshBackend()] })),
+    });
+    const checked = web(endpoint({ healthCheck: { enabled: true } }));
+    const world = [gateway('default/public'), tailnet(), checked, many];
+    const { bindingOf, reportHealthy } = await controllerOn(world);
+    expect(bindingOf('public')?.spec).not.toHaveProperty('settings');
+    await reportHealthy();
+    expect(bindingOf('public')?.spec.settings).toEqual({ checkedByOperator: ['default/web:8080'] });
   });
 
   it('gets attempt 1 in time although other objects change', async () => {

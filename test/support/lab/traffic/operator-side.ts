@@ -35,7 +35,7 @@ export async function startOperatorSide(
   });
   const { read, write, manifests } = directory;
   const files = new GatewayFiles({ folder: generated, read, written: manifests, clock: systemClock, log });
-  const { tracking, traffic: values } = derivedFrom(read, { edsTarget });
+  const { tracking, traffic: values } = derivedFrom(read, { edsTarget, settingsFrom: 'MeshGateway' });
   const binding = bindingController({ write, clock: systemClock, values });
   const controller = startController(
     binding,

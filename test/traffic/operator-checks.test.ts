@@ -1,0 +1,160 @@
+import { describe, expect, it } from 'vitest';
+import { CHECKED_BY_OPERATOR } from '../../src/api/shares.ts';
+import type { Route } from '../../src/api/objects/gateway-api.ts';
+import { sharedSettings } from '../../src/traffic/gateway-settings.ts';
+import {
+  checkedBackends,
+  checkedByOperator,
+  crowdedBackends,
+} from '../../src/traffic/endpoints/operator-checks.ts';
+import { resourceOf } from '../support/store/resources.ts';
+import { resourcesFrom } from '../support/traffic/resolve.ts';
+import {
+  backend,
+  endpointList,
+  endpointsObject,
+  grantObject,
+  httpRoute,
+  routeObject,
+  service,
+  tailnetObject,
+} from '../support/traffic/objects.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const CHECKED = { healthCheck: { enabled: true } };
+const HEALTHY = { name: 'e1', status: 'Healthy' };
+const UNHEALTHY = { name: 'e2', status: 'Unhealthy', reason: 'CheckFailed', error: 'status 503' };
+const UNDECIDED = { name: 'e2', status: 'Unhealthy', reason: 'NotCheckedYet', error: 'not checked yet' };
+
+const web = (entries: readonly Fields[] = [HEALTHY, UNHEALTHY], fields: Fields = CHECKED) =>
+  endpointsObject('web', endpointList(2, fields), { status: { endpoints: entries } });
+
+/** The backends that the operator alone checks, with an object and as many clusters of it. */
+function listed(clusters: number, object: object, before: readonly string[] = []) {
+  const route = httpRoute('web', ...Array.from({ length: clusters }, () => [backend('web')]));
+  const resources = resourcesFrom([tailnetObject(), object, route]);
+  const crowded = crowdedBackends([checkedBackends(resources, resourceOf(route) as Route)]);
+  return checkedByOperator(crowded, before, ref => resources.meshEndpoints(ref));
+}
+
+const WEB = 'default/web:8080';
+
+describe('a backend that Envoy checks', () => {
+  it.each([
+    { clusters: 8, before: [], after: undefined },
+    { clusters: 9, before: [], after: [WEB] },
+    { clusters: 8, before: [WEB], after: [WEB] },
+    { clusters: 7, before: [WEB], after: [WEB] },
+    { clusters: 6, before: [WEB], after: undefined },
+    { clusters: 0, before: [WEB], after: undefined },
+  ])(
+    'in $clusters clusters, after $before, is checked by the operator alone: $after',
+    ({ clusters, before, after }) => {
+      expect(listed(clusters, web(), before)).toEqual(after);
+    },
+  );
+
+  it.each([
+    ['it has no decision about an endpoint', [HEALTHY, UNDECIDED]],
+    ['it has written no status', []],
+    ['it has found none of the endpoints healthy', [{ ...UNHEALTHY, name: 'e1' }, UNHEALTHY]],
+  ])('stays with Envoy while the operator cannot take over: %s', (_, entries) => {
+    expect(listed(20, web(entries))).toBeUndefined();
+  });
+
+  it('stays with the operator while that has no decision about an endpoint, which would get traffic unchecked', () => {
+    expect(listed(2, web([HEALTHY, UNDECIDED]), [WEB])).toEqual([WEB]);
+    expect(listed(2, web([{ ...UNHEALTHY, name: 'e1' }, UNHEALTHY]), [WEB])).toBeUndefined();
+  });
+
+  it('stays with the operator when all of its endpoints become unhealthy', () => {
+    expect(listed(9, web([{ ...UNHEALTHY, name: 'e1' }, UNHEALTHY]), [WEB])).toEqual([WEB]);
+  });
+
+  it('leaves the list when it is deleted, or not checked any more', () => {
+    expect(listed(9, endpointsObject('other'), [WEB])).toBeUndefined();
+    expect(listed(9, web([], {}), [WEB])).toBeUndefined();
+  });
+});
+
+describe('the clusters of a route count', () => {
+  const team = endpointsObject('team-a/web', endpointList(2, CHECKED));
+  const counted = (route: object, ...objects: readonly object[]) =>
+    checkedBackends(resourcesFrom([tailnetObject(), web(), route, ...objects]), resourceOf(route) as Route);
+
+  it('for each backend once, whatever its number of endpoints and references', () => {
+    const rule = [backend('web'), backend('web')];
+    expect(counted(httpRoute('web', rule, rule))).toEqual([WEB, WEB]);
+  });
+
+  it('not where Envoy makes no check', () => {
+    const unlike = endpointsObject(
+      'unlike',
+      endpointList(1, { meshIP: '100.64.9.9', healthCheck: { enabled: true, path: '/other' } }),
+    );
+    expect(counted(httpRoute('web', [backend('web'), service()]))).toEqual([]);
+    expect(counted(httpRoute('web', [backend('web'), backend('unlike')]), unlike)).toEqual([]);
+    expect(counted(httpRoute('web', [service()]))).toEqual([]);
+    expect(counted(routeObject('UDPRoute', 'web', [backend('web')]))).toEqual([]);
+  });
+
+  it('not for an object of another namespace that does not permit it', () => {
+    const route = httpRoute('web', [backend('team-a/web')]);
+    expect(counted(route, team)).toEqual([]);
+    expect(counted(route, team, grantObject('team-a'))).toEqual(['team-a/web:8080']);
+  });
+});
+
+describe('more backends than a MeshBinding may list', () => {
+  const { ofNamespace, ofGateway } = CHECKED_BY_OPERATOR;
+  const healthy = resourceOf(
+    endpointsObject('web', endpointList(1, CHECKED), { status: { endpoints: [HEALTHY] } }),
+  );
+  const listedOf = (backends: readonly string[], before: readonly string[] = []) =>
+    checkedByOperator(
+      [...backends].sort().map(each => [each, before.length > 0 ? 7 : 9] as const),
+      before,
+      () => (healthy.kind === 'MeshEndpoints' ? healthy : undefined),
+    );
+  const many = (namespace: string, count: number) =>
+    Array.from({ length: count }, (_, at) => `${namespace}/b${at}:8080`);
+
+  it('are all of a namespace in place of more than its share, of which others keep theirs', () => {
+    const full = many('full', ofNamespace);
+    expect(listedOf([...many('a', ofNamespace + 1), ...full])).toEqual(['a/*', ...full.sort()]);
+  });
+
+  it('are all of each namespace, and then all, where these are still too many', () => {
+    const namespaces = Array.from({ length: ofGateway }, (_, at) => `n${at}`);
+    const two = namespaces.flatMap(namespace => many(namespace, 2));
+    expect(listedOf(two)).toEqual(namespaces.map(namespace => `${namespace}/*`).sort());
+    expect(listedOf([...two, 'more/b:8080'])).toEqual(['*']);
+  });
+
+  it('have hysteresis like single ones', () => {
+    const backends = many('a', ofNamespace + 1);
+    expect(listedOf(backends, ['a/*'])).toEqual(['a/*']);
+    expect(listedOf(backends.slice(1), ['a/*'])).toEqual(backends.slice(1).sort());
+    expect(listedOf(backends, ['b/*'])).toBeUndefined();
+  });
+});
+
+describe('an Envoy that several Gateways share', () => {
+  const gateways = ['one', 'two'].map(name => ({ kind: 'Gateway', namespace: 'default', name }) as const);
+  const shared = (one: object | undefined, two: object | undefined) =>
+    sharedSettings(gateways, ({ name }) => (name === 'one' ? one : two));
+
+  it('does not check a backend that the operator alone checks for one of them', () => {
+    expect(shared({ checkedByOperator: [WEB] }, { checkedByOperator: ['default/b:1'] })).toEqual({
+      checkedByOperator: [WEB, 'default/b:1'],
+    });
+    const oldest = { since: '2026-01-01T00:00:00Z', dataPath: { mode: 'Direct' } };
+    expect(shared({ checkedByOperator: [WEB] }, oldest)).toEqual({ ...oldest, checkedByOperator: [WEB] });
+  });
+
+  it('checks it where the oldest MeshGateway turns checks on', () => {
+    const oldest = { since: '2026-01-01T00:00:00Z', healthChecks: { envoy: 'On' } };
+    expect(shared({ checkedByOperator: [WEB] }, oldest)).toEqual(oldest);
+  });
+});
