@@ -2,14 +2,17 @@ import type { Route } from '../api/objects/gateway-api.ts';
 import type { BackendTrafficPolicy } from '../api/objects/traffic-policy.ts';
 import { policyExplainer } from './explain-policies.ts';
 import type { ExplainPolicies } from './explain-policies.ts';
-import { ROUTE_KINDS } from '../api/key.ts';
+import type { Kinds } from '../api/generated/types.ts';
+import { keyOf, ROUTE_KINDS } from '../api/key.ts';
 import type { Ref } from '../api/key.ts';
+import { oldestOf } from '../api/objects/oldest.ts';
 import type { SocketAddress } from '../api/socket-address.ts';
 import { Derived } from '../store/derived.ts';
 import type { Tracking } from '../store/tracking.ts';
 import { trafficValues } from '../store/traffic/values.ts';
 import type { TrafficOptions } from '../store/traffic/values.ts';
 import type { EnvoyEndpoint } from '../traffic/endpoints/load-assignment.ts';
+import { targetsOf } from '../traffic/gateway-settings.ts';
 import { poolProblemOf, proxiesOf } from '../traffic/data-path.ts';
 import type { DataPathMode } from '../traffic/data-path.ts';
 import type { TrafficResources } from '../traffic/traffic-resources.ts';
@@ -28,17 +31,26 @@ export type Explained = {
   readonly isHealthy: boolean;
 };
 
+/** What users set for the traffic of routes beside these. */
+type DeclaredSettings = {
+  readonly policies?: readonly BackendTrafficPolicy[];
+  readonly meshGateways?: readonly Kinds['MeshGateway'][];
+};
+
 /** Explains each route with MeshEndpoints among its backends, sorted by name. */
 export function explainRoutes(
   resources: TrafficResources,
   routes: readonly Route[],
   defaultPath: DataPathMode,
   budgets: TlsBudgets,
-  policies: readonly BackendTrafficPolicy[] = [],
+  { policies = [], meshGateways = [] }: DeclaredSettings = {},
 ): readonly Explained[] {
   const explainPolicies = policyExplainer(resources, policies);
   const explained = (route: Route) =>
-    explainRoute(trafficOfRoute(resources, route, defaultPath, budgets), route, explainPolicies);
+    explainRoute(trafficOfRoute(resources, route, defaultPath, budgets), route, {
+      explainPolicies,
+      meshGateways,
+    });
   return [...routes].sort(byName).flatMap(explained);
 }
 
@@ -51,8 +63,8 @@ export function routeExplainer(
   const explained = new Derived(tracking, (_all, read) => {
     const routes = ROUTE_KINDS.flatMap(kind => read.list(kind));
     const budgets: TlsBudgets = namespace => read.value(overTlsBudget, namespace);
-    const policies = read.list('BackendTrafficPolicy');
-    return explainRoutes(resources(read), routes, options.dataPath, budgets, policies);
+    const [policies, meshGateways] = [read.list('BackendTrafficPolicy'), read.list('MeshGateway')];
+    return explainRoutes(resources(read), routes, options.dataPath, budgets, { policies, meshGateways });
   });
   return () => explained.read('all');
 }
@@ -65,11 +77,17 @@ function titleOf({ kind, metadata: { namespace = '', name } }: Route): string {
   return `${kind} ${namespace}/${name}`;
 }
 
-/** An explanation for each data path that the Gateways of the route have. */
+/** An explanation for each set of settings that the Gateways of the route have. */
 function explainRoute(
   traffic: readonly RouteTraffic[],
   route: Route,
-  explainPolicies: ExplainPolicies,
+  {
+    explainPolicies,
+    meshGateways,
+  }: {
+    readonly explainPolicies: ExplainPolicies;
+    readonly meshGateways: readonly Kinds['MeshGateway'][];
+  },
 ): readonly Explained[] {
   const hosts = route.hostnames.length > 0 ? ` for ${route.hostnames.join(', ')}` : '';
   return traffic
@@ -80,10 +98,36 @@ function explainRoute(
       const explained = rules.map(rule => explainRule(rule, path, policiesOf(rule)));
       const title = `${titleOf(route)}${hosts} at ${placeOf(gateways)}`;
       return {
-        text: [title, ...explained.map(({ text }) => text)].join('\n'),
+        text: [title, ...settingLines(gateways, meshGateways), ...explained.map(({ text }) => text)].join(
+          '\n',
+        ),
         isHealthy: explained.every(({ isHealthy }) => isHealthy),
       };
     });
+}
+
+/** What MeshGateways set for Gateways, and which of them are not applied. */
+function settingLines(
+  gateways: readonly Ref<'Gateway'>[],
+  meshGateways: readonly Kinds['MeshGateway'][],
+): readonly string[] {
+  return gateways.flatMap(gateway => {
+    const all = meshGateways.filter(each => targetsOf(each).includes(keyOf(gateway)));
+    const oldest = oldestOf(all);
+    if (!oldest) return [];
+    const { dataPath, healthChecks } = oldest.spec;
+    const parts = [
+      ...(dataPath ? [`data path ${dataPath.mode}`] : []),
+      ...(healthChecks ? [`Envoy's health checks ${healthChecks.envoy}`] : []),
+    ];
+    const subject = `Gateway ${gateway.namespace}/${gateway.name}`;
+    const name = `MeshGateway ${oldest.metadata.name}`;
+    const others = all.filter(each => each !== oldest).map(({ metadata }) => `MeshGateway ${metadata.name}`);
+    return [
+      `  ${name} sets for ${subject}: ${parts.join(', ') || 'nothing'}`,
+      ...others.map(other => `  ${other} is not applied to ${subject}: ${name} decides, as the oldest`),
+    ];
+  });
 }
 
 function placeOf(gateways: readonly Ref<'Gateway'>[]): string {

@@ -58,7 +58,7 @@ function policiesOf(routeObject: object, ...objects: readonly object[]): readonl
     .map(resourceOf)
     .filter((each): each is BackendTrafficPolicy => each.kind === 'BackendTrafficPolicy');
   const routes = [resourceOf(routeObject) as Route];
-  const explained = explainRoutes(resources, routes, 'Proxy', tlsBudgetsOf(resources), policies);
+  const explained = explainRoutes(resources, routes, 'Proxy', tlsBudgetsOf(resources), { policies });
   const isPolicy = (line: string) => line.startsWith('    policy');
   const linesOf = (rule: string) =>
     rule

@@ -6,7 +6,7 @@ import { trafficIndexes } from '../../src/store/traffic/resources.ts';
 import type { DataPathMode } from '../../src/traffic/data-path.ts';
 import { createMemory } from '../support/store/memory.ts';
 import { meshBackend, named, route } from '../support/declared.ts';
-import { endpoint, meshBinding, meshEndpoints, meshTailnet } from '../support/objects.ts';
+import { endpoint, meshBinding, meshEndpoints, meshGateway, meshTailnet } from '../support/objects.ts';
 import { resourceOf } from '../support/store/resources.ts';
 import { managedTailnet, relaysObject } from '../support/traffic/objects.ts';
 import { resourcesFrom, tlsBudgetsOf } from '../support/traffic/resolve.ts';
@@ -65,6 +65,33 @@ describe('the explanation of a route', () => {
     const nowhere = resourceOf(route('HTTPRoute', 'default/web', { parentRefs: [] })) as Route;
     const [text] = explainIn(world, [nowhere], 'Direct').map(each => each.text);
     expect(text).toMatch(/^HTTPRoute default\/web at no Gateway\n.*\n.* directly /);
+  });
+
+  it('has what MeshGateways set for its Gateways, and which of them are not applied', async () => {
+    const created = (name: string, creationTimestamp: string, spec: object) =>
+      named(meshGateway({ ...spec }), `default/${name}`, { creationTimestamp });
+    const off = { dataPath: { mode: 'Direct' }, healthChecks: { envoy: 'Off' } };
+    const checked = named(
+      meshEndpoints({ endpoints: [endpoint({ healthCheck: { enabled: true } })] }),
+      'default/web',
+    );
+    const { read, start, write } = createMemory(trafficIndexes, [
+      ...[tailnet, checked, route('HTTPRoute', 'default/web')],
+      created('edge', '2026-01-01T00:00:00Z', off),
+      created('later', '2026-02-01T00:00:00Z', {}),
+    ]);
+    await start();
+    const object = read.get({ kind: 'MeshEndpoints', namespace: 'default', name: 'web' });
+    if (object) await write.replaceStatus(object, { endpoints: [{ name: 'x', status: 'Healthy' }] });
+    const explainAll = routeExplainer(new Tracking(read), { dataPath: 'Proxy', clusterEncoding: '' });
+    const [text = ''] = explainAll().map(each => each.text);
+    expect(text.split('\n').slice(0, 5)).toEqual([
+      'HTTPRoute default/web at Gateway default/public',
+      "  MeshGateway edge sets for Gateway default/public: data path Direct, Envoy's health checks Off",
+      '  MeshGateway later is not applied to Gateway default/public: MeshGateway edge decides, as the oldest',
+      '  cluster httproute/default/web/rule/0: HTTP/1.1',
+      expect.stringMatching(/ directly +backend 0, weight 1, priority 0, UNHEALTHY$/),
+    ]);
   });
 
   it('lists unused backends with the reason', async () => {
