@@ -137,7 +137,7 @@ function placeOf(gateways: readonly Ref<'Gateway'>[]): string {
 }
 
 function explainRule(
-  { rule, localities, unused }: RuleTraffic,
+  { rule, localities, unused, isHealthCheckOff }: RuleTraffic,
   path: DataPathMode,
   policies: readonly string[],
 ): Explained {
@@ -166,7 +166,8 @@ function explainRule(
       ? ['datagrams are dropped', 'the other backends of the rule get all datagrams']
       : ['requests are answered with 503', 'the other backends of the rule get all requests'];
   const consequence = rule.isMixed ? mixed : onlyMesh;
-  const title = `  cluster ${rule.cluster.text}: ${rule.protocol}`;
+  const checks = isHealthCheckOff ? ', not checked by Envoy' : '';
+  const title = `  cluster ${rule.cluster.text}: ${rule.protocol}${checks}`;
   const outcome = canServe ? [] : [`    ${none}: ${consequence}`];
   return {
     text: [title, ...policies, ...endpoints, ...outcome, ...problems].join('\n'),

@@ -226,6 +226,25 @@ describe('the explanation of a route', () => {
     expect(found?.text).not.toContain('through');
   });
 
+  it('names the clusters that the operator alone checks, and the health that it gives the endpoints', () => {
+    const checked = named(
+      meshEndpoints({ endpoints: [endpoint({ healthCheck: { enabled: true } })] }),
+      'default/web',
+    );
+    const entry = { name: 'web', status: 'Unhealthy', reason: 'CheckFailed', error: 'status 503' };
+    const world = [tailnet, { ...checked, status: { endpoints: [entry] } }];
+    const listed = named(
+      meshBinding({ settings: { checkedByOperator: ['default/web:8080'] } }),
+      'default/public',
+    );
+    const toWeb = resourceOf(route('HTTPRoute', 'default/web')) as Route;
+    const [both, alone] = [world, [...world, listed]].map(
+      objects => explainIn(objects, [toWeb], 'Proxy')[0]?.text,
+    );
+    expect(both).toMatch(/rule\/0: HTTP\/1\.1\n.*UNKNOWN/);
+    expect(alone).toMatch(/rule\/0: HTTP\/1\.1, not checked by Envoy\n.*UNHEALTHY/);
+  });
+
   it('is empty for a route without MeshEndpoints', async () => {
     const other = route('HTTPRoute', 'default/other', {
       rules: [{ backendRefs: [{ name: 'plain', port: 80 }] }],

@@ -18,6 +18,8 @@ import type { UnusedBackend } from '../unused.ts';
 /** What the Envoys of a Gateway get for a rule. */
 export type RuleTraffic = {
   readonly rule: ResolvedRule;
+  /** Whether the operator alone checks its endpoints, although Envoy could. */
+  readonly isHealthCheckOff: boolean;
   readonly localities: readonly EnvoyLocality[];
   /** Everything of the rule that gets no traffic. */
   readonly unused: readonly UnusedBackend[];
@@ -26,7 +28,7 @@ export type RuleTraffic = {
 /** What the Envoys of some Gateways, which have the same settings, get for a route. */
 export type RouteTraffic = {
   readonly path: DataPathMode;
-  readonly healthChecks: GatewaySettings['healthChecks'];
+  readonly settings: GatewaySettings | undefined;
   /** Empty for a route without Gateways. */
   readonly gateways: readonly Ref<'Gateway'>[];
   /** The rules with MeshEndpoints among their backends. */
@@ -41,20 +43,18 @@ export function trafficOfRoute(
   budgets: TlsBudgets,
 ): readonly RouteTraffic[] {
   const rules = resolveRoute(resources, route);
-  const alike = new Map<
-    string,
-    Pick<RouteTraffic, 'path' | 'healthChecks'> & { gateways: Ref<'Gateway'>[] }
-  >();
+  const alike = new Map<string, Pick<RouteTraffic, 'path' | 'settings'> & { gateways: Ref<'Gateway'>[] }>();
   for (const key of new Set(gatewaysOf(route, resources))) {
     const gateway = refOf(key) as Ref<'Gateway'>;
     const path = dataPathOf(resources, gateway, defaultPath);
-    const healthChecks = resources.gatewaySettings(gateway)?.healthChecks;
-    const id = `${path} ${healthChecks?.envoy ?? 'Auto'}`;
-    const found = alike.get(id) ?? { path, healthChecks, gateways: [] };
+    const settings = resources.gatewaySettings(gateway);
+    const { healthChecks, checkedByOperator = [] } = settings ?? {};
+    const id = [path, healthChecks?.envoy ?? 'Auto', ...checkedByOperator].join(' ');
+    const found = alike.get(id) ?? { path, settings, gateways: [] };
     found.gateways.push(gateway);
     alike.set(id, found);
   }
-  if (alike.size === 0) alike.set('', { path: defaultPath, healthChecks: undefined, gateways: [] });
+  if (alike.size === 0) alike.set('', { path: defaultPath, settings: undefined, gateways: [] });
   return [...alike.values()].map(given => ({
     ...given,
     rules: rules.map(rule => trafficOfRule(rule, given, resources, budgets)),
@@ -74,15 +74,16 @@ export function unusedOfRoute(
 
 function trafficOfRule(
   rule: ResolvedRule,
-  { path, healthChecks }: Pick<RouteTraffic, 'path' | 'healthChecks'>,
+  { path, settings: decided }: Pick<RouteTraffic, 'path' | 'settings'>,
   resources: TrafficResources,
   budgets: TlsBudgets,
 ): RuleTraffic {
-  const settings = envoyClusterSettingsOf(rule);
-  const decided = healthChecks && { healthChecks };
-  const result = settings && loadAssignmentOf(rule, settingsFor(settings, decided, rule), path, resources);
+  const common = envoyClusterSettingsOf(rule);
+  const settings = common && settingsFor(common, decided, rule);
+  const result = settings && loadAssignmentOf(rule, settings, path, resources);
   return {
     rule,
+    isHealthCheckOff: settings?.isHealthCheckOff ?? false,
     localities: result?.assignment.localities ?? [],
     unused: [...overTlsBudgetIn(rule, budgets), ...rule.unused, ...(result?.unused ?? [])],
   };
