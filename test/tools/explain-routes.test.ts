@@ -89,7 +89,7 @@ describe('the explanation of a route', () => {
       'HTTPRoute default/web at Gateway default/public',
       "  MeshGateway edge sets for Gateway default/public: data path Direct, Envoy's health checks Off",
       '  MeshGateway later is not applied to Gateway default/public: MeshGateway edge decides, as the oldest',
-      '  cluster httproute/default/web/rule/0: HTTP/1.1',
+      '  cluster httproute/default/web/rule/0: HTTP/1.1, not checked by Envoy',
       expect.stringMatching(/ directly +backend 0, weight 1, priority 0, UNHEALTHY$/),
     ]);
   });
