@@ -63,12 +63,12 @@ function placedIn({ value, lineOf }: SourceDocument): readonly Placed[] {
 }
 
 function interpretObjects(placed: readonly Placed[], context: FileContext): ParsedFile {
-  const { file, before, defaultNamespace } = context;
+  const { file, before } = context;
   const declarations = new Map<ManifestKey, Declared>();
   const problems: Problem[] = [];
   let isValid = true;
   for (const { object, lineOf } of placed) {
-    const decoding = decodeDeclared(object, defaultNamespace);
+    const decoding = decodeDeclared(object, context);
     if (decoding.is === 'faulty') {
       isValid = false;
       for (const fault of decoding.faults)
@@ -87,11 +87,16 @@ function interpretObjects(placed: readonly Placed[], context: FileContext): Pars
   return { declarations: isValid ? declarations : new Map([...before, ...declarations]), problems };
 }
 
-/** Decodes an object, unless its kind is only read from a cluster. */
-function decodeDeclared(object: unknown, defaultNamespace: string): Decoding {
+/**
+ * Decodes an object, unless its kind is only read from a cluster. Only `explain` reads policies: where manifests are kept, those
+ * are all that is needed of them.
+ */
+function decodeDeclared(object: unknown, { defaultNamespace, keepsManifests }: FileContext): Decoding {
   const { apiVersion, kind } = isRecord(object) ? object : {};
-  const isRead = typeof apiVersion !== 'string' || typeof kind !== 'string' || isDeclaredKind(kind);
-  return isRead ? decode(object, defaultNamespace) : { is: 'foreign', apiVersion, kind };
+  const isRead = (name: string) =>
+    isDeclaredKind(name) && !(keepsManifests && name === 'BackendTrafficPolicy');
+  const isDecoded = typeof apiVersion !== 'string' || typeof kind !== 'string' || isRead(kind);
+  return isDecoded ? decode(object, defaultNamespace) : { is: 'foreign', apiVersion, kind };
 }
 
 /** Undefined for invalid objects, and for those of other kinds where manifests are not kept. */

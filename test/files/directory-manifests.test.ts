@@ -109,9 +109,12 @@ describe('a manifest in a directory', () => {
     expect(manifests.hasUnread()).toBe(false);
   });
 
-  it('is deleted when a file of kinds that are not read is emptied', async () => {
+  it.each([
+    ['v1', 'Secret'],
+    ['gateway.envoyproxy.io/v1alpha1', 'BackendTrafficPolicy'],
+  ])('is deleted when a file of kinds that are not read is emptied: %s %s', async (apiVersion, kind) => {
     const { put, manifests, folder } = await open();
-    await put('a.yaml', { ...config(), kind: 'Secret' });
+    await put('a.yaml', { ...config(), apiVersion, kind });
     await eventually(() => expect(manifests.keys()).toHaveLength(1));
     await writeFile(join(folder, 'a.yaml'), '');
     await eventually(() => expect(manifests.keys()).toEqual([]));
