@@ -3,7 +3,7 @@ import type { Key, Ref } from '../api/key.ts';
 import { keyOf } from '../api/key.ts';
 import { oldestOf } from '../api/objects/oldest.ts';
 
-/** What a MeshGateway decides for a Gateway; the operator writes it into the Gateway's MeshBinding. */
+/** The settings of a Gateway; the operator writes them into its MeshBinding. */
 export type GatewaySettings = MeshBindingSettings;
 
 /** The keys of the Gateways that a MeshGateway or MeshBinding targets. */

@@ -28,7 +28,7 @@ export interface TrafficResources {
   namespace(name: string): Namespace | undefined;
   gateway(ref: Ref<'Gateway'>): Gateway | undefined;
   listenerSet(ref: Ref<'ListenerSet'>): ListenerSet | undefined;
-  /** What a MeshGateway decides for a Gateway; undefined where none targets it. */
+  /** The settings of a Gateway; undefined where it has none. */
   gatewaySettings(ref: Ref<'Gateway'>): GatewaySettings | undefined;
   /** The certificates that tls.caRef of a MeshEndpoints names. */
   trusted(ref: CaRef): TrustedCa;

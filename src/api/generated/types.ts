@@ -162,7 +162,7 @@ export interface MeshBindingSpec {
    */
   readonly attempt: number;
   /**
-   * What the MeshGateway of this Gateway decides; absent where it has none.
+   * The settings of this Gateway: those of its MeshGateway, and the backends that Envoy does not check; absent without either.
    */
   readonly settings?: MeshBindingSettings;
 }
@@ -184,7 +184,7 @@ export interface GatewayTarget {
   readonly name: string;
 }
 /**
- * What the MeshGateway of this Gateway decides; absent where it has none.
+ * The settings of this Gateway: those of its MeshGateway, and the backends that Envoy does not check; absent without either.
  */
 export interface MeshBindingSettings {
   /**

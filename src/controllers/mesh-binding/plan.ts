@@ -12,7 +12,7 @@ export type Input = {
   readonly gateway: Ref<'Gateway'>;
   /** The desired revision; undefined where the Gateway does not exist or has no mesh routes. */
   readonly revision: string | undefined;
-  /** What a MeshGateway decides for the Gateway. */
+  /** The settings of the Gateway. */
   readonly settings: GatewaySettings | undefined;
   readonly binding: Kinds['MeshBinding'] | undefined;
   /** How long this process has seen this binding, and that it has, or lacks, the desired revision. */

@@ -78,7 +78,7 @@ export type TrafficValues = {
   readonly overTlsBudget: Derived<ReadonlySet<string>>;
   /** By the key of a Gateway: the revision of the settings of its clusters; undefined if none has a mesh backend. */
   readonly revisions: Derived<string | undefined>;
-  /** By the key of a Gateway: what a MeshGateway decides for it. */
+  /** By the key of a Gateway: its settings. */
   readonly settings: Derived<GatewaySettings | undefined>;
   /** By `envoyAndRoute`: the settings for the clusters of a route in an Envoy. */
   readonly settingsInEnvoy: Derived<GatewaySettings | undefined>;
