@@ -115,10 +115,11 @@ function settingLines(
     const all = meshGateways.filter(each => targetsOf(each).includes(keyOf(gateway)));
     const oldest = oldestOf(all);
     if (!oldest) return [];
-    const { dataPath, healthChecks } = oldest.spec;
+    const { dataPath, healthChecks, routeStatus } = oldest.spec;
     const parts = [
       ...(dataPath ? [`data path ${dataPath.mode}`] : []),
       ...(healthChecks ? [`Envoy's health checks ${healthChecks.envoy}`] : []),
+      ...(routeStatus?.anchors === false ? ['no anchors'] : []),
     ];
     const subject = `Gateway ${gateway.namespace}/${gateway.name}`;
     const name = `MeshGateway ${oldest.metadata.name}`;

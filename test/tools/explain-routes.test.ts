@@ -70,7 +70,10 @@ describe('the explanation of a route', () => {
   it('has what MeshGateways set for its Gateways, and which of them are not applied', async () => {
     const created = (name: string, creationTimestamp: string, spec: object) =>
       named(meshGateway({ ...spec }), `default/${name}`, { creationTimestamp });
-    const off = { dataPath: { mode: 'Direct' }, healthChecks: { envoy: 'Off' } };
+    const off = {
+      ...{ dataPath: { mode: 'Direct' }, healthChecks: { envoy: 'Off' } },
+      routeStatus: { anchors: false },
+    };
     const checked = named(
       meshEndpoints({ endpoints: [endpoint({ healthCheck: { enabled: true } })] }),
       'default/web',
@@ -87,7 +90,7 @@ describe('the explanation of a route', () => {
     const [text = ''] = explainAll().map(each => each.text);
     expect(text.split('\n').slice(0, 5)).toEqual([
       'HTTPRoute default/web at Gateway default/public',
-      "  MeshGateway edge sets for Gateway default/public: data path Direct, Envoy's health checks Off",
+      "  MeshGateway edge sets for Gateway default/public: data path Direct, Envoy's health checks Off, no anchors",
       '  MeshGateway later is not applied to Gateway default/public: MeshGateway edge decides, as the oldest',
       '  cluster httproute/default/web/rule/0: HTTP/1.1, not checked by Envoy',
       expect.stringMatching(/ directly +backend 0, weight 1, priority 0, UNHEALTHY$/),

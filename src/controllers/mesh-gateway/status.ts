@@ -65,7 +65,8 @@ function acceptedOf(targets: readonly Target[]): ConditionUpdate {
   const missing = targets.filter(({ is }) => is === 'missing');
   const [conflict] = conflicts;
   if (conflict) {
-    const message = `${namesOf(conflicts)}: MeshGateway ${conflict.decidedBy} decides, as the oldest that targets it: remove the Gateway from spec.targetRefs of one of them`;
+    const alike = conflicts.filter(({ decidedBy }) => decidedBy === conflict.decidedBy);
+    const message = `${namesOf(alike)}: MeshGateway ${conflict.decidedBy} decides, as the oldest that targets it: remove the Gateway from spec.targetRefs of one of them`;
     return { type, status: 'False', reason: 'Conflicted', message };
   }
   if (missing.length > 0) {
