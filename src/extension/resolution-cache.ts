@@ -1,9 +1,10 @@
 import { keyOf, ROUTE_KINDS } from '../api/key.ts';
 import type { Key, Ref } from '../api/key.ts';
-import { gatewaysOf, isMeshBackend } from '../api/objects/references.ts';
+import { isMeshBackend } from '../api/objects/references.ts';
 import type { Watcher } from '../store/derived.ts';
 import type { ReadObjects } from '../store/resources.ts';
-import { envoyAndRoute } from '../store/traffic/values.ts';
+import { envoyAndRoute } from '../store/traffic/gateway-settings.ts';
+import { attachedTo } from '../store/traffic/resources.ts';
 import type { ResolvedCluster, TrafficValues } from '../store/traffic/values.ts';
 import type { AddressGuard } from '../traffic/address-guard.ts';
 import type { DataPathMode } from '../traffic/data-path.ts';
@@ -108,7 +109,7 @@ export function createResolutionCache(
 /** Most clusters of a translation are not ours; this recognizes them without tracking dependencies. */
 function isMeshCluster(read: ReadObjects, cluster: string): boolean {
   const name = parseEnvoyClusterName(cluster);
-  const route = name && read.get({ kind: name.kind, namespace: name.namespace, name: name.name });
+  const route = name && read.get(name);
   return route?.rules.some(({ backendRefs }) => backendRefs.some(isMeshBackend)) === true;
 }
 
@@ -122,17 +123,6 @@ function settingsForCache(): typeof settingsFor {
     cached.set(given, same);
     return same;
   };
-}
-
-/** Those of some Gateways that the route of a cluster attaches to. */
-function attachedTo(
-  read: ReadObjects,
-  { kind, namespace, name }: EnvoyClusterName,
-  gateways: readonly Ref<'Gateway'>[],
-): readonly Ref<'Gateway'>[] {
-  const route = read.get({ kind, namespace, name });
-  const keys = new Set(route && gatewaysOf(route, { listenerSet: ref => read.get(ref) }));
-  return gateways.filter(gateway => keys.has(keyOf(gateway)));
 }
 
 function snapshotOf(

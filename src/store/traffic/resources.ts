@@ -3,7 +3,13 @@ import type { Route } from '../../api/objects/gateway-api.ts';
 import { keyOf, ROUTE_KINDS } from '../../api/key.ts';
 import type { Ref, RouteKind } from '../../api/key.ts';
 import { relayName, TRUST } from '../../api/names.ts';
-import { gatewayOfListenerSet, parentsOf, refTo, tailnetsOf } from '../../api/objects/references.ts';
+import {
+  gatewayOfListenerSet,
+  gatewaysOf,
+  parentsOf,
+  refTo,
+  tailnetsOf,
+} from '../../api/objects/references.ts';
 import type { CaRef, TrustedCa } from '../../api/trust.ts';
 import { byNamespace } from '../resources.ts';
 import type { AnyIndex, Index, ReadObjects } from '../resources.ts';
@@ -143,6 +149,17 @@ export function routesOf(read: ReadObjects, gateway: Ref<'Gateway'>): readonly R
   );
   // A route may attach to several of the parents.
   return [...new Map(routes.map(route => [keyOf(refTo(route)), route])).values()];
+}
+
+/** Those of some Gateways that a route attaches to, also by their ListenerSets. */
+export function attachedTo(
+  read: ReadObjects,
+  route: Ref<RouteKind>,
+  gateways: readonly Ref<'Gateway'>[],
+): readonly Ref<'Gateway'>[] {
+  const attached = read.get(route);
+  const keys = new Set(attached && gatewaysOf(attached, { listenerSet: ref => read.get(ref) }));
+  return gateways.filter(gateway => keys.has(keyOf(gateway)));
 }
 
 /** The Gateways of a class, unordered. */

@@ -1,19 +1,12 @@
 import { isEqual } from '../../api/json.ts';
 import { keyOf, refOf } from '../../api/key.ts';
 import type { Key, Ref, RouteKind } from '../../api/key.ts';
-import { gatewaysOf, refTo } from '../../api/objects/references.ts';
 import { caRefIn, caRefText } from '../../api/trust.ts';
 import type { TrustedCa } from '../../api/trust.ts';
 import { DEFAULT_GUARD } from '../../traffic/address-guard.ts';
 import type { AddressGuard } from '../../traffic/address-guard.ts';
 import type { DataPathMode } from '../../traffic/data-path.ts';
 import { unusedOfRoute } from '../../traffic/endpoints/route-traffic.ts';
-import {
-  checkedBackends,
-  checkedByOperator,
-  crowdedBackends,
-} from '../../traffic/endpoints/operator-checks.ts';
-import { gatewaySettings, sharedSettings, withOperatorChecks } from '../../traffic/gateway-settings.ts';
 import type { GatewaySettings } from '../../traffic/gateway-settings.ts';
 import { parseEnvoyClusterName } from '../../traffic/envoy-cluster-name.ts';
 import { resolveEnvoyCluster } from '../../traffic/resolve-route.ts';
@@ -31,14 +24,8 @@ import type { ReadCaBundle } from '../../traffic/upstream-tls.ts';
 import { Derived } from '../derived.ts';
 import type { ReadObjects } from '../resources.ts';
 import type { TrackedRead, Tracking } from '../tracking.ts';
-import {
-  bindingOf,
-  caOf,
-  gatewaysOfClass,
-  meshGatewaysByGateway,
-  routesOf,
-  trafficResourcesFrom,
-} from './resources.ts';
+import { gatewaySettingsFrom, settingsInEnvoyFrom } from './gateway-settings.ts';
+import { caOf, routesOf, trafficResourcesFrom } from './resources.ts';
 
 /** What a cluster of Envoy resolves to. */
 export type ResolvedCluster = {
@@ -92,20 +79,6 @@ export function trafficValues(tracking: Tracking, options: TrafficOptions): Traf
   const { dataPath, clusterEncoding, podNamespace, guard = DEFAULT_GUARD, readsBackends = true } = options;
   const caBundle = cachedCaBundles();
   const trust = trustedCas(tracking, options.trustNamespace, caBundle);
-  const settings: Derived<GatewaySettings | undefined> = new Derived(
-    tracking,
-    (key, read) => {
-      const gateway = refOf(key as Key) as Ref<'Gateway'>;
-      const written = bindingOf(gateway, read.exceptStatus)?.spec.settings;
-      if (options.settingsFrom === 'MeshBinding') return written;
-      const given = gatewaySettings(read.exceptStatus.find(meshGatewaysByGateway, key));
-      const before = written?.checkedByOperator ?? [];
-      return withOperatorChecks(given, () =>
-        checkedByOperator(read.value(crowded, key), before, ref => read.get(ref)),
-      );
-    },
-    isEqual,
-  );
   const resourcesOf = (read: TrackedRead, objects: ReadObjects) =>
     trafficResourcesFrom(objects, {
       ...{ readsBackends, podNamespace, guard, caBundle },
@@ -114,6 +87,11 @@ export function trafficValues(tracking: Tracking, options: TrafficOptions): Traf
     });
   const resources = (read: TrackedRead) => resourcesOf(read, read);
   const settingsResources = (read: TrackedRead) => resourcesOf(read, read.exceptStatus);
+  const settings: TrafficValues['settings'] = gatewaySettingsFrom(
+    tracking,
+    options.settingsFrom,
+    settingsResources,
+  );
   const over = new Derived<ReadonlySet<string>>(
     tracking,
     (namespace, read) => overTlsBudget(settingsResources(read), namespace),
@@ -134,13 +112,6 @@ export function trafficValues(tracking: Tracking, options: TrafficOptions): Traf
       budgets: budgetsOf(read),
     });
   });
-  const crowded = crowdedByGateway(tracking, settingsResources);
-  const settingsInEnvoy = new Derived(
-    tracking,
-    (name, read) =>
-      sharedSettings(gatewaysInEnvoy(name, read.exceptStatus), each => read.value(settings, keyOf(each))),
-    isEqual,
-  );
   const unused = new Derived<readonly UnusedBackend[]>(
     tracking,
     (key, read) => {
@@ -151,35 +122,9 @@ export function trafficValues(tracking: Tracking, options: TrafficOptions): Traf
   );
   return {
     ...{ resources, settingsResources, clusters, overTlsBudget: over, revisions, unused, guard },
-    ...{ settings, settingsInEnvoy },
+    ...{ settings, settingsInEnvoy: settingsInEnvoyFrom(tracking, settings) },
   };
 }
-
-/** By the key of a Gateway; each route is counted by itself, so that a change of one resolves no other. */
-function crowdedByGateway(
-  tracking: Tracking,
-  settingsResources: TrafficValues['settingsResources'],
-): Derived<ReturnType<typeof crowdedBackends>> {
-  const checked = new Derived<readonly string[]>(
-    tracking,
-    (key, read) => {
-      const route = read.exceptStatus.get(refOf(key as Key) as Ref<RouteKind>);
-      return route ? checkedBackends(settingsResources(read), route) : NONE;
-    },
-    isEqual,
-  );
-  return new Derived<ReturnType<typeof crowdedBackends>>(
-    tracking,
-    (key, read) => {
-      const routes = routesOf(read.exceptStatus, refOf(key as Key) as Ref<'Gateway'>);
-      return crowdedBackends(routes.map(route => read.value(checked, keyOf(refTo(route)))));
-    },
-    isEqual,
-  );
-}
-
-/** One value, so that most routes share it. */
-const NONE: readonly string[] = [];
 
 /** By `caRefText`. What is published for all references is in one object, which changes with any of them. */
 function trustedCas(
@@ -211,27 +156,4 @@ function relaysOf(
   if (protocol !== 'UDP') return new Map();
   const tailnets = backends.flatMap(({ endpoints: [first] }) => (first ? [first.tailnet.metadata.name] : []));
   return new Map([...new Set(tailnets)].map(tailnet => [tailnet, resources.relays(tailnet)]));
-}
-
-/**
- * Names an Envoy and the route of one of its clusters. An Envoy of one Gateway has the same settings for all routes, so that
- * it is named by its `node.cluster`, `namespace/name`, alone; that of merged Gateways is a GatewayClass.
- */
-export function envoyAndRoute(nodeCluster: string, cluster: string): string {
-  const name = nodeCluster.includes('/') ? undefined : parseEnvoyClusterName(cluster);
-  return name
-    ? `${nodeCluster} ${keyOf({ kind: name.kind, namespace: name.namespace, name: name.name })}`
-    : nodeCluster;
-}
-
-/** The Gateways of an Envoy that have the route, by `envoyAndRoute`. */
-function gatewaysInEnvoy(envoyAndRoute: string, read: ReadObjects): readonly Ref<'Gateway'>[] {
-  const [nodeCluster = '', route] = envoyAndRoute.split(' ', 2);
-  if (route === undefined) {
-    const [namespace = '', name = '', end] = nodeCluster.split('/', 3);
-    return namespace === '' || name === '' || end !== undefined ? [] : [{ kind: 'Gateway', namespace, name }];
-  }
-  const attached = read.get(refOf(route as Key) as Ref<RouteKind>);
-  const keys = new Set(attached && gatewaysOf(attached, { listenerSet: ref => read.get(ref) }));
-  return gatewaysOfClass(read, nodeCluster).filter(gateway => keys.has(keyOf(gateway)));
 }

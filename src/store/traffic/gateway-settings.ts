@@ -1,0 +1,99 @@
+import { isEqual } from '../../api/json.ts';
+import { keyOf, refOf } from '../../api/key.ts';
+import type { Key, Ref, RouteKind } from '../../api/key.ts';
+import { refTo } from '../../api/objects/references.ts';
+import {
+  checkedBackends,
+  checkedByOperator,
+  crowdedBackends,
+} from '../../traffic/endpoints/operator-checks.ts';
+import { parseEnvoyClusterName } from '../../traffic/envoy-cluster-name.ts';
+import { gatewaySettings, sharedSettings, withOperatorChecks } from '../../traffic/gateway-settings.ts';
+import type { GatewaySettings } from '../../traffic/gateway-settings.ts';
+import type { TrafficResources } from '../../traffic/traffic-resources.ts';
+import { Derived } from '../derived.ts';
+import type { ReadObjects } from '../resources.ts';
+import type { TrackedRead, Tracking } from '../tracking.ts';
+import { attachedTo, bindingOf, gatewaysOfClass, meshGatewaysByGateway, routesOf } from './resources.ts';
+
+/** By the key of a Gateway; read where users write them, or where the operator publishes them. */
+export function gatewaySettingsFrom(
+  tracking: Tracking,
+  source: 'MeshGateway' | 'MeshBinding',
+  settingsResources: (read: TrackedRead) => TrafficResources,
+): Derived<GatewaySettings | undefined> {
+  const crowded = crowdedByGateway(tracking, settingsResources);
+  return new Derived(
+    tracking,
+    (key, read) => {
+      const gateway = refOf(key as Key) as Ref<'Gateway'>;
+      const written = bindingOf(gateway, read.exceptStatus)?.spec.settings;
+      if (source === 'MeshBinding') return written;
+      const given = gatewaySettings(read.exceptStatus.find(meshGatewaysByGateway, key));
+      const before = written?.checkedByOperator ?? [];
+      return withOperatorChecks(given, () =>
+        checkedByOperator(read.value(crowded, key), before, ref => read.get(ref)),
+      );
+    },
+    isEqual,
+  );
+}
+
+/** By the key of a Gateway; each route is counted by itself, so that a change of one resolves no other. */
+function crowdedByGateway(
+  tracking: Tracking,
+  settingsResources: (read: TrackedRead) => TrafficResources,
+): Derived<ReturnType<typeof crowdedBackends>> {
+  const checked = new Derived<readonly string[]>(
+    tracking,
+    (key, read) => {
+      const route = read.exceptStatus.get(refOf(key as Key) as Ref<RouteKind>);
+      return route ? checkedBackends(settingsResources(read), route) : NONE;
+    },
+    isEqual,
+  );
+  return new Derived<ReturnType<typeof crowdedBackends>>(
+    tracking,
+    (key, read) => {
+      const routes = routesOf(read.exceptStatus, refOf(key as Key) as Ref<'Gateway'>);
+      return crowdedBackends(routes.map(route => read.value(checked, keyOf(refTo(route)))));
+    },
+    isEqual,
+  );
+}
+
+/** One value, so that most routes share it. */
+const NONE: readonly string[] = [];
+
+/** By `envoyAndRoute`, from those by the key of a Gateway. */
+export function settingsInEnvoyFrom(
+  tracking: Tracking,
+  settings: Derived<GatewaySettings | undefined>,
+): Derived<GatewaySettings | undefined> {
+  return new Derived(
+    tracking,
+    (name, read) =>
+      sharedSettings(gatewaysInEnvoy(name, read.exceptStatus), each => read.value(settings, keyOf(each))),
+    isEqual,
+  );
+}
+
+/**
+ * Names an Envoy and the route of one of its clusters. An Envoy of one Gateway has the same settings for all routes, so that
+ * it is named by its `node.cluster`, `namespace/name`, alone; that of merged Gateways is a GatewayClass.
+ */
+export function envoyAndRoute(nodeCluster: string, cluster: string): string {
+  const name = nodeCluster.includes('/') ? undefined : parseEnvoyClusterName(cluster);
+  return name ? `${nodeCluster} ${keyOf(name)}` : nodeCluster;
+}
+
+/** The Gateways of an Envoy that have the route, by `envoyAndRoute`. */
+function gatewaysInEnvoy(envoyAndRoute: string, read: ReadObjects): readonly Ref<'Gateway'>[] {
+  const [nodeCluster = '', route] = envoyAndRoute.split(' ', 2);
+  if (route === undefined) {
+    const [namespace = '', name = '', end] = nodeCluster.split('/', 3);
+    return namespace === '' || name === '' || end !== undefined ? [] : [{ kind: 'Gateway', namespace, name }];
+  }
+  const ref = refOf(route as Key) as Ref<RouteKind>;
+  return attachedTo(read, ref, gatewaysOfClass(read, nodeCluster));
+}
