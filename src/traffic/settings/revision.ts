@@ -24,7 +24,8 @@ export type RevisionInputs = {
 
 /**
  * A hash of the settings of a Gateway and of all its mesh clusters: when it changes, Envoy Gateway must translate again, and
- * an extension server that computes another one has not read the Gateway's MeshBinding yet. Undefined where no route of the Gateway has MeshEndpoints among its backends. The order of the routes does not matter.
+ * an extension server that computes another one has not read the Gateway's MeshBinding yet. Undefined where no route of the
+ * Gateway has MeshEndpoints among its backends. The order of the routes does not matter.
  */
 export function revisionOf(
   resources: TrafficResources,
