@@ -2,7 +2,13 @@ import type { MeshBindingSettings, Kinds } from '../../api/generated/types.ts';
 import { CHECKED_BY_OPERATOR } from '../../api/shares.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
 import { resolveRoute } from '../resolve-route.ts';
-import { backendText, includesBackend } from '../settings/envoy-cluster-settings.ts';
+import {
+  ALL_BACKENDS,
+  allOfItsNamespace,
+  formatBackend,
+  includesBackend,
+  parseBackend,
+} from '../settings/backend-text.ts';
 import { envoyHealthCheckOf, healthCheckOf } from '../settings/envoy-health-check.ts';
 import type { TrafficResources } from '../traffic-resources.ts';
 import { healthStatusesOf } from './health-status.ts';
@@ -28,7 +34,7 @@ export function checkedBackends(resources: TrafficResources, route: Route): read
   return resolveRoute(resources, route).flatMap(rule => {
     if (!envoyHealthCheckOf(rule)) return [];
     const checked = rule.backends.filter(({ endpoints }) => endpoints.some(healthCheckOf));
-    return [...new Set(checked.map(({ ref }) => backendText(ref)))];
+    return [...new Set(checked.map(({ ref }) => formatBackend(ref)))];
   });
 }
 
@@ -51,7 +57,7 @@ export function checkedByOperator(
   meshEndpoints: TrafficResources['meshEndpoints'],
 ): List | undefined {
   const counts = new Map(crowded);
-  const listed = [...new Set([...counts.keys(), ...before.filter(isOneBackend)])].filter(backend => {
+  const listed = [...new Set([...counts.keys(), ...before])].filter(backend => {
     const count = counts.get(backend) ?? 0;
     const decided = () => decidedOf(backend, meshEndpoints);
     if (includesBackend(before, backend)) return count > AGAIN_AT_CLUSTERS || !decided().areAll;
@@ -60,15 +66,14 @@ export function checkedByOperator(
   return listed.length === 0 ? undefined : withinShares(listed.sort());
 }
 
-function isOneBackend(text: string): boolean {
-  return !text.endsWith('*');
-}
-
-/** What the operator has decided about the endpoints of a backend, by the status that it has written. */
-function decidedOf(backend: string, meshEndpoints: TrafficResources['meshEndpoints']) {
-  const [, namespace = '', name = '', port] = /^(.*)\/(.*):(\d+)$/.exec(backend) ?? [];
-  const object = meshEndpoints({ kind: 'MeshEndpoints', namespace, name });
-  const statuses = object ? statusesOf(object, Number(port)) : [];
+/**
+ * What the operator has decided about the endpoints of a backend, by the status that it has written. A text for several
+ * backends has no endpoints of its own, so that it is not listed again.
+ */
+function decidedOf(text: string, meshEndpoints: TrafficResources['meshEndpoints']) {
+  const backend = parseBackend(text);
+  const object = backend && meshEndpoints({ kind: 'MeshEndpoints', ...backend });
+  const statuses = object ? statusesOf(object, backend.port) : [];
   return { areAll: !statuses.includes('UNKNOWN'), isOneHealthy: statuses.includes('HEALTHY') };
 }
 
@@ -80,12 +85,11 @@ function statusesOf(object: Kinds['MeshEndpoints'], port: number) {
 
 /** All of a namespace in place of more than its share; all of a Gateway in place of more than that may have. */
 function withinShares(listed: List): List {
-  const namespaceOf = (backend: string) => backend.slice(0, backend.indexOf('/'));
   const { ofNamespace, ofGateway } = CHECKED_BY_OPERATOR;
-  const shared = [...new Set(listed.map(namespaceOf))].flatMap(namespace => {
-    const own = listed.filter(backend => namespaceOf(backend) === namespace);
-    return own.length > ofNamespace ? [`${namespace}/*`] : own;
+  const namespaces = [...new Set(listed.map(allOfItsNamespace))];
+  const shared = namespaces.flatMap(namespace => {
+    const own = listed.filter(backend => allOfItsNamespace(backend) === namespace);
+    return own.length > ofNamespace ? [namespace] : own;
   });
-  const namespaces = [...new Set(listed.map(backend => `${namespaceOf(backend)}/*`))];
-  return [shared, namespaces].find(({ length }) => length <= ofGateway) ?? ['*'];
+  return [shared, namespaces].find(({ length }) => length <= ofGateway) ?? [ALL_BACKENDS];
 }

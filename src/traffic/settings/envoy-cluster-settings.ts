@@ -1,6 +1,6 @@
+import { formatBackend, includesBackend } from './backend-text.ts';
 import { envoyHealthCheckOf } from './envoy-health-check.ts';
 import type { EnvoyHealthCheck } from './envoy-health-check.ts';
-import type { BackendRef } from '../../api/objects/gateway-api.ts';
 import type { GatewaySettings } from '../gateway-settings.ts';
 import type { OtherSocket } from '../other-backends.ts';
 import type { ResolvedRule } from '../resolve-route.ts';
@@ -70,21 +70,10 @@ export function settingsFor(
   const isOff =
     healthChecks?.envoy === 'Off' ||
     (checkedByOperator.length > 0 &&
-      backends.some(({ ref }) => includesBackend(checkedByOperator, backendText(ref))));
+      backends.some(({ ref }) => includesBackend(checkedByOperator, formatBackend(ref))));
   if (!isOff) return settings;
   const { healthCheck: _, ...unchecked } = settings;
   return { ...unchecked, isHealthCheckOff: true };
-}
-
-/** A port of a MeshEndpoints, as MeshBindings list it. */
-export function backendText({ namespace, name, port }: BackendRef): string {
-  return `${namespace}/${name}:${port}`;
-}
-
-/** Whether a list has a backend, all of its namespace, or all. */
-export function includesBackend(listed: readonly string[], backend: string): boolean {
-  const namespace = backend.slice(0, backend.indexOf('/'));
-  return listed.includes(backend) || listed.includes(`${namespace}/*`) || listed.includes('*');
 }
 
 /**
