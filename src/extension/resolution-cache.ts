@@ -47,7 +47,7 @@ export interface ResolutionCache extends SnapshotCache {
    * For an Envoy of Gateways, of which it must be given all that have a MeshBinding. Returns undefined if the cluster must stay
    * as Envoy Gateway made it.
    */
-  settingsOf(cluster: string, gateways?: readonly Ref<'Gateway'>[]): EnvoyClusterSettings | undefined;
+  settingsOf(cluster: string, gateways: readonly Ref<'Gateway'>[]): EnvoyClusterSettings | undefined;
   /** The unused backends of mixed rules that keep Envoy Gateway's endpoints, so that no stream subscribes to them. */
   unusedOfMixedRules(): Iterable<UnusedInCluster>;
   /** The revision of the settings of a Gateway's clusters; undefined if none has a mesh backend. */
@@ -84,7 +84,7 @@ export function createResolutionCache(
       clusters.unwatch(cluster, watcher);
       settingsInEnvoy.unwatch(envoyAndRoute(gateway, cluster), watcher);
     },
-    settingsOf: (cluster, gateways = []) => {
+    settingsOf: (cluster, gateways) => {
       const known = clusters.peek(cluster);
       const resolved = known ?? (isMeshCluster(read, cluster) ? clusters.read(cluster) : undefined);
       if (!resolved?.settings) return undefined;

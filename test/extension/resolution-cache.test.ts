@@ -96,7 +96,7 @@ describe('the resolution cache', () => {
 
   it('returns the settings of a cluster and its endpoints', async () => {
     const { cache } = await cacheOf(web);
-    expect(cache.settingsOf(WEB)).toMatchObject({ cluster: WEB, protocol: 'HTTP/1.1' });
+    expect(cache.settingsOf(WEB, [])).toMatchObject({ cluster: WEB, protocol: 'HTTP/1.1' });
     expect(addressesIn(cache)).toEqual(['10.0.0.9 100.64.0.1:8080']);
     expect(cache.snapshot(WEB, GATEWAY)?.objects).toEqual(new Map([[0, 'MeshEndpoints/default/web']]));
   });
@@ -104,7 +104,7 @@ describe('the resolution cache', () => {
   it('returns undefined for clusters without mesh backends', async () => {
     const { cache } = await cacheOf([...web, httpRoute('shop', [service()])]);
     const names = ['httproute/default/shop/rule/0', 'httproute/default/web/rule/1', 'kubernetes', ''];
-    expect(names.map(name => [cache.settingsOf(name), cache.snapshot(name, GATEWAY)])).toEqual(
+    expect(names.map(name => [cache.settingsOf(name, []), cache.snapshot(name, GATEWAY)])).toEqual(
       names.map(() => [undefined, undefined]),
     );
   });
@@ -125,7 +125,7 @@ describe('the resolution cache', () => {
   it('keeps no entries for unknown names', async () => {
     const { cache } = await cacheOf(web);
     for (let n = 0; n < 1000; n++) {
-      cache.settingsOf(`httproute/default/web-${n}/rule/0`);
+      cache.settingsOf(`httproute/default/web-${n}/rule/0`, []);
       cache.snapshot(`httproute/default/web/rule/${n}`, `default/gateway-${n}`);
       cache.revisionOf({ kind: 'Gateway', namespace: 'default', name: `gateway-${n}` });
     }
@@ -144,11 +144,11 @@ describe('the resolution cache', () => {
 
   it('returns the same settings until a dependency changes', async () => {
     const { memory, cache } = await cacheOf([...web, endpointsObject('other')]);
-    const settingsBefore = cache.settingsOf(WEB);
+    const settingsBefore = cache.settingsOf(WEB, []);
     await memory.author.put(endpointsObject('other', endpointList(2)));
-    expect(cache.settingsOf(WEB)).toBe(settingsBefore);
+    expect(cache.settingsOf(WEB, [])).toBe(settingsBefore);
     await memory.author.put(endpointsObject('web', endpointList(2)));
-    expect(cache.settingsOf(WEB)).not.toBe(settingsBefore);
+    expect(cache.settingsOf(WEB, [])).not.toBe(settingsBefore);
   });
 
   it('notifies watchers when the route of a name is created', async () => {
@@ -198,7 +198,9 @@ describe('the resolution cache', () => {
         formatTrust(new Map([['default/ca/ca.crt', { is: 'found', pem }]])),
       );
     const casOf = (cache: ResolutionCache) =>
-      cache.settingsOf(WEB)?.socketMatches.map(({ socket }) => (socket.is === 'tls' ? socket.tls.ca : ''));
+      cache
+        .settingsOf(WEB, [])
+        ?.socketMatches.map(({ socket }) => (socket.is === 'tls' ? socket.tls.ca : ''));
 
     it('trusts what mesh-trust has, and changes settings and revision with it', async () => {
       const { memory, cache } = await cacheOf(caRef, { trustNamespace: NAMESPACE });
@@ -372,7 +374,7 @@ const someSteps = fc.array(
 /** Everything that can be read from a cache, by a description. */
 function contentsOf(cache: ResolutionCache): ReadonlyMap<string, string> {
   const found = CLUSTERS.flatMap(cluster => [
-    [`settings of ${cluster}`, cache.settingsOf(cluster)] as const,
+    [`settings of ${cluster}`, cache.settingsOf(cluster, [])] as const,
     ...NODE_CLUSTERS.map(gateway => {
       const { objects, ...rest } = cache.snapshot(cluster, gateway) ?? {};
       return [`${cluster} for ${gateway}`, { ...rest, objects: [...(objects ?? [])] }] as const;

@@ -66,7 +66,7 @@ async function startExtension(relayPort: number) {
   const eds = createEds({ snapshots, clock: systemClock, telemetry: { log, metrics } });
   onTestFinished(() => eds.close());
   const { port } = await serving({ methods: Object.fromEntries(eds.methods) });
-  const settings = snapshots.settingsOf(CLUSTER);
+  const settings = snapshots.settingsOf(CLUSTER, []);
   if (!settings) throw new Error('the cluster has no endpoints');
   return {
     cluster: envoyClusterEditor({ target: `127.0.0.1:${port}` })(
