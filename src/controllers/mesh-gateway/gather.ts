@@ -45,7 +45,14 @@ export type Input = {
   /** Each once, in the order of targetRefs. */
   readonly targets: readonly Target[];
   /** The existing MeshEndpoints of the Gateways that it decides about. */
-  readonly endpoints: readonly Kinds['MeshEndpoints'][];
+  readonly endpoints: readonly EndpointCounts[];
+};
+
+/** How many endpoints a MeshEndpoints has. */
+type EndpointCounts = {
+  readonly object: Ref<'MeshEndpoints'>;
+  readonly total: number;
+  readonly healthy: number;
 };
 
 /** Reads what the status of a MeshGateway depends on. */
@@ -56,6 +63,12 @@ export function gatherer({
   const routes = new Derived<RoutesOfGateway>(
     tracking,
     (key, read) => routesOfGateway(refOf(key as Key) as Ref<'Gateway'>, read, values),
+    isEqual,
+  );
+  // Most changes of a MeshEndpoints leave its counts as they are.
+  const counts = new Derived<EndpointCounts | undefined>(
+    tracking,
+    (key, read) => countsOf(refOf(key as Key) as Ref<'MeshEndpoints'>, read),
     isEqual,
   );
   const targetOf = (object: MeshGateway, key: Key, read: TrackedRead): Target => {
@@ -77,9 +90,16 @@ export function gatherer({
   return (object, read) => {
     const targets = [...new Set(targetsOf(object))].map(key => targetOf(object, key, read));
     const named = new Set(targets.flatMap(each => (each.is === 'decided' ? each.routes.endpoints : [])));
-    const endpoints = [...named].flatMap(key => read.get(refOf(key) as Ref<'MeshEndpoints'>) ?? []);
+    const endpoints = [...named].flatMap(key => read.value(counts, key) ?? []);
     return { object, targets, endpoints };
   };
+}
+
+function countsOf(ref: Ref<'MeshEndpoints'>, read: TrackedRead): EndpointCounts | undefined {
+  const object = read.get(ref);
+  if (!object) return undefined;
+  const { total = object.spec.endpoints?.length ?? 0, healthy = 0 } = object.status?.summary ?? {};
+  return { object: ref, total, healthy };
 }
 
 function routesOfGateway(

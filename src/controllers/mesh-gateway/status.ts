@@ -21,7 +21,6 @@ export function statusOf({ object, targets, endpoints }: Input, now: Date): Stat
     .flatMap(({ gateway, binding }) => (binding && lastTranslationOf(gateway, binding)) ?? [])
     .sort()
     .at(-1);
-  const counts = endpoints.map(countsOf);
   return {
     observedGeneration: metadata.generation ?? 0,
     conditions: conditionsOf(updates, status?.conditions, { generation: metadata.generation, now }),
@@ -31,8 +30,8 @@ export function statusOf({ object, targets, endpoints }: Input, now: Date): Stat
       mesh: new Set(decided.flatMap(({ routes }) => routes.mesh)).size,
     },
     endpoints: {
-      total: counts.reduce((sum, { total }) => sum + total, 0),
-      healthy: counts.reduce((sum, { healthy }) => sum + healthy, 0),
+      total: endpoints.reduce((sum, { total }) => sum + total, 0),
+      healthy: endpoints.reduce((sum, { healthy }) => sum + healthy, 0),
     },
     ...(lastTranslation !== undefined && { lastTranslation }),
   };
@@ -115,7 +114,7 @@ function isProgrammed({ gateway, settings, binding }: Decided, wasProgrammed: bo
  */
 function endpointsReadyOf(endpoints: Input['endpoints']): ConditionUpdate {
   const type = 'EndpointsReady';
-  const used = endpoints.map(object => ({ object, ...countsOf(object) })).filter(({ total }) => total > 0);
+  const used = endpoints.filter(({ total }) => total > 0);
   if (used.length === 0) {
     const message = 'no route of these Gateways has an endpoint of a MeshEndpoints that it may use';
     return { type, status: 'Unknown', reason: 'NoEndpoints', message };
@@ -125,15 +124,10 @@ function endpointsReadyOf(endpoints: Input['endpoints']): ConditionUpdate {
     const message = 'each MeshEndpoints of the routes of these Gateways has a healthy endpoint';
     return { type, status: 'True', reason: 'EndpointsReady', message };
   }
-  const { namespace = '', name } = first.object.metadata;
+  const { namespace, name } = first.object;
   const more = others.length > 0 ? ` and ${others.length} more` : '';
   const message = `MeshEndpoints ${namespace}/${name}${more}: no endpoint is healthy, so routes to it fail; its condition Ready has the reason`;
   return { type, status: 'False', reason: 'NoHealthyEndpoints', message };
-}
-
-function countsOf({ spec, status }: Kinds['MeshEndpoints']) {
-  const { total = spec.endpoints?.length ?? 0, healthy = 0 } = status?.summary ?? {};
-  return { total, healthy };
 }
 
 function namesOf(targets: readonly Pick<Target, 'gateway'>[]): string {
