@@ -1,6 +1,6 @@
 import { keyOf, ROUTE_KINDS } from '../api/key.ts';
 import type { Key, Ref } from '../api/key.ts';
-import { isMeshBackend } from '../api/objects/references.ts';
+import { isAnchor, isMeshBackend } from '../api/objects/references.ts';
 import type { Watcher } from '../store/derived.ts';
 import type { ReadObjects } from '../store/resources.ts';
 import { envoyAndRoute } from '../store/traffic/gateway-settings.ts';
@@ -110,7 +110,8 @@ export function createResolutionCache(
 function isMeshCluster(read: ReadObjects, cluster: string): boolean {
   const name = parseEnvoyClusterName(cluster);
   const route = name && read.get(name);
-  return route?.rules.some(({ backendRefs }) => backendRefs.some(isMeshBackend)) === true;
+  if (!route || isAnchor(route)) return false;
+  return route.rules.some(({ backendRefs }) => backendRefs.some(isMeshBackend));
 }
 
 /** Returns the same value for the same settings, by which edits of clusters are cached. */

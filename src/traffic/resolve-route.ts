@@ -67,7 +67,7 @@ export type ResolvedBackend = {
 
 /**
  * Resolves the rule that an Envoy cluster serves; undefined where the cluster must not be changed: the route does not
- * exist, has no such rule, or the rule has no MeshEndpoints among its backends.
+ * exist or is an anchor, has no such rule, or the rule has no MeshEndpoints among its backends.
  */
 export function resolveEnvoyCluster(
   resources: TrafficResources,
@@ -75,7 +75,7 @@ export function resolveEnvoyCluster(
 ): ResolvedRule | undefined {
   const { kind, namespace, name } = cluster;
   const route = resources.route({ kind, namespace, name });
-  return route && resolveRule(resources, route, cluster);
+  return route && !isAnchor(route) ? resolveRule(resources, route, cluster) : undefined;
 }
 
 /** Resolves all rules of a route that have MeshEndpoints among their backends. */

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { resolveRoute } from '../../src/traffic/resolve-route.ts';
 import type { ResolvedRule } from '../../src/traffic/resolve-route.ts';
+import { named } from '../support/declared.ts';
 import { endpoint } from '../support/objects.ts';
 import { resourcesFrom, ruleOf, trafficOf } from '../support/traffic/resolve.ts';
 import {
@@ -55,6 +56,15 @@ describe('an Envoy cluster', () => {
       'is of a backend that the rule has no more',
       'httproute/default/web/rule/0/backend/1',
       [httpRoute('web', [backend('web')])],
+    ],
+    [
+      'has a route with the label of anchors',
+      'httproute/default/web/rule/0',
+      [
+        named(httpRoute('web', [backend('web')]), 'default/web', {
+          labels: { 'mesh-gateway.dev/anchor': '' },
+        }),
+      ],
     ],
     ['has Services only', 'httproute/default/web/rule/0', [httpRoute('web', [service()])]],
     ['has no backends', 'httproute/default/web/rule/0', [httpRoute('web', [])]],
