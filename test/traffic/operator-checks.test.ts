@@ -72,6 +72,15 @@ describe('a backend that Envoy checks', () => {
     expect(listed(9, web([{ ...UNHEALTHY, name: 'e1' }, UNHEALTHY]), [WEB])).toEqual([WEB]);
   });
 
+  it('is checked by Envoy while its object is paused, which the operator does not check', () => {
+    const paused = endpointsObject('web', endpointList(2, CHECKED), {
+      paused: true,
+      status: { endpoints: [HEALTHY, UNHEALTHY] },
+    });
+    expect(listed(20, paused)).toBeUndefined();
+    expect(listed(20, paused, [WEB])).toBeUndefined();
+  });
+
   it('leaves the list when it is deleted, or not checked any more', () => {
     expect(listed(9, endpointsObject('other'), [WEB])).toBeUndefined();
     expect(listed(9, web([], {}), [WEB])).toBeUndefined();

@@ -24,7 +24,8 @@ import { healthStatusesOf } from './health-status.ts';
  *               once it has decided about all its endpoints, and one is healthy
  *
  * Endpoints that the operator has not decided about get traffic only where Envoy checks them, so that a switch before then
- * would take traffic from them, or send it to some that nothing has checked: EDS has a switch sooner than the cluster.
+ * would take traffic from them, or send it to some that nothing has checked: EDS has a switch sooner than the cluster. Envoy
+ * checks a paused MeshEndpoints in any number of clusters.
  */
 const MAX_CLUSTERS = 8;
 const AGAIN_AT_CLUSTERS = 6;
@@ -59,22 +60,24 @@ export function checkedByOperator(
   const counts = new Map(crowded);
   const listed = [...new Set([...counts.keys(), ...before])].filter(backend => {
     const count = counts.get(backend) ?? 0;
-    const decided = () => decidedOf(backend, meshEndpoints);
-    if (includesBackend(before, backend)) return count > AGAIN_AT_CLUSTERS || !decided().areAll;
-    return count > MAX_CLUSTERS && decided().areAll && decided().isOneHealthy;
+    const { isPaused, areAll, isOneHealthy } = decidedOf(backend, meshEndpoints);
+    if (isPaused) return false;
+    if (includesBackend(before, backend)) return count > AGAIN_AT_CLUSTERS || !areAll;
+    return count > MAX_CLUSTERS && areAll && isOneHealthy;
   });
   return listed.length === 0 ? undefined : withinShares(listed.sort());
 }
 
 /**
- * What the operator has decided about the endpoints of a backend, by the status that it has written. A text for several
- * backends has no endpoints of its own, so that it is not listed again.
+ * What the operator has decided about the endpoints of a backend, by the status that it has written; it does not check those
+ * of a paused object. A text for several backends has no endpoints of its own, so that it is not listed again.
  */
 function decidedOf(text: string, meshEndpoints: TrafficResources['meshEndpoints']) {
   const backend = parseBackend(text);
   const object = backend && meshEndpoints({ kind: 'MeshEndpoints', ...backend });
   const statuses = object ? statusesOf(object, backend.port) : [];
-  return { areAll: !statuses.includes('UNKNOWN'), isOneHealthy: statuses.includes('HEALTHY') };
+  const isPaused = object?.spec.paused === true;
+  return { isPaused, areAll: !statuses.includes('UNKNOWN'), isOneHealthy: statuses.includes('HEALTHY') };
 }
 
 function statusesOf(object: Kinds['MeshEndpoints'], port: number) {
