@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { ResolutionCache } from '../../src/extension/resolution-cache.ts';
 import { trafficIndexes } from '../../src/store/traffic/resources.ts';
 import { gatewayObject, named, route } from '../support/declared.ts';
 import { endpoint, meshBinding } from '../support/objects.ts';
 import { createMemory } from '../support/store/memory.ts';
+import { addressesIn, Counter } from '../support/extension/resolution-cache.ts';
 import { cacheOver } from '../support/store/traffic.ts';
 import {
   backend,
@@ -27,25 +27,6 @@ async function cacheOf(objects: readonly object[]) {
   const memory = createMemory(trafficIndexes, objects);
   await memory.start();
   return { memory, cache: cacheOver(memory.read) };
-}
-
-/** Counts notifications. */
-class Counter {
-  count = 0;
-  invalidated(): void {
-    this.count++;
-  }
-}
-
-function addressesIn(
-  cache: ResolutionCache,
-  cluster = WEB,
-  gateway = GATEWAY,
-): readonly string[] | undefined {
-  const found = cache.snapshot(cluster, gateway);
-  return found?.assignment.localities.flatMap(({ endpoints }) =>
-    endpoints.map(({ address, port, proxy }) => `${proxy?.address ?? 'direct'} ${address}:${port}`),
-  );
 }
 
 describe('the settings of a Gateway in the resolution cache', () => {

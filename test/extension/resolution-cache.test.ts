@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Ref } from '../../src/api/key.ts';
 import { NAMESPACE, relayName } from '../../src/api/names.ts';
 import { trafficIndexes } from '../../src/store/traffic/resources.ts';
+import { addressesIn, Counter } from '../support/extension/resolution-cache.ts';
 import { cacheOver } from '../support/store/traffic.ts';
 import type { ResolutionCache } from '../../src/extension/resolution-cache.ts';
 import type { DerivedOptions } from '../support/store/traffic.ts';
@@ -55,25 +56,6 @@ async function putStatus({ read, write }: Memory, object: object): Promise<void>
   const stored = read.get(refIn(object));
   const isOurs = stored?.kind === 'MeshEndpoints' || stored?.kind === 'MeshTailnet';
   if (isOurs && 'status' in object) await write.replaceStatus(stored, object.status ?? {});
-}
-
-/** Counts notifications. */
-class Counter {
-  count = 0;
-  invalidated(): void {
-    this.count++;
-  }
-}
-
-function addressesIn(
-  cache: ResolutionCache,
-  cluster = WEB,
-  gateway = GATEWAY,
-): readonly string[] | undefined {
-  const found = cache.snapshot(cluster, gateway);
-  return found?.assignment.localities.flatMap(({ endpoints }) =>
-    endpoints.map(({ address, port, proxy }) => `${proxy?.address ?? 'direct'} ${address}:${port}`),
-  );
 }
 
 describe('the resolution cache', () => {
