@@ -27,6 +27,9 @@ afterAll(async () => {
   cleaner.release();
 });
 
+/** The kernel removes namespaces and interfaces shortly after the last process in them has ended. */
+const untilMachineIsAsBefore = () => expect.poll(machineState, { timeout: 10_000 }).toEqual(before);
+
 /** Waits until a process of a starting cluster is recorded. */
 const untilStarted = (name: string) =>
   waitFor(
@@ -49,7 +52,7 @@ describe('npm run cluster -- up', () => {
     const { code, output } = await runCommand(['env', `XDG_CACHE_HOME=${cache}`, ...cluster('up')]);
     expect(output).toMatch(/^cluster: \S+ is not built yet: run npm run parts.*\n$/);
     expect(code).toBe(2);
-    expect(machineState()).toEqual(before);
+    await untilMachineIsAsBefore();
     rmSync(cache, { recursive: true });
   });
 
@@ -91,7 +94,7 @@ describe('npm run cluster -- down', () => {
     const { code, output } = await runCommand(cluster('down'));
     expect(code).toBe(0);
     expect(output).toMatch(/^\d\d processes ended\n$/);
-    expect(machineState()).toEqual(before);
+    await untilMachineIsAsBefore();
   });
 
   it('does nothing without a cluster', async () => {
@@ -106,7 +109,7 @@ describe('an interrupted start', () => {
     await untilStarted(name);
     starting.kill('SIGTERM');
     expect(await ended).toBe(130);
-    expect(machineState()).toEqual(before);
+    await untilMachineIsAsBefore();
   });
 
   it('is cleaned up by the next start after a kill', async () => {
@@ -120,6 +123,6 @@ describe('an interrupted start', () => {
     expect(left.filter(isRunning)).toEqual([]);
     expect((await runCommand(cluster('status'))).output).toContain('the cluster is up');
     await runCommand(cluster('down'));
-    expect(machineState()).toEqual(before);
+    await untilMachineIsAsBefore();
   });
 });
