@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Kinds, MeshEndpoint } from './generated/types.ts';
+import { endpointsOf } from './objects/endpoints.ts';
 
 /*
  * The data of the ConfigMap `mesh-trust`, which the operator writes and the extension server reads:
@@ -64,7 +65,7 @@ export function caRefOf({ metadata }: Kinds['MeshEndpoints'], { tls }: MeshEndpo
 
 /** The caRefs of a MeshEndpoints, each once. */
 export function caRefsOf(object: Kinds['MeshEndpoints']): readonly CaRef[] {
-  const refs = (object.spec.endpoints ?? []).flatMap(endpoint => caRefOf(object, endpoint) ?? []);
+  const refs = endpointsOf(object).flatMap(endpoint => caRefOf(object, endpoint) ?? []);
   return [...new Map(refs.map(ref => [caRefText(ref), ref])).values()];
 }
 

@@ -1,4 +1,5 @@
 import type { Kinds, MeshEndpoint } from '../api/generated/types.ts';
+import { endpointsOf } from '../api/objects/endpoints.ts';
 import { oldestOf } from '../api/objects/oldest.ts';
 import { caRefOf } from '../api/trust.ts';
 import { isAllowed, isPermitted, meshEndpointsRefOf } from './backend-refs.ts';
@@ -45,7 +46,7 @@ export function resolveBackendRef(resources: TrafficResources, backendRef: Route
   if (backendRef.ref.weight === 0) return { kept: [], unused: [] };
   const objects = referencedObjects(resources, backendRef);
   if ('reason' in objects) return { kept: [], unused: [objects] };
-  const endpoints = objects.object.spec.endpoints ?? [];
+  const endpoints = endpointsOf(objects.object);
   const { port } = backendRef.ref;
   if (port === undefined) return { kept: [], unused: [unusedReference.portMissing(backendRef, endpoints)] };
   const withPort = endpoints.filter(endpoint => endpoint.port === port);

@@ -2,6 +2,7 @@ import { GATEWAY_GROUP } from './gateway-api.ts';
 import type { BackendRef, ListenerSet, ParentRef, Route } from './gateway-api.ts';
 import { GROUP } from '../generated/kinds.ts';
 import type { Kinds, MeshEndpoint } from '../generated/types.ts';
+import { endpointsOf } from './endpoints.ts';
 import { keyOf } from '../key.ts';
 import type { Key, Ref, ResourceKind } from '../key.ts';
 import { ANCHOR } from '../names.ts';
@@ -84,9 +85,8 @@ export function tailnetsOf(object: { readonly spec: { readonly tailnet: string }
 }
 
 /** The tailnet of a MeshEndpoints with UDP endpoints in it. */
-export function udpTailnetsOf({ spec }: Kinds['MeshEndpoints']): readonly string[] {
-  const hasDatagrams = spec.endpoints?.some(isRelayed) === true;
-  return hasDatagrams ? [spec.tailnet] : [];
+export function udpTailnetsOf(object: Kinds['MeshEndpoints']): readonly string[] {
+  return endpointsOf(object).some(isRelayed) ? [object.spec.tailnet] : [];
 }
 
 /** Whether relays carry the traffic of an endpoint. */

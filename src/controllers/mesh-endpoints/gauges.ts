@@ -1,4 +1,5 @@
 import type { Kinds } from '../../api/generated/types.ts';
+import { endpointsOf } from '../../api/objects/endpoints.ts';
 import { keyOf } from '../../api/key.ts';
 import type { ReadResources } from '../../store/resources.ts';
 import type { endpointMetrics } from '../../telemetry/metrics.ts';
@@ -49,7 +50,7 @@ function checkedEndpoints(read: Pick<ReadResources, 'list'>): readonly Checked[]
     })
     .sort((one, other) => (one.key < other.key ? -1 : 1))
     .flatMap(({ object }) =>
-      (object.spec.endpoints ?? [])
+      endpointsOf(object)
         .filter(({ healthCheck }) => healthCheck?.enabled)
         .map(({ name }) => ({ object, endpoint: name })),
     );

@@ -1,4 +1,5 @@
 import type { EndpointStatus, MeshEndpoint } from '../../api/generated/types.ts';
+import { endpointsOf } from '../../api/objects/endpoints.ts';
 import type { CheckedEndpoint } from '../../health/health.ts';
 import { isCurrent, statusEntriesOf } from '../../traffic/endpoints/health-status.ts';
 import { checkOf, writtenVerdict } from './checks.ts';
@@ -34,7 +35,7 @@ export function plan({
   const tailnet = isAllowed ? rest.tailnet : undefined;
   const entries = statusEntriesOf(object);
   const { namespace = '' } = object.metadata;
-  return (object.spec.endpoints ?? []).map(endpoint => {
+  return endpointsOf(object).map(endpoint => {
     const entry = entries.get(endpoint.name);
     const known = entry && isCurrent(entry, endpoint) ? entry : undefined;
     const inputs = all.get(endpoint.name) ?? NO_INPUTS;

@@ -1,6 +1,7 @@
 import type { ConditionUpdate } from '../../api/conditions.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
 import type { Kinds, MeshEndpoint, RouteStatus } from '../../api/generated/types.ts';
+import { endpointsOf } from '../../api/objects/endpoints.ts';
 import { keyOf } from '../../api/key.ts';
 import { isMeshBackend, refTo } from '../../api/objects/references.ts';
 import type { TrackedRead } from '../../store/tracking.ts';
@@ -101,7 +102,7 @@ export function unusedReader(
   dataPath: DataPathMode,
 ): UnusedOf {
   return (route, object, status) => {
-    if (!object.spec.endpoints?.some(dependsOnStatus)) return read.value(unused, keyOf(refTo(route)));
+    if (!endpointsOf(object).some(dependsOnStatus)) return read.value(unused, keyOf(refTo(route)));
     const traffic = resources(read);
     const key = keyOf(refTo(object));
     const meshEndpoints: TrafficResources['meshEndpoints'] = ref =>

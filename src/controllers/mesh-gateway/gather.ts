@@ -1,5 +1,6 @@
 import { isEqual } from '../../api/json.ts';
 import type { Kinds } from '../../api/generated/types.ts';
+import { endpointsOf } from '../../api/objects/endpoints.ts';
 import { keyOf, refOf } from '../../api/key.ts';
 import type { Key, Ref } from '../../api/key.ts';
 import { oldestOf } from '../../api/objects/oldest.ts';
@@ -98,7 +99,7 @@ export function gatherer({
 function countsOf(ref: Ref<'MeshEndpoints'>, read: TrackedRead): EndpointCounts | undefined {
   const object = read.get(ref);
   if (!object) return undefined;
-  const { total = object.spec.endpoints?.length ?? 0, healthy = 0 } = object.status?.summary ?? {};
+  const { total = endpointsOf(object).length, healthy = 0 } = object.status?.summary ?? {};
   return { object: ref, total, healthy };
 }
 

@@ -1,4 +1,5 @@
 import type { MeshBindingSettings, Kinds } from '../../api/generated/types.ts';
+import { endpointsOf } from '../../api/objects/endpoints.ts';
 import { CHECKED_BY_OPERATOR } from '../../api/shares.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
 import { resolveRoute } from '../resolve-route.ts';
@@ -82,7 +83,7 @@ function decidedOf(text: string, meshEndpoints: TrafficResources['meshEndpoints'
 
 function statusesOf(object: Kinds['MeshEndpoints'], port: number) {
   const healthOf = healthStatusesOf(object, 'UNKNOWN');
-  const endpoints = (object.spec.endpoints ?? []).map(endpoint => ({ endpoint }));
+  const endpoints = endpointsOf(object).map(endpoint => ({ endpoint }));
   return endpoints.filter(each => each.endpoint.port === port && healthCheckOf(each)).map(healthOf);
 }
 

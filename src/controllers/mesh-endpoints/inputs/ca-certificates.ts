@@ -1,5 +1,6 @@
 import type { Clock } from '../../../api/clock.ts';
 import type { Kinds } from '../../../api/generated/types.ts';
+import { endpointsOf } from '../../../api/objects/endpoints.ts';
 import { TRUST_BYTES, WAITING_FOR_CA } from '../../../api/shares.ts';
 import { caRefOf } from '../../../api/trust.ts';
 import type { CaRef, TrustedCa } from '../../../api/trust.ts';
@@ -39,7 +40,7 @@ export function caCertificates({ read, clock }: CaCertificatesDeps): InputSource
 }
 
 function caRefsByEndpoint(object: Kinds['MeshEndpoints']): readonly (readonly [string, CaRef])[] {
-  return (object.spec.endpoints ?? []).flatMap(endpoint => {
+  return endpointsOf(object).flatMap(endpoint => {
     const ref = caRefOf(object, endpoint);
     return ref ? [[endpoint.name, ref] as const] : [];
   });

@@ -1,4 +1,5 @@
 import type { Kinds } from '../../../api/generated/types.ts';
+import { endpointsOf } from '../../../api/objects/endpoints.ts';
 import { keyOf } from '../../../api/key.ts';
 import { refTo } from '../../../api/objects/references.ts';
 import { hostAndPortOf } from '../../../api/socket-address.ts';
@@ -13,7 +14,7 @@ export function externalTargetInputs(targets: ExternalTargets): InputSource {
     read: object => {
       const key = keyOf(refTo(object));
       const inputs = new Map<string, EndpointInputs>();
-      for (const { name, externalTarget } of object.spec.endpoints ?? []) {
+      for (const { name, externalTarget } of endpointsOf(object)) {
         if (externalTarget === undefined) continue;
         inputs.set(name, inputsOf(externalTarget, targets.of(key, hostAndPortOf(externalTarget).host)));
       }
@@ -28,7 +29,7 @@ export function externalTargetInputs(targets: ExternalTargets): InputSource {
 function hostsOf(object: Kinds['MeshEndpoints']): ReadonlyMap<string, readonly string[]> {
   const entries = statusEntriesOf(object);
   const hosts = new Map<string, readonly string[]>();
-  for (const { name, externalTarget } of object.spec.endpoints ?? []) {
+  for (const { name, externalTarget } of endpointsOf(object)) {
     if (externalTarget === undefined) continue;
     const entry = entries.get(name);
     const last = entry?.externalTarget === externalTarget ? (entry.resolvedAddresses ?? []) : [];

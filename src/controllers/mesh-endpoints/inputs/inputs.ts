@@ -1,4 +1,5 @@
 import type { EndpointStatus, Kinds } from '../../../api/generated/types.ts';
+import { endpointsOf } from '../../../api/objects/endpoints.ts';
 import type { Key } from '../../../api/key.ts';
 import type { AddressGuard } from '../../../traffic/address-guard.ts';
 import type { TrafficResources } from '../../../traffic/traffic-resources.ts';
@@ -49,12 +50,12 @@ export interface InputSource {
 /** Refuses endpoints whose meshIP may get no traffic, and reports those whose meshFQDN is not in the tailnet. */
 export function meshAddressInputs({ meshProblem }: AddressGuard): InputSource {
   return {
-    read: ({ spec: { tailnet, endpoints = [] } }) => {
+    read: object => {
       const inputs = new Map<string, EndpointInputs>();
-      for (const endpoint of endpoints) {
+      for (const endpoint of endpointsOf(object)) {
         const { name, meshIP, externalTarget } = endpoint;
         const problem = externalTarget === undefined ? meshProblem(meshIP) : undefined;
-        const error = meshNameProblem(endpoint, tailnet);
+        const error = meshNameProblem(endpoint, object.spec.tailnet);
         if (problem !== undefined) inputs.set(name, { problem });
         else if (error !== undefined) inputs.set(name, { error: { reason: 'NameNotInTailnet', error } });
       }

@@ -1,4 +1,5 @@
 import type { HealthCheck, Kinds } from '../../../api/generated/types.ts';
+import { endpointsOf } from '../../../api/objects/endpoints.ts';
 import { keyOf } from '../../../api/key.ts';
 import { refTo } from '../../../api/objects/references.ts';
 import { SECRETS_OF_OBJECT } from '../../../api/shares.ts';
@@ -31,8 +32,8 @@ export function secretHeaders(deps: SecretsDeps): InputSource {
   };
 }
 
-function checksWithSecrets({ spec }: Kinds['MeshEndpoints']) {
-  return (spec.endpoints ?? []).flatMap(({ name, healthCheck }) => {
+function checksWithSecrets(object: Kinds['MeshEndpoints']) {
+  return endpointsOf(object).flatMap(({ name, healthCheck }) => {
     const headers = healthCheck?.enabled ? (healthCheck.headersFrom ?? []) : [];
     return headers.length > 0 ? [{ name, headers }] : [];
   });

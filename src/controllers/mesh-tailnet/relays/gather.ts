@@ -1,5 +1,6 @@
 import type { Clock } from '../../../api/clock.ts';
 import type { Kinds } from '../../../api/generated/types.ts';
+import { endpointsOf } from '../../../api/objects/endpoints.ts';
 import { isRecord } from '../../../api/json.ts';
 import type { Ref } from '../../../api/key.ts';
 import { RELAY, relayName } from '../../../api/names.ts';
@@ -82,9 +83,9 @@ function mayUse({ metadata }: MeshEndpoints, { spec }: MeshTailnet, traffic: Tra
 }
 
 /** Relays send no datagrams to an address that must get no traffic. */
-function wantedBy({ metadata, spec }: MeshEndpoints, { guard }: TrafficResources): readonly WantedTarget[] {
-  const { namespace = '', name, creationTimestamp: createdAt } = metadata;
-  return (spec.endpoints ?? [])
+function wantedBy(object: MeshEndpoints, { guard }: TrafficResources): readonly WantedTarget[] {
+  const { namespace = '', name, creationTimestamp: createdAt } = object.metadata;
+  return endpointsOf(object)
     .filter(endpoint => isRelayed(endpoint) && guard.meshProblem(endpoint.meshIP) === undefined)
     .map(endpoint => ({ target: addressText(endpoint), createdAt, namespace, name }));
 }
