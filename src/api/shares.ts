@@ -48,7 +48,7 @@ export const FLAPPING = {
   quietMs: 300_000,
 } as const;
 
-/** The shortest time between two writes of an object because of health: longer than a write takes, hardly noticed by a user. */
+/** The shortest time between two writes of a status because of health: longer than a write takes, hardly noticed by a user. */
 export const HEALTH_WRITE_INTERVAL_MS = 1000;
 
 /** The longest timeout of a health check, as in the schema: so long a service that hangs takes a place of its namespace. */

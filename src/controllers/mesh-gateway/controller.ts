@@ -1,8 +1,11 @@
 import type { Access } from '../../api/access.ts';
+import type { Clock } from '../../api/clock.ts';
 import { GROUP } from '../../api/generated/kinds.ts';
 import type { Kinds } from '../../api/generated/types.ts';
-import type { ResourceKind } from '../../api/key.ts';
+import { keyOf } from '../../api/key.ts';
+import type { Key, ResourceKind } from '../../api/key.ts';
 import { isEqual } from '../../api/json.ts';
+import { HEALTH_WRITE_INTERVAL_MS } from '../../api/shares.ts';
 import type { Controller } from '../../runtime/controller.ts';
 import { conditionChanges, conditionEvent } from '../../store/condition-events.ts';
 import type { ObjectEvent, RecordEvents, WriteResources } from '../../store/resources.ts';
@@ -16,6 +19,8 @@ type MeshGateway = Kinds['MeshGateway'];
 export type MeshGatewayDeps = GatherDeps & {
   readonly write: Pick<WriteResources, 'replaceStatus'>;
   readonly events: RecordEvents;
+  readonly clock: Pick<Clock, 'now'>;
+  /** The time of day. */
   readonly now: () => Date;
 };
 
@@ -31,19 +36,29 @@ export const access: Access = {
   own: [],
 };
 
-/** Writes the status of each MeshGateway. What it decides reaches traffic by the MeshBindings of its Gateways. */
+/**
+ * Writes the status of each MeshGateway, at most once a second: it counts the endpoints of any number of MeshEndpoints. What it
+ * decides reaches traffic by the MeshBindings of its Gateways.
+ */
 export function meshGatewayController(deps: MeshGatewayDeps): Controller<'MeshGateway'> {
-  const { write, events, now } = deps;
+  const { write, events, clock, now } = deps;
   const gather = gatherer(deps);
+  const pausedUntil = new Map<Key, number>();
   return {
     name: 'mesh-gateway',
     kind: 'MeshGateway',
     reads,
     reconcile: async (ref, read) => {
       const object = read.get(ref);
-      if (!object) return { requeue: 'on-change' };
+      if (!object) {
+        pausedUntil.delete(keyOf(ref));
+        return { requeue: 'on-change' };
+      }
       const status = statusOf(gather(object, read), now());
       if (isEqual(status, object.status)) return { requeue: 'on-change' };
+      const ms = (pausedUntil.get(keyOf(ref)) ?? 0) - clock.now();
+      if (ms > 0) return { requeue: 'after', ms };
+      pausedUntil.set(keyOf(ref), clock.now() + HEALTH_WRITE_INTERVAL_MS);
       await write.replaceStatus(object, status);
       for (const event of eventsOf(object, status)) events.record(event);
       return { requeue: 'on-change' };

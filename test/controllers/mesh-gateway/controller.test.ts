@@ -3,6 +3,7 @@ import { findCondition } from '../../../src/api/conditions.ts';
 import { API_VERSION } from '../../../src/api/generated/kinds.ts';
 import type { Kinds } from '../../../src/api/generated/types.ts';
 import { access, meshGatewayController } from '../../../src/controllers/mesh-gateway/controller.ts';
+import { HEALTH_WRITE_INTERVAL_MS } from '../../../src/api/shares.ts';
 import type { ObjectEvent } from '../../../src/store/resources.ts';
 import { trafficIndexes } from '../../../src/store/traffic/resources.ts';
 import { trafficValues } from '../../../src/store/traffic/values.ts';
@@ -48,16 +49,15 @@ async function controllerOn(...objects: readonly object[]) {
   });
   runtime.start(
     meshGatewayController({
-      tracking,
-      values,
-      write,
+      ...{ tracking, values, write, clock, now },
       events: { record: event => void events.push(event) },
-      now,
     }),
     { syncPeriodMs: 30_000 },
   );
   await memory.start();
-  await clock.settle();
+  /** Until a status that has just been written may be written again. */
+  const settle = () => clock.advance(HEALTH_WRITE_INTERVAL_MS);
+  await settle();
   const get = <K extends 'MeshGateway' | 'MeshEndpoints' | 'MeshBinding'>(kind: K, name: string) =>
     memory.read.get({ kind, namespace: 'default', name });
   const statusOf = (name = 'a'): Kinds['MeshGateway']['status'] => get('MeshGateway', name)?.status;
@@ -67,7 +67,7 @@ async function controllerOn(...objects: readonly object[]) {
   };
   const put = async (object: object) => {
     await memory.author.put(object);
-    await clock.settle();
+    await settle();
   };
   /** As Envoy Gateway does once it has translated the present generation. */
   const report = async (time: string) => {
@@ -80,7 +80,7 @@ async function controllerOn(...objects: readonly object[]) {
     await memory.write.replaceStatus(binding, {
       ancestors: [{ ancestorRef, controllerName: 'x', conditions }],
     });
-    await clock.settle();
+    await settle();
   };
   const setHealth = async (healthy: number) => {
     const object = get('MeshEndpoints', 'web');
@@ -88,13 +88,14 @@ async function controllerOn(...objects: readonly object[]) {
       await memory.write.replaceStatus(object, {
         summary: { total: 2, healthy, unhealthy: 2 - healthy, ready: `${healthy}/2` },
       });
-    await clock.settle();
+    await settle();
   };
   const remove = async (kind: 'MeshGateway', name: string) => {
     await memory.author.remove({ kind, namespace: 'default', name });
-    await clock.settle();
+    await settle();
   };
   return {
+    memory,
     clock,
     events,
     statusOf,
@@ -225,6 +226,19 @@ describe('the status of a MeshGateway', () => {
     await put(gateway('unrelated'));
     await put(route('HTTPRoute', 'default/web', { hostnames: ['web.test'] }));
     expect(countWrites()).toBe(1);
+  });
+
+  it('is written at once, and again a second later with everything that has changed meanwhile', async () => {
+    const { clock, memory, statusOf, countWrites } = await controllerOn(...MESH);
+    for (const name of ['x', 'y', 'z']) {
+      await memory.author.put(route('HTTPRoute', `default/${name}`));
+      await clock.settle();
+    }
+    expect([statusOf()?.routes?.total, countWrites()]).toEqual([2, 2]);
+    await clock.advance(HEALTH_WRITE_INTERVAL_MS - 1);
+    expect(countWrites()).toBe(2);
+    await clock.advance(1);
+    expect([statusOf()?.routes?.total, countWrites()]).toEqual([4, 3]);
   });
 
   it('counts nothing of Gateways that another MeshGateway decides about', async () => {
