@@ -7,8 +7,10 @@ import {
   checkedByOperator,
   crowdedBackends,
 } from '../../src/traffic/endpoints/operator-checks.ts';
+import { loadAssignmentOf } from '../../src/traffic/endpoints/load-assignment.ts';
+import { settingsFor } from '../../src/traffic/settings/envoy-cluster-settings.ts';
 import { resourceOf } from '../support/store/resources.ts';
-import { resourcesFrom } from '../support/traffic/resolve.ts';
+import { resourcesFrom, trafficOf } from '../support/traffic/resolve.ts';
 import {
   backend,
   endpointList,
@@ -84,6 +86,35 @@ describe('a backend that Envoy checks', () => {
   it('leaves the list when it is deleted, or not checked any more', () => {
     expect(listed(9, endpointsObject('other'), [WEB])).toBeUndefined();
     expect(listed(9, web([], {}), [WEB])).toBeUndefined();
+  });
+});
+
+describe('a rule with several backends', () => {
+  const other = (fields: Fields) =>
+    endpointsObject('other', endpointList(1, { meshIP: '100.64.9.9', ...fields }), {
+      status: { endpoints: [{ ...UNDECIDED, name: 'e1' }] },
+    });
+  const rule = httpRoute('web', [backend('web'), backend('other')]);
+  /** Whether Envoy checks the cluster, and the health statuses that it has for it. */
+  const assigned = (object: object, checkedByOperator: readonly string[]) => {
+    const resources = resourcesFrom([tailnetObject(), web(), object, rule]);
+    const { rule: resolved, settings } = trafficOf(resources);
+    if (!settings) throw new Error('the cluster has no settings');
+    const given = settingsFor(settings, { checkedByOperator }, resolved);
+    const { assignment } = loadAssignmentOf(resolved, given, 'Direct', resources);
+    const health = assignment.localities.flatMap(({ endpoints }) => endpoints.map(each => each.health));
+    return { isChecked: given.healthCheck !== undefined, health };
+  };
+
+  it('is checked by Envoy until each of them is listed, so that one without a result is not without traffic', () => {
+    const undecided = assigned(other(CHECKED), [WEB]);
+    expect(undecided).toEqual({ isChecked: true, health: ['HEALTHY', 'UNHEALTHY', 'UNKNOWN'] });
+    expect(assigned(other(CHECKED), ['default/other:8080', WEB]).isChecked).toBe(false);
+  });
+
+  it('is not checked for one that has no checks', () => {
+    const unchecked = assigned(other({}), [WEB]);
+    expect(unchecked).toEqual({ isChecked: false, health: ['HEALTHY', 'UNHEALTHY', 'HEALTHY'] });
   });
 });
 

@@ -3,14 +3,8 @@ import { endpointsOf } from '../../api/objects/endpoints.ts';
 import { CHECKED_BY_OPERATOR } from '../../api/shares.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
 import { resolveRoute } from '../resolve-route.ts';
-import {
-  ALL_BACKENDS,
-  allOfItsNamespace,
-  formatBackend,
-  includesBackend,
-  parseBackend,
-} from '../settings/backend-text.ts';
-import { envoyHealthCheckOf, healthCheckOf } from '../settings/envoy-health-check.ts';
+import { ALL_BACKENDS, allOfItsNamespace, includesBackend, parseBackend } from '../settings/backend-text.ts';
+import { backendsWithChecks, envoyHealthCheckOf, healthCheckOf } from '../settings/envoy-health-check.ts';
 import type { TrafficResources } from '../traffic-resources.ts';
 import { healthStatusesOf } from './health-status.ts';
 
@@ -33,11 +27,9 @@ const AGAIN_AT_CLUSTERS = 6;
 
 /** The backends of a route that Envoy checks by itself, once for each cluster that has them. */
 export function checkedBackends(resources: TrafficResources, route: Route): readonly string[] {
-  return resolveRoute(resources, route).flatMap(rule => {
-    if (!envoyHealthCheckOf(rule)) return [];
-    const checked = rule.backends.filter(({ endpoints }) => endpoints.some(healthCheckOf));
-    return [...new Set(checked.map(({ ref }) => formatBackend(ref)))];
-  });
+  return resolveRoute(resources, route).flatMap(rule =>
+    envoyHealthCheckOf(rule) ? backendsWithChecks(rule) : [],
+  );
 }
 
 /** How many clusters each backend is in, of those for which it matters; sorted by name. */

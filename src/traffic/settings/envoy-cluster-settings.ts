@@ -1,5 +1,5 @@
-import { formatBackend, includesBackend } from './backend-text.ts';
-import { envoyHealthCheckOf } from './envoy-health-check.ts';
+import { includesBackend } from './backend-text.ts';
+import { backendsWithChecks, envoyHealthCheckOf } from './envoy-health-check.ts';
 import type { EnvoyHealthCheck } from './envoy-health-check.ts';
 import type { GatewaySettings } from '../gateway-settings.ts';
 import type { OtherSocket } from '../other-backends.ts';
@@ -58,19 +58,20 @@ export function envoyClusterSettingsOf(rule: ResolvedRule): EnvoyClusterSettings
 
 /**
  * The settings of a cluster for the Envoys of a Gateway: without a health check where a MeshGateway turns Envoy's off, or the
- * operator alone checks one of its backends.
+ * operator alone checks each of its backends. One that is not listed may have no result of the operator yet, and no healthy
+ * endpoint by that.
  */
 export function settingsFor(
   settings: EnvoyClusterSettings,
   gateway: GatewaySettings | undefined,
-  { backends }: Pick<ResolvedRule, 'backends'>,
+  rule: Pick<ResolvedRule, 'backends'>,
 ): EnvoyClusterSettings {
   if (!settings.healthCheck || !gateway) return settings;
   const { healthChecks, checkedByOperator = [] } = gateway;
   const isOff =
     healthChecks?.envoy === 'Off' ||
     (checkedByOperator.length > 0 &&
-      backends.some(({ ref }) => includesBackend(checkedByOperator, formatBackend(ref))));
+      backendsWithChecks(rule).every(backend => includesBackend(checkedByOperator, backend)));
   if (!isOff) return settings;
   const { healthCheck: _, ...unchecked } = settings;
   return { ...unchecked, isHealthCheckOff: true };

@@ -4,6 +4,7 @@ import type { HealthCheck } from '../../api/generated/types.ts';
 import type { ResolvedEndpoint } from '../resolve-backend-ref.ts';
 import type { ResolvedRule } from '../resolve-route.ts';
 import { servesTls } from '../upstream-protocol.ts';
+import { formatBackend } from './backend-text.ts';
 
 type CheckTimes = {
   readonly intervalMs: number;
@@ -31,6 +32,12 @@ export function healthCheckOf({
   endpoint: { healthCheck },
 }: Pick<ResolvedEndpoint, 'endpoint'>): HealthCheck | undefined {
   return healthCheck?.enabled ? healthCheck : undefined;
+}
+
+/** The texts of the backends of a rule that have endpoints with a health check, each once. */
+export function backendsWithChecks({ backends }: Pick<ResolvedRule, 'backends'>): readonly string[] {
+  const checked = backends.filter(({ endpoints }) => endpoints.some(healthCheckOf));
+  return [...new Set(checked.map(({ ref }) => formatBackend(ref)))];
 }
 
 /**
