@@ -79,7 +79,7 @@ export const MAX_HOSTS_OF_NAMESPACE = 2000;
 export const MAX_LOOKUPS = 32;
 
 /**
- * Backends of a Gateway, each a port of a MeshEndpoints, that Envoy does not check because they are in many clusters. Of a
- * namespace with more, Envoy checks none: a MeshBinding lists them, and is a part of each request to the hook.
+ * Backends of a Gateway, each a port of a MeshEndpoints, that Envoy does not check because they are in many clusters: enough
+ * for 1,000 services. A MeshBinding lists them, 330 KB at most, beside the 7 clusters or more of each in a request to the hook.
  */
-export const CHECKED_BY_OPERATOR = { ofNamespace: 32, ofGateway: 256 } as const;
+export const MAX_CHECKED_BY_OPERATOR = 1024;

@@ -53,6 +53,8 @@ export function sharedSettings(
     const created = settings.since !== undefined && { creationTimestamp: settings.since };
     return [{ metadata: { namespace, name, ...created }, settings }];
   });
-  const backends = claims.flatMap(({ settings }) => settings.checkedByOperator ?? []);
-  return withOperatorChecks(oldestOf(claims)?.settings, () => (backends.length > 0 ? backends : undefined));
+  const lists = claims.flatMap(({ settings }) =>
+    settings.checkedByOperator ? [settings.checkedByOperator] : [],
+  );
+  return withOperatorChecks(oldestOf(claims)?.settings, () => (lists.length > 1 ? lists.flat() : lists[0]));
 }

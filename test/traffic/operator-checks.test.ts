@@ -1,14 +1,19 @@
 import { describe, expect, it } from 'vitest';
-import { CHECKED_BY_OPERATOR } from '../../src/api/shares.ts';
+import { MAX_CHECKED_BY_OPERATOR as MAX } from '../../src/api/shares.ts';
 import type { Route } from '../../src/api/objects/gateway-api.ts';
+import { validate } from '../../src/api/validation/validate.ts';
 import { sharedSettings } from '../../src/traffic/gateway-settings.ts';
 import {
   checkedBackends,
   checkedByOperator,
   crowdedBackends,
+  decisionOf,
 } from '../../src/traffic/endpoints/operator-checks.ts';
+import type { Decision } from '../../src/traffic/endpoints/operator-checks.ts';
 import { loadAssignmentOf } from '../../src/traffic/endpoints/load-assignment.ts';
 import { settingsFor } from '../../src/traffic/settings/envoy-cluster-settings.ts';
+import { named } from '../support/declared.ts';
+import { meshBinding } from '../support/objects.ts';
 import { resourceOf } from '../support/store/resources.ts';
 import { resourcesFrom, trafficOf } from '../support/traffic/resolve.ts';
 import {
@@ -37,7 +42,7 @@ function listed(clusters: number, object: object, before: readonly string[] = []
   const route = httpRoute('web', ...Array.from({ length: clusters }, () => [backend('web')]));
   const resources = resourcesFrom([tailnetObject(), object, route]);
   const crowded = crowdedBackends([checkedBackends(resources, resourceOf(route) as Route)]);
-  return checkedByOperator(crowded, before, ref => resources.meshEndpoints(ref));
+  return checkedByOperator(crowded, before, each => decisionOf(each, ref => resources.meshEndpoints(ref)));
 }
 
 const WEB = 'default/web:8080';
@@ -146,37 +151,56 @@ describe('the clusters of a route count', () => {
   });
 });
 
-describe('more backends than a MeshBinding may list', () => {
-  const { ofNamespace, ofGateway } = CHECKED_BY_OPERATOR;
-  const healthy = resourceOf(
-    endpointsObject('web', endpointList(1, CHECKED), { status: { endpoints: [HEALTHY] } }),
-  );
-  const listedOf = (backends: readonly string[], before: readonly string[] = []) =>
-    checkedByOperator(
-      [...backends].sort().map(each => [each, before.length > 0 ? 7 : 9] as const),
-      before,
-      () => (healthy.kind === 'MeshEndpoints' ? healthy : undefined),
-    );
-  const many = (namespace: string, count: number) =>
-    Array.from({ length: count }, (_, at) => `${namespace}/b${at}:8080`);
+describe('more backends than a MeshBinding has room for', () => {
+  type Counts = Readonly<Record<string, number>>;
+  /** As many of a namespace, each in 9 clusters. */
+  const many = (namespace: string, count: number): Counts =>
+    Object.fromEntries(Array.from({ length: count }, (_, at) => [`${namespace}/b${1000 + at}:80`, 9]));
+  const listedOf = (counts: Counts, before: readonly string[] = [], decision: Decision = 'healthy') =>
+    checkedByOperator(Object.entries(counts), before, () => decision) ?? [];
+  const countOf = (namespace: string, list: readonly string[]) =>
+    list.filter(each => each.startsWith(`${namespace}/`)).length;
 
-  it('are all of a namespace in place of more than its share, of which others keep theirs', () => {
-    const full = many('full', ofNamespace);
-    expect(listedOf([...many('a', ofNamespace + 1), ...full])).toEqual(['a/*', ...full.sort()]);
+  it('are listed up to that, each by itself, and Envoy checks the others', () => {
+    const backends = many('a', MAX + 1);
+    expect(listedOf(backends)).toEqual(Object.keys(backends).slice(0, MAX));
   });
 
-  it('are all of each namespace, and then all, where these are still too many', () => {
-    const namespaces = Array.from({ length: ofGateway }, (_, at) => `n${at}`);
-    const two = namespaces.flatMap(namespace => many(namespace, 2));
-    expect(listedOf(two)).toEqual(namespaces.map(namespace => `${namespace}/*`).sort());
-    expect(listedOf([...two, 'more/b:8080'])).toEqual(['*']);
+  it('are listed by their number of clusters, and then by name', () => {
+    const crowded = { 'a/z:80': 10, 'a/y:80': 1000 };
+    const list = listedOf({ ...crowded, ...many('a', MAX) });
+    expect(list).toEqual([...Object.keys(many('a', MAX - 2)), 'a/y:80', 'a/z:80']);
   });
 
-  it('have hysteresis like single ones', () => {
-    const backends = many('a', ofNamespace + 1);
-    expect(listedOf(backends, ['a/*'])).toEqual(['a/*']);
-    expect(listedOf(backends.slice(1), ['a/*'])).toEqual(backends.slice(1).sort());
-    expect(listedOf(backends, ['b/*'])).toBeUndefined();
+  it('take no more than an equal share from another namespace, and what that leaves', () => {
+    const crowded = Object.fromEntries(Object.keys(many('a', MAX)).map(each => [each, 1000]));
+    const few = listedOf({ ...crowded, ...many('b', 10) });
+    expect([countOf('a', few), countOf('b', few)]).toEqual([MAX - 10, 10]);
+    const both = listedOf({ ...crowded, ...many('b', MAX) }, Object.keys(crowded));
+    expect([countOf('a', both), countOf('b', both)]).toEqual([MAX / 2, MAX / 2]);
+  });
+
+  it('keep their places, whatever others become', () => {
+    const backends = many('a', MAX + 1);
+    const last = Object.keys(backends).slice(1);
+    expect(listedOf({ ...backends, 'a/b1000:80': 1000 }, last)).toEqual(last);
+    const seven = Object.fromEntries(last.map(each => [each, 7]));
+    expect(listedOf({ ...seven, 'a/b1000:80': 1000 }, last)).toEqual(last);
+  });
+
+  it('are never more, although the operator has decided about none of them', () => {
+    const backends = Object.keys(many('a', MAX + 1));
+    expect(listedOf({}, backends, 'undecided')).toHaveLength(MAX);
+  });
+
+  it('are as many as the schema permits, with the longest names', () => {
+    const [namespace, suffix] = ['n'.repeat(63), 'x'.repeat(249)];
+    const longest = Array.from({ length: MAX }, (_, at) => `${namespace}/${1000 + at}${suffix}:65535`);
+    const binding = (checkedByOperator: readonly string[]) =>
+      validate('MeshBinding', named(meshBinding({ settings: { checkedByOperator } }), 'default/public'));
+    expect(longest.map(each => each.length)).toContain(63 + 1 + 253 + 6);
+    expect(binding(longest).valid).toBe(true);
+    expect(binding([...longest, WEB]).valid).toBe(false);
   });
 });
 

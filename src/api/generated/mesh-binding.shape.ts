@@ -62,7 +62,7 @@ function shapeMeshBindingSettings(value) {
   if (value.since !== undefined && value.since !== null) out.since = value.since;
   if (value.dataPath !== undefined && value.dataPath !== null) out.dataPath = shapeDataPath(value.dataPath);
   if (value.healthChecks !== undefined && value.healthChecks !== null) out.healthChecks = shapeGatewayHealthChecks(value.healthChecks);
-  if (value.checkedByOperator !== undefined && value.checkedByOperator !== null) out.checkedByOperator = copyList(value.checkedByOperator, 256, undefined);
+  if (value.checkedByOperator !== undefined && value.checkedByOperator !== null) out.checkedByOperator = copyList(value.checkedByOperator, 1024, undefined);
   return out;
 }
 

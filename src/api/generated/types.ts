@@ -200,7 +200,7 @@ export interface MeshBindingSettings {
    */
   readonly healthChecks?: GatewayHealthChecks;
   /**
-   * The backends that Envoy does not check, because they are in many of its clusters: `namespace/name:port` of a MeshEndpoints, `namespace/*` for all of a namespace, `*` for all.
+   * The backends that Envoy does not check, because they are in many of its clusters: `namespace/name:port` of a MeshEndpoints.
    */
   readonly checkedByOperator?: readonly string[];
 }

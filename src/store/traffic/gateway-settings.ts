@@ -6,7 +6,9 @@ import {
   checkedBackends,
   checkedByOperator,
   crowdedBackends,
+  decisionOf,
 } from '../../traffic/endpoints/operator-checks.ts';
+import type { Decision } from '../../traffic/endpoints/operator-checks.ts';
 import { parseEnvoyClusterName } from '../../traffic/envoy-cluster-name.ts';
 import { gatewaySettings, sharedSettings, withOperatorChecks } from '../../traffic/gateway-settings.ts';
 import type { GatewaySettings } from '../../traffic/gateway-settings.ts';
@@ -23,6 +25,10 @@ export function gatewaySettingsFrom(
   settingsResources: (read: TrackedRead) => TrafficResources,
 ): Derived<GatewaySettings | undefined> {
   const crowded = crowdedByGateway(tracking, settingsResources);
+  // Most changes of status decide nothing else about a backend.
+  const decisions = new Derived<Decision>(tracking, (backend, read) =>
+    decisionOf(backend, ref => read.get(ref)),
+  );
   return new Derived(
     tracking,
     (key, read) => {
@@ -32,7 +38,7 @@ export function gatewaySettingsFrom(
       const given = gatewaySettings(read.exceptStatus.find(meshGatewaysByGateway, key));
       const before = written?.checkedByOperator ?? [];
       return withOperatorChecks(given, () =>
-        checkedByOperator(read.value(crowded, key), before, ref => read.get(ref)),
+        checkedByOperator(read.value(crowded, key), before, backend => read.value(decisions, backend)),
       );
     },
     isEqual,

@@ -1,9 +1,9 @@
-import type { MeshBindingSettings, Kinds } from '../../api/generated/types.ts';
+import type { MeshBindingSettings } from '../../api/generated/types.ts';
 import { endpointsOf } from '../../api/objects/endpoints.ts';
-import { CHECKED_BY_OPERATOR } from '../../api/shares.ts';
+import { MAX_CHECKED_BY_OPERATOR } from '../../api/shares.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
 import { resolveRoute } from '../resolve-route.ts';
-import { ALL_BACKENDS, allOfItsNamespace, includesBackend, parseBackend } from '../settings/backend-text.ts';
+import { isIn, parseBackend } from '../settings/backend-text.ts';
 import { backendsWithChecks, envoyHealthCheckOf, healthCheckOf } from '../settings/envoy-health-check.ts';
 import type { TrafficResources } from '../traffic-resources.ts';
 import { healthStatusesOf } from './health-status.ts';
@@ -20,7 +20,7 @@ import { healthStatusesOf } from './health-status.ts';
  *
  * Endpoints that the operator has not decided about get traffic only where Envoy checks them, so that a switch before then
  * would take traffic from them, or send it to some that nothing has checked: EDS has a switch sooner than the cluster. Envoy
- * checks a paused MeshEndpoints in any number of clusters.
+ * checks a paused MeshEndpoints in any number of clusters, and what a MeshBinding has no room for.
  */
 const MAX_CLUSTERS = 8;
 const AGAIN_AT_CLUSTERS = 6;
@@ -48,44 +48,61 @@ type List = NonNullable<MeshBindingSettings['checkedByOperator']>;
 export function checkedByOperator(
   crowded: ReturnType<typeof crowdedBackends>,
   before: List,
-  meshEndpoints: TrafficResources['meshEndpoints'],
+  decisionOf: (backend: string) => Decision,
 ): List | undefined {
-  const counts = new Map(crowded);
-  const listed = [...new Set([...counts.keys(), ...before])].filter(backend => {
-    const count = counts.get(backend) ?? 0;
-    const { isPaused, areAll, isOneHealthy } = decidedOf(backend, meshEndpoints);
-    if (isPaused) return false;
-    if (includesBackend(before, backend)) return count > AGAIN_AT_CLUSTERS || !areAll;
-    return count > MAX_CLUSTERS && areAll && isOneHealthy;
+  const clusters = new Map(crowded);
+  const isListed = isIn(before);
+  const wanted = [...new Set([...clusters.keys(), ...before])].filter(backend => {
+    const count = clusters.get(backend) ?? 0;
+    const decision = decisionOf(backend);
+    if (decision === 'paused') return false;
+    if (isListed(backend)) return count > AGAIN_AT_CLUSTERS || decision === 'undecided';
+    return count > MAX_CLUSTERS && decision === 'healthy';
   });
-  return listed.length === 0 ? undefined : withinShares(listed.sort());
+  const inOrder = wanted.sort(
+    (a, b) =>
+      Number(isListed(b)) - Number(isListed(a)) ||
+      (clusters.get(b) ?? 0) - (clusters.get(a) ?? 0) ||
+      (a < b ? -1 : 1),
+  );
+  return inOrder.length === 0 ? undefined : withinShares(inOrder);
+}
+
+/** What the operator has decided about the endpoints of a backend; it decides nothing about those of a paused object. */
+export type Decision =
+  | 'paused'
+  /** Not about all of them. */
+  | 'undecided'
+  | 'none-healthy'
+  | 'healthy';
+
+/** The decision by the status that the operator has written. */
+export function decisionOf(backend: string, meshEndpoints: TrafficResources['meshEndpoints']): Decision {
+  const parsed = parseBackend(backend);
+  const object = parsed && meshEndpoints({ kind: 'MeshEndpoints', ...parsed });
+  if (!object) return 'none-healthy';
+  if (object.spec.paused) return 'paused';
+  const healthOf = healthStatusesOf(object, 'UNKNOWN');
+  const endpoints = endpointsOf(object).map(endpoint => ({ endpoint }));
+  const checked = endpoints.filter(each => each.endpoint.port === parsed.port && healthCheckOf(each));
+  const statuses = new Set(checked.map(healthOf));
+  if (statuses.has('UNKNOWN')) return 'undecided';
+  return statuses.has('HEALTHY') ? 'healthy' : 'none-healthy';
 }
 
 /**
- * What the operator has decided about the endpoints of a backend, by the status that it has written; it does not check those
- * of a paused object. A text for several backends has no endpoints of its own, so that it is not listed again.
+ * As many as a MeshBinding has room for, by turns: at each, every namespace lists one more. So each has at least an equal
+ * share, and what others leave of theirs. The first of a namespace keep their places, which changes no checks, and the most
+ * crowded save the most.
  */
-function decidedOf(text: string, meshEndpoints: TrafficResources['meshEndpoints']) {
-  const backend = parseBackend(text);
-  const object = backend && meshEndpoints({ kind: 'MeshEndpoints', ...backend });
-  const statuses = object ? statusesOf(object, backend.port) : [];
-  const isPaused = object?.spec.paused === true;
-  return { isPaused, areAll: !statuses.includes('UNKNOWN'), isOneHealthy: statuses.includes('HEALTHY') };
-}
-
-function statusesOf(object: Kinds['MeshEndpoints'], port: number) {
-  const healthOf = healthStatusesOf(object, 'UNKNOWN');
-  const endpoints = endpointsOf(object).map(endpoint => ({ endpoint }));
-  return endpoints.filter(each => each.endpoint.port === port && healthCheckOf(each)).map(healthOf);
-}
-
-/** All of a namespace in place of more than its share; all of a Gateway in place of more than that may have. */
-function withinShares(listed: List): List {
-  const { ofNamespace, ofGateway } = CHECKED_BY_OPERATOR;
-  const namespaces = [...new Set(listed.map(allOfItsNamespace))];
-  const shared = namespaces.flatMap(namespace => {
-    const own = listed.filter(backend => allOfItsNamespace(backend) === namespace);
-    return own.length > ofNamespace ? [namespace] : own;
+function withinShares(inOrder: readonly string[]): List {
+  const turns = new Map<string, number>();
+  const entries = inOrder.map(backend => {
+    const namespace = backend.slice(0, backend.indexOf('/'));
+    const turn = (turns.get(namespace) ?? 0) + 1;
+    turns.set(namespace, turn);
+    return { backend, turn };
   });
-  return [shared, namespaces].find(({ length }) => length <= ofGateway) ?? [ALL_BACKENDS];
+  const listed = entries.sort((a, b) => a.turn - b.turn).slice(0, MAX_CHECKED_BY_OPERATOR);
+  return listed.map(({ backend }) => backend).sort();
 }

@@ -1,33 +1,23 @@
 import type { BackendRef } from '../../api/objects/gateway-api.ts';
 
-/*
- * Backends as MeshBindings list them:
- *
- *   namespace/name:port   a port of a MeshEndpoints
- *   namespace/*           all of a namespace
- *   *                     all
- */
-export const ALL_BACKENDS = '*';
-
 type Backend = Pick<BackendRef, 'namespace' | 'name' | 'port'>;
 
-/** The text of a port of a MeshEndpoints. */
+/** A port of a MeshEndpoints as MeshBindings list it: `namespace/name:port`. */
 export function formatBackend({ namespace, name, port }: Backend): string {
   return `${namespace}/${name}:${port}`;
 }
 
-/** Undefined unless the text is of one backend. */
+/** Undefined for any other text. */
 export function parseBackend(text: string): Required<Backend> | undefined {
   const [, namespace, name, port] = /^([^/]+)\/([^/]+):(\d+)$/.exec(text) ?? [];
   return namespace === undefined || name === undefined ? undefined : { namespace, name, port: Number(port) };
 }
 
-/** All backends of the namespace of one. */
-export function allOfItsNamespace(backend: string): string {
-  return `${backend.slice(0, backend.indexOf('/'))}/*`;
-}
+const SETS = new WeakMap<readonly string[], ReadonlySet<string>>();
 
-/** Whether a list has a backend, all of its namespace, or all. */
-export function includesBackend(listed: readonly string[], backend: string): boolean {
-  return [backend, allOfItsNamespace(backend), ALL_BACKENDS].some(text => listed.includes(text));
+/** Whether a list has a backend. Each cluster of a translation asks, so that a list is made a set once. */
+export function isIn(listed: readonly string[]): (backend: string) => boolean {
+  const set = SETS.get(listed) ?? new Set(listed);
+  SETS.set(listed, set);
+  return backend => set.has(backend);
 }

@@ -1,4 +1,4 @@
-import { includesBackend } from './backend-text.ts';
+import { isIn } from './backend-text.ts';
 import { backendsWithChecks, envoyHealthCheckOf } from './envoy-health-check.ts';
 import type { EnvoyHealthCheck } from './envoy-health-check.ts';
 import type { GatewaySettings } from '../gateway-settings.ts';
@@ -70,8 +70,7 @@ export function settingsFor(
   const { healthChecks, checkedByOperator = [] } = gateway;
   const isOff =
     healthChecks?.envoy === 'Off' ||
-    (checkedByOperator.length > 0 &&
-      backendsWithChecks(rule).every(backend => includesBackend(checkedByOperator, backend)));
+    (checkedByOperator.length > 0 && backendsWithChecks(rule).every(isIn(checkedByOperator)));
   if (!isOff) return settings;
   const { healthCheck: _, ...unchecked } = settings;
   return { ...unchecked, isHealthCheckOff: true };
