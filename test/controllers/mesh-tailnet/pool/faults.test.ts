@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { DISTURBANCES } from '../../../support/controllers/mesh-tailnet/calls.ts';
-import type { Disturbance } from '../../../support/controllers/mesh-tailnet/calls.ts';
+import { DISTURBANCES, isRead } from '../../../support/controllers/faults/calls.ts';
+import type { Disturbance } from '../../../support/controllers/faults/calls.ts';
 import type { Installation } from '../../../support/controllers/mesh-tailnet/installation.ts';
 import {
   expectReady,
@@ -83,7 +83,6 @@ async function runOnce({ before, run }: Scenario, disturbance?: Disturbance): Pr
   }
 }
 
-const READS = /^(get|secret|configMap|probe|devices\.list|device\.get|keys\.list)\b/;
 const CONTROL_WRITES = /^(token|keys\.create|keys\.delete|device\.delete)$/;
 
 /**
@@ -94,7 +93,7 @@ function disturbed(calls: readonly string[], is: Disturbance['is']): readonly nu
   const isDisturbed = (call: string, index: number) => {
     // A write to Kubernetes that fails ends the reconcile anyway.
     if (is === 'is the last to be carried out') return CONTROL_WRITES.test(call);
-    return !READS.test(call) || (is !== 'loses its response' && calls.indexOf(call) === index);
+    return !isRead(call) || (is !== 'loses its response' && calls.indexOf(call) === index);
   };
   return calls.flatMap((call, index) => (isDisturbed(call, index) ? [index] : []));
 }

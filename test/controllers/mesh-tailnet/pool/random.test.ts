@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { seededRandom } from '../../../../lab/control-api/random.ts';
-import { DISTURBANCES } from '../../../support/controllers/mesh-tailnet/calls.ts';
+import { DISTURBANCES } from '../../../support/controllers/faults/calls.ts';
 import { expectRemoved, startPoolScene } from '../../../support/controllers/mesh-tailnet/scene.ts';
 import type { PoolScene } from '../../../support/controllers/mesh-tailnet/scene.ts';
 

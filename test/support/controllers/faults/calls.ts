@@ -1,10 +1,13 @@
 import type { Fault } from '../../../../lab/control-api/faults.ts';
 import { ResourceError } from '../../../../src/store/resources.ts';
+import type { ResourceErrorReason } from '../../../../src/store/resources.ts';
 
 /** What happens at one call of the controller: a request to the control API, or a call of a port of Kubernetes. */
 export const DISTURBANCES = [
   /** It is not carried out. */
   'fails',
+  /** It is not carried out, for a reason that a retry does not expect to pass. */
+  'is refused',
   /** It is carried out, and fails nevertheless. */
   'loses its response',
   /** The same, and every later call fails until the reconcile ends. */
@@ -17,6 +20,13 @@ export const DISTURBANCES = [
 
 /** What happens at which call; the next is 1. */
 export type Disturbance = { readonly at: number; readonly is: (typeof DISTURBANCES)[number] };
+
+const READS = /^(get|secret|configMap|probe|devices\.list|device\.get|keys\.list)\b/;
+
+/** Whether a call changes nothing. */
+export function isRead(call: string): boolean {
+  return READS.test(call);
+}
 
 /** The calls of one process of the controller, one of which may be disturbed. */
 export class Calls {
@@ -65,6 +75,8 @@ export class Calls {
     switch (this.#next(route)) {
       case 'not carried out':
         return before;
+      case 'refused':
+        return { is: 'answer', status: 403, json: { message: 'forbidden' } };
       case 'response lost':
         return after;
       case 'crash':
@@ -77,7 +89,9 @@ export class Calls {
 
   async #perform(name: string, act: () => unknown): Promise<unknown> {
     const next = this.#next(name);
-    const failed = () => new ResourceError('Unavailable', `the simulated API server failed: ${name}`);
+    const failed = (reason: ResourceErrorReason = 'Unavailable') =>
+      new ResourceError(reason, `the simulated API server failed: ${name}`);
+    if (next === 'refused') throw failed('Refused');
     if (next === 'not carried out') throw failed();
     const result = await act();
     if (next === 'crash') this.isOver = true;
@@ -85,13 +99,15 @@ export class Calls {
     return result;
   }
 
-  #next(name: string): 'not carried out' | 'response lost' | 'crash' | undefined {
+  #next(name: string): 'not carried out' | 'refused' | 'response lost' | 'crash' | undefined {
     if (this.isOver || this.#isFailing) return 'not carried out';
     this.names.push(name);
     if (this.#disturbance?.at !== this.names.length) return undefined;
     switch (this.#disturbance.is) {
       case 'fails':
         return 'not carried out';
+      case 'is refused':
+        return 'refused';
       case 'loses its response':
         return 'response lost';
       case 'is the last to be carried out':
