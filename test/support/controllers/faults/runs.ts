@@ -1,0 +1,166 @@
+import { inspect, isDeepStrictEqual } from 'node:util';
+import type { ResourceKind } from '../../../../src/api/key.ts';
+import { isRead } from './calls.ts';
+import type { Disturbance } from './calls.ts';
+import type { Lag } from './lagging-cache.ts';
+
+/** What differs between the runs of a scenario. */
+export type Run = { readonly disturbance?: Disturbance; readonly lag?: Lag };
+
+/** What there is at the end of a run, by names. */
+export type EndState = Readonly<Record<string, unknown>>;
+
+/** Controllers, and what they act on, in one run. */
+export interface World {
+  /** The calls of the process that runs. */
+  readonly calls: readonly string[];
+  /** The Events of all processes, each once. */
+  readonly events: ReadonlySet<string>;
+  /** How many reconciles of all processes have begun. */
+  readonly reconciles: number;
+  /** Advances until all that was to be done is done, also what is retried. */
+  settle(): Promise<void>;
+  /** The same, until caches are no longer behind. */
+  catchUp(): Promise<void>;
+  end(): EndState;
+  close(): Promise<void>;
+}
+
+/** What users and others do while controllers run. */
+export type Scenario<W extends World> = {
+  readonly start: (run: Run) => W | Promise<W>;
+  readonly changes: readonly ((world: W) => unknown)[];
+  /** The kinds that change, whose watches may be late. */
+  readonly kinds: readonly ResourceKind[];
+};
+
+type Ended = {
+  readonly calls: readonly string[];
+  readonly events: ReadonlySet<string>;
+  readonly reconciles: number;
+  readonly end: EndState;
+  /** Made although nothing was left to do. */
+  readonly idleWrites: readonly string[];
+};
+
+/** How many reconciles a disturbed run may have beyond those of an undisturbed one. */
+const MORE_RECONCILES = 20;
+
+/** Runs a scenario once for each of its calls, which is disturbed; returns what differs from a run without any disturbance. */
+export async function differencesAfter<W extends World>(
+  is: Disturbance['is'],
+  scenario: Scenario<W>,
+): Promise<readonly string[]> {
+  const undisturbed = await runOf(scenario, {});
+  const differences: string[] = [];
+  if (undisturbed.idleWrites.length > 0) return [`undisturbed: ${restlessness(undisturbed).join()}`];
+  for (const [index, call] of undisturbed.calls.entries()) {
+    const run = await runOf(scenario, { disturbance: { at: index + 1, is } });
+    const found = [...differencesOf(run, undisturbed), ...eventDifferences(run, undisturbed, EVENTS[is])];
+    const where = `call ${index + 1} of ${undisturbed.calls.length} (${call}) ${is}`;
+    differences.push(...found.map(each => `${where}: ${each}`));
+  }
+  return differences;
+}
+
+/**
+ * Runs a scenario with caches that are this number of changes behind, those of one kind after the other and then of all; returns
+ * what differs from a run where they are not.
+ */
+export async function differencesWithLag<W extends World>(
+  changes: number,
+  scenario: Scenario<W>,
+): Promise<readonly string[]> {
+  const undisturbed = withoutTimes(await runOf(scenario, {}));
+  const differences: string[] = [];
+  for (const kinds of [...scenario.kinds.map(kind => [kind]), scenario.kinds]) {
+    const run = withoutTimes(await runOf(scenario, { lag: { changes, kinds } }));
+    // Events are not compared: they are about what was seen, also in an order in which it did not happen.
+    const found = differencesOf(run, undisturbed);
+    differences.push(...found.map(each => `${kinds.join()} ${changes} changes behind: ${each}`));
+  }
+  return differences;
+}
+
+/**
+ * Which Events a run has. One is recorded after the write that it reports: if the process ends in between, or takes the write
+ * for one that failed, it is lost.
+ */
+const EVENTS: Readonly<Record<Disturbance['is'], 'all' | 'some'>> = {
+  fails: 'all',
+  'is refused': 'all',
+  'loses its response': 'some',
+  'is the last to be carried out': 'some',
+  'is followed by a crash': 'some',
+  'comes after a step of the pods': 'all',
+};
+
+async function runOf<W extends World>({ start, changes }: Scenario<W>, run: Run): Promise<Ended> {
+  const world = await start(run);
+  try {
+    await world.settle();
+    for (const change of changes) {
+      await change(world);
+      await world.settle();
+    }
+    await world.catchUp();
+    const { events, reconciles } = world;
+    const calls = [...world.calls];
+    const end = world.end();
+    await world.settle();
+    const idleWrites = world.calls.slice(calls.length).filter(call => !isRead(call));
+    return { calls, events, reconciles, end, idleWrites };
+  } finally {
+    await world.close();
+  }
+}
+
+function differencesOf(run: Ended, undisturbed: Ended): readonly string[] {
+  const tooMany = run.reconciles - undisturbed.reconciles - MORE_RECONCILES;
+  return [
+    ...differing(run.end, undisturbed.end, []).slice(0, 5),
+    ...restlessness(run),
+    ...(tooMany > 0 ? [`${run.reconciles} reconciles, not ${undisturbed.reconciles}`] : []),
+  ];
+}
+
+function restlessness({ idleWrites }: Ended): readonly string[] {
+  return idleWrites.length > 0 ? [`never comes to rest: ${idleWrites.slice(0, 3).join(', ')}`] : [];
+}
+
+function eventDifferences(run: Ended, undisturbed: Ended, which: 'all' | 'some'): readonly string[] {
+  const more = [...run.events].filter(event => !undisturbed.events.has(event));
+  const fewer = [...undisturbed.events].filter(event => which === 'all' && !run.events.has(event));
+  return [...more.map(event => `Event too much: ${event}`), ...fewer.map(event => `no Event: ${event}`)];
+}
+
+/** Where two values differ, and how. */
+function differing(value: unknown, expected: unknown, path: readonly string[]): readonly string[] {
+  if (isDeepStrictEqual(value, expected)) return [];
+  if (!isObject(value) || !isObject(expected))
+    return [`${path.join('.')} is ${textOf(value)}, not ${textOf(expected)}`];
+  const names = new Set([...Object.keys(value), ...Object.keys(expected)]);
+  return [...names].flatMap(name => differing(value[name], expected[name], [...path, name]));
+}
+
+function textOf(value: unknown): string {
+  return inspect(value, { depth: 5, breakLength: Infinity }).slice(0, 300);
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
+}
+
+const TIMES = new Set(['lastTransitionTime', 'lastChecked', 'creationTimestamp', 'deletionTimestamp']);
+
+/** Where caches are late, conditions change later. */
+function withoutTimes(ended: Ended): Ended {
+  return { ...ended, end: strippedOfTimes(ended.end) as EndState };
+}
+
+function strippedOfTimes(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(strippedOfTimes);
+  if (!isObject(value)) return value;
+  const entries = Object.entries(value).filter(([name]) => !TIMES.has(name));
+  return Object.fromEntries(entries.map(([name, each]) => [name, strippedOfTimes(each)]));
+}
