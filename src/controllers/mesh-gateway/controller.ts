@@ -58,8 +58,9 @@ export function meshGatewayController(deps: MeshGatewayDeps): Controller<'MeshGa
       if (isEqual(status, object.status)) return { requeue: 'on-change' };
       const ms = (pausedUntil.get(keyOf(ref)) ?? 0) - clock.now();
       if (ms > 0) return { requeue: 'after', ms };
-      pausedUntil.set(keyOf(ref), clock.now() + HEALTH_WRITE_INTERVAL_MS);
       await write.replaceStatus(object, status);
+      // Not where it fails, so that the backoff of the retry counts.
+      pausedUntil.set(keyOf(ref), clock.now() + HEALTH_WRITE_INTERVAL_MS);
       for (const event of eventsOf(object, status)) events.record(event);
       return { requeue: 'on-change' };
     },
