@@ -144,7 +144,7 @@ function differing(value: unknown, expected: unknown, path: readonly string[]): 
 }
 
 function textOf(value: unknown): string {
-  return inspect(value, { depth: 5, breakLength: Infinity }).slice(0, 300);
+  return inspect(value, { depth: 5, compact: 100, breakLength: Infinity }).slice(0, 300);
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
