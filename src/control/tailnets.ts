@@ -55,8 +55,11 @@ export function openTailnets(deps: TailnetsDeps): Tailnets & { readonly close: (
   };
 }
 
-/** A device that is missing from this many lists in a row, and for this time, no longer exists. */
+/** A device that is missing from this many lists in a row, and for this time, is requested by itself. */
 const [ABSENCES, ABSENT_MS] = [3, 60_000];
+
+/** How many missing devices are requested after a list, within the rate limit of the tailnet. */
+const MAX_REQUESTED = 20;
 
 /** How long callers wait for a refresh, so that a server that does not respond holds no worker for long; as long again until they observe it again. */
 const MAX_WAIT_MS = 5000;
@@ -70,7 +73,13 @@ const MAX_AWAY_MS = 30_000;
 /** What a control server supports is detected this often. */
 const CAPABILITIES_MS = 3_600_000;
 
-type Known = { readonly device: Device; readonly absences: number; readonly seenAt: number };
+type Known = {
+  readonly device: Device;
+  readonly absences: number;
+  readonly seenAt: number;
+  /** When it was requested by itself, while it is missing. */
+  readonly requestedAt?: number;
+};
 
 class ObservedTailnet {
   readonly source: TailnetSource;
@@ -156,6 +165,7 @@ class ObservedTailnet {
       if (credentials) credentialError = await failureOf(() => this.#tokens.use(credentials));
       if (!this.#tokens.current()) return;
       this.#take(await this.api.devices());
+      await this.#requestMissing();
       await this.#detectServices();
     });
     // All at once: until then, others see the errors of the refresh before.
@@ -178,12 +188,36 @@ class ObservedTailnet {
     const known = new Map<string, Known>(
       devices.map(device => [device.id, { device, absences: 0, seenAt: at }]),
     );
-    for (const [id, { device, absences, seenAt }] of this.#known) {
-      const isGone = absences + 1 >= ABSENCES && at - seenAt >= ABSENT_MS;
-      if (!known.has(id) && !isGone) known.set(id, { device, absences: absences + 1, seenAt });
-    }
+    for (const [id, before] of this.#known)
+      if (!known.has(id)) known.set(id, { ...before, absences: before.absences + 1 });
     this.#know(known);
     this.#lastSuccess = this.#deps.now();
+  }
+
+  /**
+   * Requests each device that was missing for long enough, those first that were not requested for the longest time: it is
+   * left out if it does not exist. A control API may return an empty list, or half of it, for minutes.
+   */
+  async #requestMissing(): Promise<void> {
+    const at = this.#deps.clock.now();
+    const due = [...this.#known]
+      .filter(([, { absences, seenAt }]) => absences >= ABSENCES && at - seenAt >= ABSENT_MS)
+      .sort(([, one], [, other]) => requestedOrSeen(one) - requestedOrSeen(other))
+      .slice(0, MAX_REQUESTED);
+    for (const [id, missing] of due) {
+      let found: Known | undefined;
+      const failure = await failureOf(async () => {
+        const device = await this.api.device(id);
+        found = device && { device, absences: 0, seenAt: this.#deps.clock.now() };
+      });
+      const known = new Map(this.#known);
+      // It may have been deleted here in the meantime.
+      if (!known.delete(id)) continue;
+      if (failure) known.set(id, { ...missing, requestedAt: at });
+      else if (found) known.set(id, found);
+      this.#know(known);
+      if (failure && failure.reason !== 'Unavailable') return;
+    }
   }
 
   #know(known: ReadonlyMap<string, Known>): void {
@@ -218,6 +252,10 @@ class ObservedTailnet {
       { labels: { tailnet, state: 'offline' as const }, value: devices.length - online },
     ];
   }
+}
+
+function requestedOrSeen({ requestedAt, seenAt }: Known): number {
+  return requestedAt ?? seenAt;
 }
 
 function isUnavailable(error: ControlError | undefined): boolean {

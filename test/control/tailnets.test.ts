@@ -90,6 +90,30 @@ describe('11. a device that is missing', () => {
     expect((await later()).devices).toHaveLength(1);
   });
 
+  it('from all lists of some minutes stays while it exists', async () => {
+    const { api, later } = await observed();
+    for (let at = 0; at < 30; at++) api.addDevice({ hostname: `web-${at}` });
+    await later();
+    const heal = api.fail({
+      ...{ routes: ['devices.list'] },
+      fault: { is: 'answer', status: 200, json: { devices: [] } },
+    });
+    for (let times = 0; times < 8; times++) expect((await later()).devices).toHaveLength(30);
+    heal();
+    expect((await later()).missing.size).toBe(0);
+  });
+
+  it('stays while it cannot be requested, and holds up no other', async () => {
+    const { api, later } = await observed();
+    const ids = ['web-1', 'web-2'].map(hostname => api.addDevice({ hostname }).nodeId);
+    expect((await later()).devices).toHaveLength(2);
+    for (const id of ids) api.removeDevice(id);
+    const heal = api.fail({ routes: ['device.get'], fault: FAULTS.unavailable, times: 12 });
+    for (let times = 0; times < 3; times++) expect((await later()).devices).toHaveLength(2);
+    heal();
+    expect((await later()).devices).toHaveLength(0);
+  });
+
   it('because it was deleted here is left out at once', async () => {
     const { api, clock, later, observe, tailnets } = await observed();
     const { nodeId } = api.addDevice({ hostname: 'web-1', tags: ['tag:mesh'] });
