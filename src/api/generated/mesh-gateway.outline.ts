@@ -110,6 +110,14 @@ const endpointCountOutline: Outline = {
   },
 };
 
+const crowdedBackendCountOutline: Outline = {
+  is: 'object',
+  fields: {
+    total: { is: "integer" },
+    checkedByOperator: { is: "integer" },
+  },
+};
+
 const meshGatewayStatusOutline: Outline = {
   is: 'object',
   fields: {
@@ -118,6 +126,7 @@ const meshGatewayStatusOutline: Outline = {
     gateways: { is: "list", items: gatewayDecisionOutline },
     routes: routeCountOutline,
     endpoints: endpointCountOutline,
+    crowdedBackends: crowdedBackendCountOutline,
     lastTranslation: { is: "date-time" },
   },
 };

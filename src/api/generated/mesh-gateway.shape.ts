@@ -110,6 +110,14 @@ function shapeEndpointCount(value) {
   return out;
 }
 
+function shapeCrowdedBackendCount(value) {
+  if (!isRecord(value)) return value;
+  const out = {};
+  if (value.total !== undefined && value.total !== null) out.total = value.total;
+  if (value.checkedByOperator !== undefined && value.checkedByOperator !== null) out.checkedByOperator = value.checkedByOperator;
+  return out;
+}
+
 function shapeMeshGatewayStatus(value) {
   if (!isRecord(value)) return value;
   const out = {};
@@ -118,6 +126,7 @@ function shapeMeshGatewayStatus(value) {
   if (value.gateways !== undefined && value.gateways !== null) out.gateways = copyList(value.gateways, 16, item => shapeGatewayDecision(item));
   if (value.routes !== undefined && value.routes !== null) out.routes = shapeRouteCount(value.routes);
   if (value.endpoints !== undefined && value.endpoints !== null) out.endpoints = shapeEndpointCount(value.endpoints);
+  if (value.crowdedBackends !== undefined && value.crowdedBackends !== null) out.crowdedBackends = shapeCrowdedBackendCount(value.crowdedBackends);
   if (value.lastTranslation !== undefined && value.lastTranslation !== null) out.lastTranslation = value.lastTranslation;
   return out;
 }

@@ -4,7 +4,7 @@
 import { codePoints, duplicates, isTime } from '../validation/validator-functions.ts';
 
 export const structure = validate10;
-const schema11 = {"$defs":{"OwnerReference":{"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}},"ObjectMeta":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}},"GatewayTarget":{"type":"object","required":["group","kind","name"],"properties":{"group":{"type":"string","enum":["gateway.networking.k8s.io"]},"kind":{"type":"string","enum":["Gateway"]},"name":{"type":"string","minLength":1,"maxLength":253}}},"DataPath":{"type":"object","required":["mode"],"properties":{"mode":{"type":"string","enum":["Proxy","Direct"]}}},"GatewayHealthChecks":{"type":"object","required":[],"properties":{"envoy":{"type":"string","enum":["Auto","On","Off"]}}},"MeshGatewayRouteStatus":{"type":"object","required":[],"properties":{"anchors":{"type":"boolean"}}},"MeshGatewaySpec":{"type":"object","required":["targetRefs"],"properties":{"targetRefs":{"type":"array","minItems":1,"maxItems":16,"items":{"$ref":"#/$defs/GatewayTarget"}},"dataPath":{"$ref":"#/$defs/DataPath"},"healthChecks":{"$ref":"#/$defs/GatewayHealthChecks"},"routeStatus":{"$ref":"#/$defs/MeshGatewayRouteStatus"}}},"Condition":{"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}},"GatewayDecision":{"type":"object","required":["name","reason"],"properties":{"name":{"type":"string","minLength":1,"maxLength":253},"reason":{"type":"string","enum":["Accepted","Conflicted","TargetNotFound"]},"decidedBy":{"type":"string","maxLength":253}}},"RouteCount":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"mesh":{"type":"integer","minimum":0,"maximum":2147483647}}},"EndpointCount":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"healthy":{"type":"integer","minimum":0,"maximum":2147483647}}},"MeshGatewayStatus":{"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"gateways":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/GatewayDecision"}},"routes":{"$ref":"#/$defs/RouteCount"},"endpoints":{"$ref":"#/$defs/EndpointCount"},"lastTranslation":{"type":"string","time":true}}},"MeshGateway":{"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshGateway"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshGatewaySpec"},"status":{"$ref":"#/$defs/MeshGatewayStatus"}}}},"$ref":"#/$defs/MeshGateway"};
+const schema11 = {"$defs":{"OwnerReference":{"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}},"ObjectMeta":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}},"GatewayTarget":{"type":"object","required":["group","kind","name"],"properties":{"group":{"type":"string","enum":["gateway.networking.k8s.io"]},"kind":{"type":"string","enum":["Gateway"]},"name":{"type":"string","minLength":1,"maxLength":253}}},"DataPath":{"type":"object","required":["mode"],"properties":{"mode":{"type":"string","enum":["Proxy","Direct"]}}},"GatewayHealthChecks":{"type":"object","required":[],"properties":{"envoy":{"type":"string","enum":["Auto","On","Off"]}}},"MeshGatewayRouteStatus":{"type":"object","required":[],"properties":{"anchors":{"type":"boolean"}}},"MeshGatewaySpec":{"type":"object","required":["targetRefs"],"properties":{"targetRefs":{"type":"array","minItems":1,"maxItems":16,"items":{"$ref":"#/$defs/GatewayTarget"}},"dataPath":{"$ref":"#/$defs/DataPath"},"healthChecks":{"$ref":"#/$defs/GatewayHealthChecks"},"routeStatus":{"$ref":"#/$defs/MeshGatewayRouteStatus"}}},"Condition":{"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}},"GatewayDecision":{"type":"object","required":["name","reason"],"properties":{"name":{"type":"string","minLength":1,"maxLength":253},"reason":{"type":"string","enum":["Accepted","Conflicted","TargetNotFound"]},"decidedBy":{"type":"string","maxLength":253}}},"RouteCount":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"mesh":{"type":"integer","minimum":0,"maximum":2147483647}}},"EndpointCount":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"healthy":{"type":"integer","minimum":0,"maximum":2147483647}}},"CrowdedBackendCount":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"checkedByOperator":{"type":"integer","minimum":0,"maximum":2147483647}}},"MeshGatewayStatus":{"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"gateways":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/GatewayDecision"}},"routes":{"$ref":"#/$defs/RouteCount"},"endpoints":{"$ref":"#/$defs/EndpointCount"},"crowdedBackends":{"$ref":"#/$defs/CrowdedBackendCount"},"lastTranslation":{"type":"string","time":true}}},"MeshGateway":{"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshGateway"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshGatewaySpec"},"status":{"$ref":"#/$defs/MeshGatewayStatus"}}}},"$ref":"#/$defs/MeshGateway"};
 const schema12 = {"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshGateway"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshGatewaySpec"},"status":{"$ref":"#/$defs/MeshGatewayStatus"}}};
 const schema13 = {"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}};
 const schema14 = {"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}};
@@ -947,11 +947,12 @@ validate14.errors = vErrors;
 return errors === 0;
 }
 
-const schema20 = {"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"gateways":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/GatewayDecision"}},"routes":{"$ref":"#/$defs/RouteCount"},"endpoints":{"$ref":"#/$defs/EndpointCount"},"lastTranslation":{"type":"string","time":true}}};
+const schema20 = {"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"gateways":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/GatewayDecision"}},"routes":{"$ref":"#/$defs/RouteCount"},"endpoints":{"$ref":"#/$defs/EndpointCount"},"crowdedBackends":{"$ref":"#/$defs/CrowdedBackendCount"},"lastTranslation":{"type":"string","time":true}}};
 const schema21 = {"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}};
 const schema22 = {"type":"object","required":["name","reason"],"properties":{"name":{"type":"string","minLength":1,"maxLength":253},"reason":{"type":"string","enum":["Accepted","Conflicted","TargetNotFound"]},"decidedBy":{"type":"string","maxLength":253}}};
 const schema23 = {"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"mesh":{"type":"integer","minimum":0,"maximum":2147483647}}};
 const schema24 = {"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"healthy":{"type":"integer","minimum":0,"maximum":2147483647}}};
+const schema25 = {"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"checkedByOperator":{"type":"integer","minimum":0,"maximum":2147483647}}};
 
 function validate16(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
@@ -1586,11 +1587,13 @@ vErrors.push(err52);
 errors++;
 }
 }
-if(data.lastTranslation !== undefined){
-let data20 = data.lastTranslation;
-if(typeof data20 === "string"){
-if(!isTime(data20)){
-const err53 = {instancePath:instancePath+"/lastTranslation",schemaPath:"#/properties/lastTranslation/time",keyword:"time",params:{}};
+if(data.crowdedBackends !== undefined){
+let data20 = data.crowdedBackends;
+if(data20 && typeof data20 == "object" && !Array.isArray(data20)){
+if(data20.total !== undefined){
+let data21 = data20.total;
+if(!(((typeof data21 == "number") && (!(data21 % 1) && !isNaN(data21))) && (isFinite(data21)))){
+const err53 = {instancePath:instancePath+"/crowdedBackends/total",schemaPath:"#/$defs/CrowdedBackendCount/properties/total/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err53];
 }
@@ -1599,9 +1602,9 @@ vErrors.push(err53);
 }
 errors++;
 }
-}
-else {
-const err54 = {instancePath:instancePath+"/lastTranslation",schemaPath:"#/properties/lastTranslation/type",keyword:"type",params:{type: "string"}};
+if((typeof data21 == "number") && (isFinite(data21))){
+if(data21 > 2147483647 || isNaN(data21)){
+const err54 = {instancePath:instancePath+"/crowdedBackends/total",schemaPath:"#/$defs/CrowdedBackendCount/properties/total/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
 if(vErrors === null){
 vErrors = [err54];
 }
@@ -1610,15 +1613,98 @@ vErrors.push(err54);
 }
 errors++;
 }
-}
-}
-else {
-const err55 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(data21 < 0 || isNaN(data21)){
+const err55 = {instancePath:instancePath+"/crowdedBackends/total",schemaPath:"#/$defs/CrowdedBackendCount/properties/total/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
 if(vErrors === null){
 vErrors = [err55];
 }
 else {
 vErrors.push(err55);
+}
+errors++;
+}
+}
+}
+if(data20.checkedByOperator !== undefined){
+let data22 = data20.checkedByOperator;
+if(!(((typeof data22 == "number") && (!(data22 % 1) && !isNaN(data22))) && (isFinite(data22)))){
+const err56 = {instancePath:instancePath+"/crowdedBackends/checkedByOperator",schemaPath:"#/$defs/CrowdedBackendCount/properties/checkedByOperator/type",keyword:"type",params:{type: "integer"}};
+if(vErrors === null){
+vErrors = [err56];
+}
+else {
+vErrors.push(err56);
+}
+errors++;
+}
+if((typeof data22 == "number") && (isFinite(data22))){
+if(data22 > 2147483647 || isNaN(data22)){
+const err57 = {instancePath:instancePath+"/crowdedBackends/checkedByOperator",schemaPath:"#/$defs/CrowdedBackendCount/properties/checkedByOperator/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
+if(vErrors === null){
+vErrors = [err57];
+}
+else {
+vErrors.push(err57);
+}
+errors++;
+}
+if(data22 < 0 || isNaN(data22)){
+const err58 = {instancePath:instancePath+"/crowdedBackends/checkedByOperator",schemaPath:"#/$defs/CrowdedBackendCount/properties/checkedByOperator/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
+if(vErrors === null){
+vErrors = [err58];
+}
+else {
+vErrors.push(err58);
+}
+errors++;
+}
+}
+}
+}
+else {
+const err59 = {instancePath:instancePath+"/crowdedBackends",schemaPath:"#/$defs/CrowdedBackendCount/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err59];
+}
+else {
+vErrors.push(err59);
+}
+errors++;
+}
+}
+if(data.lastTranslation !== undefined){
+let data23 = data.lastTranslation;
+if(typeof data23 === "string"){
+if(!isTime(data23)){
+const err60 = {instancePath:instancePath+"/lastTranslation",schemaPath:"#/properties/lastTranslation/time",keyword:"time",params:{}};
+if(vErrors === null){
+vErrors = [err60];
+}
+else {
+vErrors.push(err60);
+}
+errors++;
+}
+}
+else {
+const err61 = {instancePath:instancePath+"/lastTranslation",schemaPath:"#/properties/lastTranslation/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err61];
+}
+else {
+vErrors.push(err61);
+}
+errors++;
+}
+}
+}
+else {
+const err62 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err62];
+}
+else {
+vErrors.push(err62);
 }
 errors++;
 }

@@ -877,6 +877,10 @@ export interface MeshGatewayStatus {
    */
   readonly endpoints?: EndpointCount;
   /**
+   * With healthChecks.envoy Auto: the backends, each a port of a MeshEndpoints, that are in more than 8 clusters of one of these Gateways, or were and are still in 7 or more; counted for each Gateway.
+   */
+  readonly crowdedBackends?: CrowdedBackendCount;
+  /**
    * When Envoy Gateway last reported, in the MeshBinding of one of these Gateways, that it has translated a change.
    */
   readonly lastTranslation?: string;
@@ -923,6 +927,19 @@ export interface EndpointCount {
    * Those with status Healthy.
    */
   readonly healthy?: number;
+}
+/**
+ * With healthChecks.envoy Auto: the backends, each a port of a MeshEndpoints, that are in more than 8 clusters of one of these Gateways, or were and are still in 7 or more; counted for each Gateway.
+ */
+export interface CrowdedBackendCount {
+  /**
+   * All of them.
+   */
+  readonly total?: number;
+  /**
+   * Those that the operator alone checks. Envoy checks the others, for example until the operator has a result for each endpoint.
+   */
+  readonly checkedByOperator?: number;
 }
 /**
  * One tailnet: how to reach its control API, who may use it, and the proxies that carry traffic into it.

@@ -10,6 +10,7 @@ import type { TrackedRead, Tracking } from '../../store/tracking.ts';
 import { bindingOf, meshGatewaysByGateway, routesOf } from '../../store/traffic/resources.ts';
 import type { TrafficValues } from '../../store/traffic/values.ts';
 import { isPermitted, meshEndpointsRefOf } from '../../traffic/backend-refs.ts';
+import { countCrowded } from '../../traffic/endpoints/operator-checks.ts';
 import { targetsOf } from '../../traffic/gateway-settings.ts';
 import type { GatewaySettings } from '../../traffic/gateway-settings.ts';
 import { meshRulesOf } from '../../traffic/resolve-route.ts';
@@ -18,7 +19,7 @@ type MeshGateway = Kinds['MeshGateway'];
 
 export type GatherDeps = {
   readonly tracking: Tracking;
-  readonly values: Pick<TrafficValues, 'settings' | 'settingsResources'>;
+  readonly values: Pick<TrafficValues, 'crowded' | 'settings' | 'settingsResources'>;
 };
 
 /** A Gateway that a MeshGateway targets. */
@@ -29,9 +30,12 @@ export type Target = { readonly gateway: Ref<'Gateway'> } & (
       readonly is: 'decided';
       readonly routes: RoutesOfGateway;
       readonly settings: GatewaySettings | undefined;
+      readonly crowded: CrowdedCounts;
       readonly binding: Kinds['MeshBinding'] | undefined;
     }
 );
+
+type CrowdedCounts = ReturnType<typeof countCrowded>;
 
 /** The routes that attach to a Gateway, and the MeshEndpoints that they name and may use, by keys. */
 type RoutesOfGateway = {
@@ -72,6 +76,15 @@ export function gatherer({
     (key, read) => countsOf(refOf(key as Key) as Ref<'MeshEndpoints'>, read),
     isEqual,
   );
+  // Most changes of routes leave them as they are, too.
+  const crowded = new Derived<CrowdedCounts>(
+    tracking,
+    (key, read) => {
+      const { checkedByOperator = [] } = read.value(values.settings, key) ?? {};
+      return countCrowded(read.value(values.crowded, key), checkedByOperator);
+    },
+    isEqual,
+  );
   const targetOf = (object: MeshGateway, key: Key, read: TrackedRead): Target => {
     const gateway = refOf(key) as Ref<'Gateway'>;
     const { exceptStatus } = read;
@@ -85,6 +98,7 @@ export function gatherer({
       is: 'decided',
       routes: read.value(routes, key),
       settings,
+      crowded: read.value(crowded, key),
       binding: bindingOf(gateway, read),
     };
   };

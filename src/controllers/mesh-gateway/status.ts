@@ -11,11 +11,12 @@ type Decided = Extract<Target, { readonly is: 'decided' }>;
 
 /** The status of a MeshGateway. */
 export function statusOf({ object, targets, endpoints }: Input, now: Date): Status {
-  const { metadata, status } = object;
+  const { metadata, spec, status } = object;
   const decided = targets.filter((each): each is Decided => each.is === 'decided');
   const programmed = findCondition(status?.conditions, 'Programmed');
   const wasProgrammed =
     programmed?.status === 'True' && programmed.observedGeneration === metadata.generation;
+  const isAuto = (spec.healthChecks?.envoy ?? 'Auto') === 'Auto';
   const updates = [acceptedOf(targets), programmedOf(decided, wasProgrammed), endpointsReadyOf(endpoints)];
   const lastTranslation = decided
     .flatMap(({ gateway, binding }) => (binding && lastTranslationOf(gateway, binding)) ?? [])
@@ -33,6 +34,12 @@ export function statusOf({ object, targets, endpoints }: Input, now: Date): Stat
       total: endpoints.reduce((sum, { total }) => sum + total, 0),
       healthy: endpoints.reduce((sum, { healthy }) => sum + healthy, 0),
     },
+    ...(isAuto && {
+      crowdedBackends: {
+        total: decided.reduce((sum, { crowded }) => sum + crowded.total, 0),
+        checkedByOperator: decided.reduce((sum, { crowded }) => sum + crowded.checkedByOperator, 0),
+      },
+    }),
     ...(lastTranslation !== undefined && { lastTranslation }),
   };
 }

@@ -22,9 +22,8 @@ import { attachedTo, bindingOf, gatewaysOfClass, meshGatewaysByGateway, routesOf
 export function gatewaySettingsFrom(
   tracking: Tracking,
   source: 'MeshGateway' | 'MeshBinding',
-  settingsResources: (read: TrackedRead) => TrafficResources,
+  crowded: Derived<ReturnType<typeof crowdedBackends>>,
 ): Derived<GatewaySettings | undefined> {
-  const crowded = crowdedByGateway(tracking, settingsResources);
   // Most changes of status decide nothing else about a backend.
   const decisions = new Derived<Decision>(tracking, (backend, read) =>
     decisionOf(backend, ref => read.get(ref)),
@@ -45,8 +44,11 @@ export function gatewaySettingsFrom(
   );
 }
 
-/** By the key of a Gateway; each route is counted by itself, so that a change of one resolves no other. */
-function crowdedByGateway(
+/**
+ * By the key of a Gateway: its backends in many clusters. Each route is counted by itself, so that a change of one resolves no
+ * other.
+ */
+export function crowdedByGateway(
   tracking: Tracking,
   settingsResources: (read: TrackedRead) => TrafficResources,
 ): Derived<ReturnType<typeof crowdedBackends>> {

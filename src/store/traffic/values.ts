@@ -6,6 +6,7 @@ import type { TrustedCa } from '../../api/trust.ts';
 import { DEFAULT_GUARD } from '../../traffic/address-guard.ts';
 import type { AddressGuard } from '../../traffic/address-guard.ts';
 import type { DataPathMode } from '../../traffic/data-path.ts';
+import type { crowdedBackends } from '../../traffic/endpoints/operator-checks.ts';
 import { unusedOfRoute } from '../../traffic/endpoints/route-traffic.ts';
 import type { GatewaySettings } from '../../traffic/gateway-settings.ts';
 import { parseEnvoyClusterName } from '../../traffic/envoy-cluster-name.ts';
@@ -24,7 +25,7 @@ import type { ReadCaBundle } from '../../traffic/upstream-tls.ts';
 import { Derived } from '../derived.ts';
 import type { ReadObjects } from '../resources.ts';
 import type { TrackedRead, Tracking } from '../tracking.ts';
-import { gatewaySettingsFrom, settingsInEnvoyFrom } from './gateway-settings.ts';
+import { crowdedByGateway, gatewaySettingsFrom, settingsInEnvoyFrom } from './gateway-settings.ts';
 import { caOf, routesOf, trafficResourcesFrom } from './resources.ts';
 
 /** What a cluster of Envoy resolves to. */
@@ -67,6 +68,8 @@ export type TrafficValues = {
   readonly revisions: Derived<string | undefined>;
   /** By the key of a Gateway: its settings. */
   readonly settings: Derived<GatewaySettings | undefined>;
+  /** By the key of a Gateway: its backends in many clusters, with their number. */
+  readonly crowded: Derived<ReturnType<typeof crowdedBackends>>;
   /** By `envoyAndRoute`: the settings for the clusters of a route in an Envoy. */
   readonly settingsInEnvoy: Derived<GatewaySettings | undefined>;
   /** By the key of a route: everything that it does not use, of all MeshEndpoints that it names; a reason may be repeated. */
@@ -87,11 +90,8 @@ export function trafficValues(tracking: Tracking, options: TrafficOptions): Traf
     });
   const resources = (read: TrackedRead) => resourcesOf(read, read);
   const settingsResources = (read: TrackedRead) => resourcesOf(read, read.exceptStatus);
-  const settings: TrafficValues['settings'] = gatewaySettingsFrom(
-    tracking,
-    options.settingsFrom,
-    settingsResources,
-  );
+  const crowded = crowdedByGateway(tracking, settingsResources);
+  const settings: TrafficValues['settings'] = gatewaySettingsFrom(tracking, options.settingsFrom, crowded);
   const over = new Derived<ReadonlySet<string>>(
     tracking,
     (namespace, read) => overTlsBudget(settingsResources(read), namespace),
@@ -122,7 +122,7 @@ export function trafficValues(tracking: Tracking, options: TrafficOptions): Traf
   );
   return {
     ...{ resources, settingsResources, clusters, overTlsBudget: over, revisions, unused, guard },
-    ...{ settings, settingsInEnvoy: settingsInEnvoyFrom(tracking, settings) },
+    ...{ settings, crowded, settingsInEnvoy: settingsInEnvoyFrom(tracking, settings) },
   };
 }
 

@@ -68,6 +68,15 @@ export function checkedByOperator(
   return inOrder.length === 0 ? undefined : withinShares(inOrder);
 }
 
+/** How many backends are in more than 8 clusters, or were until lately, and how many of them the operator alone checks. */
+export function countCrowded(
+  crowded: ReturnType<typeof crowdedBackends>,
+  listed: List,
+): { readonly total: number; readonly checkedByOperator: number } {
+  const above = crowded.filter(([, count]) => count > MAX_CLUSTERS).map(([backend]) => backend);
+  return { total: new Set([...above, ...listed]).size, checkedByOperator: listed.length };
+}
+
 /** What the operator has decided about the endpoints of a backend; it decides nothing about those of a paused object. */
 export type Decision =
   | 'paused'

@@ -8,7 +8,7 @@ import type { ObjectEvent } from '../../../src/store/resources.ts';
 import { trafficIndexes } from '../../../src/store/traffic/resources.ts';
 import { trafficValues } from '../../../src/store/traffic/values.ts';
 import { gatewayObject, meshBackend, named, route } from '../../support/declared.ts';
-import { endpoint, meshBinding, meshEndpoints, meshGateway } from '../../support/objects.ts';
+import { endpoint, meshBinding, meshEndpoints, meshGateway, meshTailnet } from '../../support/objects.ts';
 import { Runtime } from '../../support/runtime/runtime.ts';
 
 const gateway = (name: string) =>
@@ -247,6 +247,33 @@ describe('the status of a MeshGateway', () => {
       routes: { total: 0, mesh: 0 },
       endpoints: { total: 0, healthy: 0 },
     });
+  });
+
+  it('counts the backends in more than 8 clusters, and those that the operator alone checks, unless that is set', async () => {
+    const checked = (name: string) =>
+      named(meshEndpoints({ endpoints: [endpoint({ healthCheck: { enabled: true } })] }), `default/${name}`);
+    const rules = [8, 9, 10].flatMap((clusters, at) =>
+      Array.from({ length: clusters }, () => ({ backendRefs: [meshBackend({ name: `s${at}` })] })),
+    );
+    const services = ['s0', 's1', 's2'].map(checked);
+    const { put, clock, memory, get, statusOf } = await controllerOn(
+      ...[
+        gateway('public'),
+        first,
+        named(meshTailnet(), 'one'),
+        ...services,
+        route('HTTPRoute', 'default/web', { rules }),
+      ],
+    );
+    expect(statusOf()?.crowdedBackends).toEqual({ total: 2, checkedByOperator: 0 });
+    const decided = get('MeshEndpoints', 's1');
+    const entry = { name: 'web', status: 'Healthy' } as const;
+    if (decided) await memory.write.replaceStatus(decided, { endpoints: [entry] });
+    await clock.advance(HEALTH_WRITE_INTERVAL_MS);
+    expect(statusOf()?.crowdedBackends).toEqual({ total: 2, checkedByOperator: 1 });
+    await put(named(meshGateway({ healthChecks: { envoy: 'Off' } }), 'default/a'));
+    await clock.advance(HEALTH_WRITE_INTERVAL_MS);
+    expect(statusOf()).not.toHaveProperty('crowdedBackends');
   });
 
   it('is all that the controller may write', () => {
