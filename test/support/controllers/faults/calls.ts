@@ -21,7 +21,7 @@ export const DISTURBANCES = [
 /** What happens at which call; the next is 1. */
 export type Disturbance = { readonly at: number; readonly is: (typeof DISTURBANCES)[number] };
 
-const READS = /^(get|secret|configMap|probe|devices\.list|device\.get|keys\.list)\b/;
+const READS = /^(get|secret|configMap|httpGet|probe|devices\.list|device\.get|keys\.list)\b/;
 
 /** Whether a call changes nothing. */
 export function isRead(call: string): boolean {

@@ -57,6 +57,7 @@ const metrics = createRegistry({ metrics: { ...controllerMetrics, ...queueMetric
 export class ClusterRun implements World {
   readonly clock = new VirtualClock();
   readonly events = new Set<string>();
+  readonly lines: string[] = [];
   reconciles = 0;
   readonly #options: ClusterOptions;
   readonly #store: ResourceStore;
@@ -91,6 +92,12 @@ export class ClusterRun implements World {
   put(object: object): void {
     this.#changes++;
     this.#objects.put(admit(object));
+  }
+
+  /** Replaces an object with its status, as its own controller does. */
+  putWithStatus(object: object): void {
+    this.#changes++;
+    this.#store.put(admit(object));
   }
 
   remove(key: Key): void {
@@ -135,7 +142,7 @@ export class ClusterRun implements World {
   #start(): Process {
     const calls = new Calls(() => undefined);
     const tracking = new Tracking(this.#cache.read);
-    const log = createLog({ level: 'info', to: { write: () => undefined } });
+    const log = createLog({ level: 'info', to: { write: line => void this.lines.push(line) } });
     const running: RunningController[] = [];
     const deps = { tracking, clock: this.clock, telemetry: { log, metrics, activities: createActivities() } };
     const close = this.#options.process({

@@ -1,0 +1,142 @@
+import { MESH_POD, RELAY, relayName } from '../../../../src/api/names.ts';
+import { TARGETS_KEY, targetsVersion } from '../../../../src/api/relay-targets.ts';
+import { endpointsController } from '../../../../src/controllers/mesh-endpoints/controller.ts';
+import { externalTargetInputs } from '../../../../src/controllers/mesh-endpoints/inputs/external-target-inputs.ts';
+import { createResolver } from '../../../../src/controllers/mesh-endpoints/inputs/resolver.ts';
+import { secretHeaders } from '../../../../src/controllers/mesh-endpoints/inputs/secret-headers.ts';
+import { tailnetIndexes } from '../../../../src/controllers/mesh-tailnet/controller.ts';
+import { relayPortsController } from '../../../../src/controllers/mesh-tailnet/relays/controller.ts';
+import { createPublishedPorts } from '../../../../src/controllers/mesh-tailnet/relays/published-ports.ts';
+import type { HttpGet } from '../../../../src/controllers/mesh-tailnet/relays/relay-status.ts';
+import type { ProbeResult } from '../../../../src/health/check.ts';
+import { createMonitor } from '../../../../src/health/monitor.ts';
+import { sharedIndexes } from '../../../../src/store/indexes.ts';
+import { trafficIndexes } from '../../../../src/store/traffic/resources.ts';
+import { trafficValues } from '../../../../src/store/traffic/values.ts';
+import { healthMetrics } from '../../../../src/telemetry/metrics.ts';
+import { createRegistry } from '../../../../src/telemetry/registry.ts';
+import { createGuard } from '../../../../src/traffic/address-guard.ts';
+import { MemoryNamespace } from '../mesh-tailnet/namespace.ts';
+import { ClusterRun } from './cluster-run.ts';
+import type { ProcessDeps } from './cluster-run.ts';
+import type { EndState, Run } from './runs.ts';
+
+const GUARD = createGuard({ allow: ['10.1.0.0/16'], refuse: [], apiServer: [] });
+
+const TRAFFIC = {
+  dataPath: 'Proxy',
+  clusterEncoding: '',
+  settingsFrom: 'MeshGateway',
+  readsBackends: false,
+  guard: GUARD,
+} as const;
+
+const { record } = createRegistry({ metrics: healthMetrics, version: 'test' });
+
+/** What MeshEndpoints and relay ports depend on beside objects. */
+class Outside {
+  readonly namespace = new MemoryNamespace();
+  /** The data of Secrets of users, by namespace and name. */
+  readonly secrets = new Map<string, Readonly<Record<string, string>>>();
+  /** The addresses of hosts. */
+  readonly hosts = new Map<string, readonly string[]>();
+  /** Why checks of an address fail. */
+  readonly broken = new Map<string, string>();
+
+  probe(address: string): ProbeResult {
+    const error = this.broken.get(address);
+    return error === undefined ? { is: 'success' } : { is: 'failure', error };
+  }
+
+  /** All relays have the current targets. */
+  readonly httpGet: HttpGet = () => {
+    const data = this.namespace.find('ConfigMap', relayName('example'))?.['data'] ?? {};
+    const text = (data as Readonly<Record<string, string>>)[TARGETS_KEY] ?? '';
+    return Promise.resolve(JSON.stringify({ version: targetsVersion(text), failed: {} }));
+  };
+
+  end(): EndState {
+    const objects = this.namespace.list().map(({ kind, metadata, ...rest }) => {
+      const { resourceVersion: _version, uid: _uid, ...kept } = metadata;
+      return [`${kind} ${metadata.name}`, { metadata: kept, ...rest }] as const;
+    });
+    return Object.fromEntries(objects);
+  }
+}
+
+/** The controllers of MeshEndpoints and of the relay ports that they use. */
+export class EndpointsRun extends ClusterRun {
+  readonly outside: Outside;
+
+  constructor(objects: readonly object[], run: Run, prepare: (outside: Outside) => void = () => undefined) {
+    const outside = new Outside();
+    prepare(outside);
+    const indexes = [...trafficIndexes, ...sharedIndexes, ...tailnetIndexes];
+    const process = (deps: ProcessDeps) => startProcess(deps, outside);
+    super({ indexes, objects, process, outside: () => outside.end() }, run);
+    this.outside = outside;
+  }
+}
+
+function startProcess({ start, counted, ...deps }: ProcessDeps, outside: Outside): () => void {
+  const { tracking, clock, write, events, now, log } = deps;
+  const values = trafficValues(tracking, TRAFFIC);
+  const relayPorts = createPublishedPorts();
+  const health = createMonitor({
+    probe: ({ target }) => Promise.resolve(outside.probe(target.addresses.join())),
+    ...{ clock, now, random: () => 0.5, record, log, concurrency: 256 },
+  });
+  const secrets = secretHeaders({
+    referenced: counted({
+      secret: (namespace: string, name: string) => {
+        const data = outside.secrets.get(`${namespace}/${name}`);
+        return Promise.resolve(data && { version: undefined, data });
+      },
+    }),
+    ...{ podNamespace: 'mesh-system', clock, periodMs: 30_000 },
+  });
+  const targets = createResolver({
+    lookup: {
+      find: host => {
+        const addresses = outside.hosts.get(host);
+        return Promise.resolve(
+          addresses ? { is: 'found', addresses, ttlMs: 30_000 } : { is: 'failed', why: 'no such name' },
+        );
+      },
+      close: () => undefined,
+    },
+    guard: GUARD,
+    clock,
+  });
+  start(
+    relayPortsController({
+      ...{ values, relayPorts, clock, events, log },
+      ownNamespace: counted(outside.namespace),
+      relayPortRange: { first: 20_000, last: 29_999 },
+      relayPortsPerNamespace: undefined,
+      relayImage: 'mesh-gateway:test',
+      httpGet: counted({ httpGet: outside.httpGet }).httpGet,
+    }),
+  );
+  start(
+    endpointsController({
+      ...{ tracking, values, write, events, relayPorts, health, now },
+      dataPath: 'Proxy',
+      inputs: [secrets, externalTargetInputs(targets)],
+    }),
+  );
+  return () => {
+    health.close();
+    targets.close();
+  };
+}
+
+/** A mesh pod with a relay, which is ready. */
+export function relayPod(name: string, address: string): object {
+  const labels = { ...MESH_POD.labels, [MESH_POD.tailnetLabel]: 'example', [RELAY.label]: 'true' };
+  return {
+    ...{ apiVersion: 'v1', kind: 'Pod' },
+    metadata: { name, namespace: 'mesh-system', labels },
+    status: { conditions: [{ type: 'Ready', status: 'True' }], podIPs: [{ ip: address }] },
+  };
+}
