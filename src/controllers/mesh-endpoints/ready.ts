@@ -51,10 +51,19 @@ export function readyOf({
     return problem === undefined ? [] : [`endpoint ${endpoint.name}: ${problem}`];
   });
   if (references.length > 0) return notReady('InvalidReference', firstOf(references));
+  const unread = planned.some(({ inputs }) => inputs.isCheckPending === true) && writtenProblem(object);
+  if (unread) return notReady('InvalidReference', unread);
   if (planned.length === 0) return notReady('NoEndpoints', NO_ENDPOINTS);
   if (summary.healthy === 0) return notReady('NoHealthyEndpoints', noneHealthy(entries, tailnet));
   const message = `${summary.ready} endpoints are healthy or not checked`;
   return { type: 'Ready', status: 'True', reason: 'EndpointsConfigured', message };
+}
+
+/** What an earlier process has found wrong with the references of the present spec, which this one has yet to read. */
+function writtenProblem({ metadata, status }: Kinds['MeshEndpoints']): string | undefined {
+  const before = findCondition(status?.conditions, 'Ready');
+  const isCurrent = before?.observedGeneration === metadata.generation;
+  return isCurrent && before?.reason === 'InvalidReference' ? before.message : undefined;
 }
 
 function notReady(reason: NotReadyReason, message: string): ConditionUpdate {
