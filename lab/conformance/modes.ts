@@ -62,6 +62,8 @@ const FILTERS = 'Envoy Gateway does not apply filters of a backendRef to another
 const LIMITS: Readonly<Record<string, string>> = {
   HTTPRouteBackendRequestHeaderModifier: FILTERS,
   HTTPRouteRequestHeaderModifierBackendWeights: FILTERS,
+  UDPRouteReferenceGrant:
+    'its traffic flows, but for ResolvedRefs Envoy Gateway reads only ReferenceGrants that have an HTTPRoute or GRPCRoute, for MeshEndpoints',
 };
 
 /** The failures of a mode whose cause is known. */
