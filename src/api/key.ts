@@ -14,6 +14,7 @@ export type ResourceKind =
   | KindName
   | RouteKind
   | (typeof BACKEND_KINDS)[number]
+  | 'BackendTLSPolicy'
   | 'BackendTrafficPolicy'
   | 'ConfigMap'
   | 'Gateway'

@@ -151,6 +151,12 @@ describe('an object of others', () => {
     expect(read(grant)).toMatchObject({ from, to });
   });
 
+  it('is a BackendTLSPolicy with its targets', () => {
+    const targetRefs = [{ group: '', kind: 'Service', name: 'web', sectionName: 'https' }];
+    const policy = gatewayObject('BackendTLSPolicy', 'team-a/web', { targetRefs, validation: {} });
+    expect(read(policy)).toMatchObject({ targetRefs: [{ group: '', kind: 'Service', name: 'web' }] });
+  });
+
   it('is a ListenerSet with its Gateway', () => {
     const set = (parentRef: object) => gatewayObject('ListenerSet', 'team-a/more', { parentRef });
     const parentRef = { group: GATEWAY_GROUP, kind: 'Gateway', namespace: 'team-a', name: 'public' };
@@ -172,7 +178,7 @@ describe('an object of others', () => {
     ['Secret', 'v1'],
     ['HTTPRoute', 'v1'],
     ['Namespace', `${GATEWAY_GROUP}/v1`],
-    ['BackendTLSPolicy', `${GATEWAY_GROUP}/v1`],
+    ['BackendTrafficPolicy', `${GATEWAY_GROUP}/v1`],
     ['MeshEndpoints', 'other.example/v1'],
     ['constructor', 'v1'],
     ['List', 'v1'],

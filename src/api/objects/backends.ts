@@ -47,6 +47,14 @@ export type Backend = {
   readonly isFallback: boolean;
 };
 
+/** Which backends in its namespace a BackendTLSPolicy is about; what it sets is not read. */
+export type BackendTLSPolicy = {
+  readonly kind: 'BackendTLSPolicy';
+  readonly apiVersion: string;
+  readonly metadata: Metadata;
+  readonly targetRefs: readonly { readonly group: string; readonly kind: string; readonly name: string }[];
+};
+
 /** A Service with its ports. */
 export function decodeService(header: Header<'Service'>, object: FieldValue): Service {
   return { ...header, ports: decodePorts(field(field(object, 'spec'), 'ports')) };
@@ -95,5 +103,21 @@ export function decodeBackendObject(header: Header<'Backend'>, object: FieldValu
       port: port(field(ip, 'port')),
     })),
     isFallback: field(spec, 'fallback').value === true,
+  };
+}
+
+/** Decodes a BackendTLSPolicy. */
+export function decodeBackendTlsPolicy(
+  header: Header<'BackendTLSPolicy'>,
+  object: FieldValue,
+): BackendTLSPolicy {
+  const targets = items(field(withFields(field(object, 'spec')), 'targetRefs'));
+  return {
+    ...header,
+    targetRefs: targets.map(withFields).map(target => ({
+      group: text(field(target, 'group'), forms.group),
+      kind: text(field(target, 'kind'), forms.kind),
+      name: text(field(target, 'name'), forms.filled),
+    })),
   };
 }

@@ -1,4 +1,9 @@
-import { decodeBackendObject, decodeEndpointSlice, decodeService } from './backends.ts';
+import {
+  decodeBackendObject,
+  decodeBackendTlsPolicy,
+  decodeEndpointSlice,
+  decodeService,
+} from './backends.ts';
 import { decodeConfigMap } from './config-map.ts';
 import {
   decodeGateway,
@@ -149,6 +154,8 @@ function decodeBody(
       return decodeEndpointSlice({ ...slim(header), kind }, object);
     case 'Backend':
       return decodeBackendObject({ ...slim(header), kind }, object);
+    case 'BackendTLSPolicy':
+      return decodeBackendTlsPolicy({ ...slim(header), kind }, object);
     case 'BackendTrafficPolicy':
       return decodeTrafficPolicy({ ...slim(header), kind }, object);
     case 'ConfigMap':

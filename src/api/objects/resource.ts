@@ -1,4 +1,4 @@
-import type { Backend, EndpointSlice, Service } from './backends.ts';
+import type { Backend, BackendTLSPolicy, EndpointSlice, Service } from './backends.ts';
 import type { ConfigMap } from './config-map.ts';
 import type { KindName } from '../generated/kinds.ts';
 import type { Kinds } from '../generated/types.ts';
@@ -31,13 +31,15 @@ export type ResourceOf<K extends ResourceKind> = K extends KindName
                   ? EndpointSlice
                   : K extends 'Backend'
                     ? Backend
-                    : K extends 'BackendTrafficPolicy'
-                      ? BackendTrafficPolicy
-                      : K extends 'ConfigMap'
-                        ? ConfigMap
-                        : K extends 'Pod'
-                          ? Pod
-                          : never;
+                    : K extends 'BackendTLSPolicy'
+                      ? BackendTLSPolicy
+                      : K extends 'BackendTrafficPolicy'
+                        ? BackendTrafficPolicy
+                        : K extends 'ConfigMap'
+                          ? ConfigMap
+                          : K extends 'Pod'
+                            ? Pod
+                            : never;
 
 /** Any decoded object. */
 export type Resource = { [K in ResourceKind]: ResourceOf<K> }[ResourceKind];
@@ -80,6 +82,7 @@ export const FOREIGN_KINDS: Readonly<Record<ForeignKind, ForeignIdentity>> = {
   GatewayClass: gatewayKind('gatewayclasses', ['v1beta1'], 'Cluster'),
   ListenerSet: gatewayKind('listenersets', []),
   ReferenceGrant: gatewayKind('referencegrants', ['v1beta1']),
+  BackendTLSPolicy: gatewayKind('backendtlspolicies', ['v1alpha3']),
   Service: coreKind('services'),
   EndpointSlice: {
     group: 'discovery.k8s.io',
