@@ -7,6 +7,7 @@ import type { ResourceKind } from '../api/key.ts';
 /** The kinds that the operator and the extension server watch to compute the settings of Envoy clusters. */
 const trafficKinds: readonly ResourceKind[] = [
   ...ROUTE_KINDS,
+  'BackendTLSPolicy',
   'ConfigMap',
   'Gateway',
   'ListenerSet',

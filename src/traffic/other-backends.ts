@@ -28,8 +28,37 @@ export type OtherSocket = {
 /** An endpoint of a Service or Backend; a draining one gets no new requests. */
 type OtherEndpoint = SocketAddress & { readonly isDraining: boolean };
 
+/*
+ * Envoy Gateway names the transport socket of a backend with TLS by its position among those that it has resolved. A rule of
+ * an HTTPRoute or GRPCRoute of which it has not resolved all has no cluster; one of a TLSRoute or TCPRoute has one without the
+ * others, so that the positions are not known, nor whether a backend has no socket because its TLS could not be read.
+ */
+
 /** Whether the extension server can serve the endpoints of a backend beside those of MeshEndpoints. */
-export function isServiceOrBackend({ ref }: RouteBackendRef): boolean {
+export function canMixWith(resources: TrafficResources, backendRef: RouteBackendRef): boolean {
+  const { route, ref } = backendRef;
+  switch (route.kind) {
+    case 'HTTPRoute':
+    case 'GRPCRoute':
+      return isServiceOrBackend(backendRef);
+    case 'TLSRoute':
+    case 'TCPRoute':
+      return isService(ref) && !hasTlsPolicy(resources, ref);
+    case 'UDPRoute':
+      return false;
+  }
+}
+
+/** Whether a policy sets the TLS of a Service, or of one of its ports. */
+function hasTlsPolicy(resources: TrafficResources, { group, kind, namespace, name }: BackendRef): boolean {
+  return resources
+    .backendTlsPolicies(namespace)
+    .some(({ targetRefs }) =>
+      targetRefs.some(target => target.group === group && target.kind === kind && target.name === name),
+    );
+}
+
+function isServiceOrBackend({ ref }: RouteBackendRef): boolean {
   return isService(ref) || isBackend(ref);
 }
 

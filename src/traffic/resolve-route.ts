@@ -22,7 +22,7 @@ import { backendRefsOf, isMeshEndpoints } from './backend-refs.ts';
 import type { RouteBackendRef } from './backend-refs.ts';
 import { formatEnvoyClusterName } from './envoy-cluster-name.ts';
 import type { EnvoyClusterName } from './envoy-cluster-name.ts';
-import { isResolved, isServiceOrBackend, otherBackendsOf } from './other-backends.ts';
+import { canMixWith, isResolved, otherBackendsOf } from './other-backends.ts';
 import type { OtherBackend } from './other-backends.ts';
 import { resolveBackendRef } from './resolve-backend-ref.ts';
 import type { Candidate, Filtered, ResolvedEndpoint } from './resolve-backend-ref.ts';
@@ -129,7 +129,7 @@ function resolveRule(
   if (!refs || !meshRefs?.length) return undefined;
   const otherRefs = refs.filter(each => !isMeshEndpoints(each) && each.ref.weight > 0);
   const isMixed = otherRefs.length > 0;
-  const canMix = isOverHttp(route.kind) && otherRefs.every(isServiceOrBackend);
+  const canMix = otherRefs.every(each => canMixWith(resources, each));
   const { kept, unused } =
     isMixed && !canMix
       ? unusedMixed(meshRefs)

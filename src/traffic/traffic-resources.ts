@@ -1,4 +1,4 @@
-import type { Backend, EndpointSlice, Service } from '../api/objects/backends.ts';
+import type { Backend, BackendTLSPolicy, EndpointSlice, Service } from '../api/objects/backends.ts';
 import type { Gateway, ListenerSet, Namespace, ReferenceGrant, Route } from '../api/objects/gateway-api.ts';
 import type { Kinds } from '../api/generated/types.ts';
 import type { Ref, RouteKind } from '../api/key.ts';
@@ -17,6 +17,8 @@ export interface TrafficResources {
   tailnets(domain: string): readonly Kinds['MeshTailnet'][];
   /** The ReferenceGrants of a namespace. */
   grants(namespace: string): readonly ReferenceGrant[];
+  /** The BackendTLSPolicies of a namespace. */
+  backendTlsPolicies(namespace: string): readonly BackendTLSPolicy[];
   /** Whether Services, EndpointSlices and Backends are read; where they are not, as in the operator, each counts as found. */
   readonly readsBackends: boolean;
   service(ref: Ref<'Service'>): Service | undefined;

@@ -122,7 +122,7 @@ export const unusedReference = {
       backendRef,
       isOverHttp(backendRef)
         ? `the rule has backends that are neither MeshEndpoints, nor Services, nor Backends of Envoy Gateway: move ${named(backendRef)} to a rule of its own, or give the others weight 0`
-        : `a ${backendRef.route.kind} cannot mix MeshEndpoints with other backends: keep one kind of backend, or give the others weight 0`,
+        : `a ${backendRef.route.kind} cannot mix MeshEndpoints with ${othersThan(backendRef)}: keep one kind of backend, or give the others weight 0`,
     ),
   otherBackendMissing: (backendRef: RouteBackendRef, other: RouteBackendRef) =>
     unused(
@@ -309,6 +309,12 @@ function unusedCandidate(
 
 function isOverHttp({ route: { kind } }: RouteBackendRef): boolean {
   return kind === 'HTTPRoute' || kind === 'GRPCRoute';
+}
+
+function othersThan({ route: { kind } }: RouteBackendRef): string {
+  return kind === 'UDPRoute'
+    ? 'other backends'
+    : 'other backends than Services, nor with a Service that a BackendTLSPolicy targets';
 }
 
 function titleOf({ ref: { kind, namespace, name } }: RouteBackendRef): string {

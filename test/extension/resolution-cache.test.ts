@@ -62,7 +62,7 @@ describe('the resolution cache', () => {
   it('returns the unused backends of mixed rules, to which no stream subscribes', async () => {
     const { cache } = await cacheOf([
       httpRoute('web', [backend('web')], [backend('gone'), service()]),
-      routeObject('TCPRoute', 'raw', [backend('web'), service()]),
+      routeObject('UDPRoute', 'raw', [backend('web'), service()]),
       httpRoute('others', [service()]),
       ...web.slice(1),
     ]);
@@ -72,7 +72,7 @@ describe('the resolution cache', () => {
     ]);
     expect(unusedByCluster).toEqual([
       ['httproute/default/web/rule/1', ['BackendNotFound']],
-      ['tcproute/default/raw/rule/-1', ['MixedBackends']],
+      ['udproute/default/raw/rule/-1', ['MixedBackends']],
     ]);
   });
 

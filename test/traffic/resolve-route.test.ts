@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { RouteKind } from '../../src/api/key.ts';
 import { resolveRoute } from '../../src/traffic/resolve-route.ts';
 import type { ResolvedRule } from '../../src/traffic/resolve-route.ts';
 import { named } from '../support/declared.ts';
@@ -13,6 +14,7 @@ import {
   serviceObject,
   sliceObject,
   tailnetObject,
+  tlsPolicyObject,
 } from '../support/traffic/objects.ts';
 
 const tailnet = tailnetObject();
@@ -183,8 +185,54 @@ describe('a rule that mixes MeshEndpoints with other backends', () => {
     },
   );
 
-  it.each(['TLSRoute', 'TCPRoute', 'UDPRoute'] as const)('of %s keeps the cluster of Envoy Gateway', kind => {
-    const resources = resourcesFrom([tailnet, web, routeObject(kind, 'web', [service(), backend('web')])]);
+  const raw = endpointsObject('web', [endpoint({ protocol: 'TCP' })]);
+  const shop = [serviceObject('shop'), sliceObject('shop', [{ addresses: ['10.0.0.1'] }])];
+  const policy = tlsPolicyObject('shop', 'shop', { sectionName: 'other' });
+  const backendOfGateway = { group: 'gateway.envoyproxy.io', kind: 'Backend', name: 'legacy' };
+
+  it.each<readonly [RouteKind, readonly object[]]>([
+    ['TLSRoute', shop],
+    ['TCPRoute', shop],
+    ['TCPRoute', [...shop, tlsPolicyObject('other', 'other'), tlsPolicyObject('far/shop', 'shop')]],
+  ])('of %s serves MeshEndpoints and Services without TLS', (kind, objects) => {
+    const rules = [[service({ weight: 3 }), backend('web')]];
+    const resources = resourcesFrom([tailnet, raw, ...objects, routeObject(kind, 'web', ...rules)]);
+    const { rule, settings, through } = trafficOf(resources, `${kind.toLowerCase()}/default/web/rule/-1`);
+    expect(rule.unused).toEqual([]);
+    expect(settings).toMatchObject({
+      protocol: 'TCP',
+      otherSockets: [{ name: 'Service/default/shop:80' }],
+      defaultSocket: { is: 'closed' },
+      socketMatches: [{ name: 'clear' }],
+    });
+    const { localities } = through.Proxy.assignment;
+    expect(localities.map(({ weight, endpoints: [first] }) => [weight, first?.address])).toEqual([
+      [3, '10.0.0.1'],
+      [1, '100.64.0.1'],
+    ]);
+  });
+
+  it('of a TCPRoute gives the share of a Service without endpoints to the others', () => {
+    const rules = [service(), service({ name: 'gone' }), backend('web')];
+    const resources = resourcesFrom([
+      tailnet,
+      raw,
+      serviceObject('shop'),
+      routeObject('TCPRoute', 'web', rules),
+    ]);
+    const { rule, through } = trafficOf(resources, 'tcproute/default/web/rule/-1');
+    expect(rule.unused).toEqual([]);
+    expect(through.Proxy.assignment.localities.map(({ backend: at }) => at)).toEqual([2]);
+  });
+
+  it.each<readonly [string, RouteKind, ReturnType<typeof service>, readonly object[]]>([
+    ['a UDPRoute', 'UDPRoute', service(), shop],
+    ['a TCPRoute and a Service with a BackendTLSPolicy', 'TCPRoute', service(), [...shop, policy]],
+    ['a TLSRoute and a Service with a BackendTLSPolicy', 'TLSRoute', service(), [...shop, policy]],
+    ['a TCPRoute and a Backend', 'TCPRoute', backendOfGateway, []],
+  ])('of %s keeps the cluster of Envoy Gateway', (_, kind, other, objects) => {
+    const to = routeObject(kind, 'web', [other, backend('web')]);
+    const resources = resourcesFrom([tailnet, raw, ...objects, to]);
     const { rule, settings, through } = trafficOf(resources, `${kind.toLowerCase()}/default/web/rule/-1`);
     expect(settings).toBeUndefined();
     expect(usedIn(rule)).toEqual([]);

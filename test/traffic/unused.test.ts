@@ -20,6 +20,7 @@ import {
   routeObject,
   service,
   tailnetObject,
+  tlsPolicyObject,
 } from '../support/traffic/objects.ts';
 
 const tailnet = tailnetObject();
@@ -115,6 +116,18 @@ const CASES: readonly Case[] = [
     cluster: UDP,
     message:
       'a UDPRoute cannot mix MeshEndpoints with other backends: keep one kind of backend, or give the others weight 0',
+  },
+  {
+    reason: 'MixedBackends',
+    world: [
+      tailnet,
+      endpointsObject('web', [endpoint({ protocol: 'TCP' })]),
+      routeObject('TCPRoute', 'web', [backend('web'), service()]),
+      tlsPolicyObject('shop', 'shop'),
+    ],
+    cluster: 'tcproute/default/web/rule/-1',
+    message:
+      'a TCPRoute cannot mix MeshEndpoints with other backends than Services, nor with a Service that a BackendTLSPolicy targets: keep one kind of backend, or give the others weight 0',
   },
   {
     reason: 'ExternalTargetNotResolved',

@@ -103,6 +103,7 @@ export function trafficResourcesFrom(
     meshEndpoints: ref => read.get(ref),
     tailnets: domain => read.find(tailnetsByDomain, domain),
     grants: namespace => read.find(byNamespace('ReferenceGrant'), namespace),
+    backendTlsPolicies: namespace => read.find(byNamespace('BackendTLSPolicy'), namespace),
     service: ref => (readsBackends ? read.get(ref) : undefined),
     endpointSlices: service => (readsBackends ? slicesOf(service) : []),
     relays: tailnet =>

@@ -101,6 +101,14 @@ export function backendObject(name: string, spec: Fields): object {
   return named({ apiVersion: 'gateway.envoyproxy.io/v1alpha1', kind: 'Backend', spec }, name);
 }
 
+/** A BackendTLSPolicy for a Service of its namespace. */
+export function tlsPolicyObject(name: string, service: string, target: Fields = {}): object {
+  return gatewayObject('BackendTLSPolicy', name, {
+    targetRefs: [{ group: '', kind: 'Service', name: service, ...target }],
+    validation: { wellKnownCACertificates: 'System', hostname: `${service}.example.com` },
+  });
+}
+
 /** A ReferenceGrant for routes of a kind and namespace to the MeshEndpoints of a namespace. */
 export function grantObject(
   namespace: string,

@@ -49,6 +49,8 @@ export function resourcesOf(resources: readonly Resource[], guard = DEFAULT_GUAR
     listenerSet: get,
     tailnets: domain => list('MeshTailnet').filter(({ spec }) => spec.tailnet === domain),
     grants: namespace => list('ReferenceGrant').filter(({ metadata }) => metadata.namespace === namespace),
+    backendTlsPolicies: namespace =>
+      list('BackendTLSPolicy').filter(({ metadata }) => metadata.namespace === namespace),
     readsBackends: true,
     service: get,
     endpointSlices: ({ namespace, name }) => slicesOf(namespace, name),
