@@ -248,6 +248,17 @@ describe('the explanation of a route', () => {
     expect(alone).toMatch(/rule\/0: HTTP\/1\.1, not checked by Envoy\n.*UNHEALTHY/);
   });
 
+  it('is one for Gateways that differ in other backends only', () => {
+    const listed = named(
+      meshBinding({ settings: { checkedByOperator: ['default/other:80'] } }),
+      'default/public',
+    );
+    const parentRefs = ['public', 'b'].map(name => ({ name }));
+    const toBoth = resourceOf(route('HTTPRoute', 'default/web', { parentRefs })) as Route;
+    const texts = explainIn([tailnet, web, listed], [toBoth], 'Proxy').map(({ text }) => text);
+    expect(texts).toEqual([expect.stringMatching(/ at Gateways default\/public, default\/b\n/)]);
+  });
+
   it('is empty for a route without MeshEndpoints', async () => {
     const other = route('HTTPRoute', 'default/other', {
       rules: [{ backendRefs: [{ name: 'plain', port: 80 }] }],

@@ -6,6 +6,7 @@ import { dataPathOf } from '../data-path.ts';
 import type { DataPathMode } from '../data-path.ts';
 import type { GatewaySettings } from '../gateway-settings.ts';
 import { envoyClusterSettingsOf, settingsFor } from '../settings/envoy-cluster-settings.ts';
+import type { EnvoyClusterSettings } from '../settings/envoy-cluster-settings.ts';
 import { overTlsBudgetIn } from '../settings/tls-budget.ts';
 import type { TlsBudgets } from '../settings/tls-budget.ts';
 import { loadAssignmentOf } from './load-assignment.ts';
@@ -25,39 +26,40 @@ export type RuleTraffic = {
   readonly unused: readonly UnusedBackend[];
 };
 
-/** What the Envoys of some Gateways, which have the same settings, get for a route. */
+/** What the Envoys of all these Gateways get for a route. */
 export type RouteTraffic = {
   readonly path: DataPathMode;
-  readonly settings: GatewaySettings | undefined;
   /** Empty for a route without Gateways. */
   readonly gateways: readonly Ref<'Gateway'>[];
   /** The rules with MeshEndpoints among their backends. */
   readonly rules: readonly RuleTraffic[];
 };
 
-/** Resolves a route for each set of settings that its Gateways have, or for the default where it has no Gateway. */
+/** Resolves a route for each path and set of checks that its Gateways have for it, or for the default where it has no Gateway. */
 export function trafficOfRoute(
   resources: TrafficResources,
   route: Route,
   defaultPath: DataPathMode,
   budgets: TlsBudgets,
 ): readonly RouteTraffic[] {
-  const rules = resolveRoute(resources, route);
-  const alike = new Map<string, Pick<RouteTraffic, 'path' | 'settings'> & { gateways: Ref<'Gateway'>[] }>();
+  const rules = resolveRoute(resources, route).map(rule => ({ rule, common: envoyClusterSettingsOf(rule) }));
+  const settingsBy = (gateway: GatewaySettings | undefined) =>
+    rules.map(({ rule, common }) => ({ rule, settings: common && settingsFor(common, gateway, rule) }));
+  const alike = new Map<string, RouteSettings & { gateways: Ref<'Gateway'>[] }>();
   for (const key of new Set(gatewaysOf(route, resources))) {
     const gateway = refOf(key) as Ref<'Gateway'>;
     const path = dataPathOf(resources, gateway, defaultPath);
-    const settings = resources.gatewaySettings(gateway);
-    const { healthChecks, checkedByOperator = [] } = settings ?? {};
-    const id = [path, healthChecks?.envoy ?? 'Auto', ...checkedByOperator].join(' ');
-    const found = alike.get(id) ?? { path, settings, gateways: [] };
+    const clusters = settingsBy(resources.gatewaySettings(gateway));
+    const id = [path, ...clusters.map(({ settings }) => settings?.isHealthCheckOff ?? false)].join(' ');
+    const found = alike.get(id) ?? { path, clusters, gateways: [] };
     found.gateways.push(gateway);
     alike.set(id, found);
   }
-  if (alike.size === 0) alike.set('', { path: defaultPath, settings: undefined, gateways: [] });
-  return [...alike.values()].map(given => ({
-    ...given,
-    rules: rules.map(rule => trafficOfRule(rule, given, resources, budgets)),
+  if (alike.size === 0) alike.set('', { path: defaultPath, clusters: settingsBy(undefined), gateways: [] });
+  return [...alike.values()].map(({ path, clusters, gateways }) => ({
+    path,
+    gateways,
+    rules: clusters.map(cluster => trafficOfRule(cluster, path, resources, budgets)),
   }));
 }
 
@@ -72,14 +74,19 @@ export function unusedOfRoute(
   return rules.flatMap(({ unused }) => unused);
 }
 
+type ClusterSettings = {
+  readonly rule: ResolvedRule;
+  readonly settings: EnvoyClusterSettings | undefined;
+};
+
+type RouteSettings = Pick<RouteTraffic, 'path'> & { readonly clusters: readonly ClusterSettings[] };
+
 function trafficOfRule(
-  rule: ResolvedRule,
-  { path, settings: decided }: Pick<RouteTraffic, 'path' | 'settings'>,
+  { rule, settings }: ClusterSettings,
+  path: DataPathMode,
   resources: TrafficResources,
   budgets: TlsBudgets,
 ): RuleTraffic {
-  const common = envoyClusterSettingsOf(rule);
-  const settings = common && settingsFor(common, decided, rule);
   const result = settings && loadAssignmentOf(rule, settings, path, resources);
   return {
     rule,
