@@ -133,7 +133,10 @@ describe('an object of others', () => {
       kind: 'Gateway',
       metadata,
       gatewayClassName: 'envoy',
-      listeners: [{ name: 'http', port: 80, protocol: 'HTTP' }],
+      listeners: [
+        { name: 'http', port: 80, protocol: 'HTTP', allowedRoutes: { namespaces: { from: 'Same' } } },
+      ],
+      allowedListeners: { from: 'None' },
     });
   });
 

@@ -27,7 +27,7 @@ it.each([
   [
     'with an unknown choice of namespaces',
     { targetSelectors: [{ kind: 'HTTPRoute', namespaces: { from: 'Some' } }] },
-    ['spec.targetSelectors[0].namespaces.from is not one of Same, All, Selector'],
+    ['spec.targetSelectors[0].namespaces.from is not one of All, None, Same, Selector'],
   ],
   [
     'with an unknown operator',

@@ -5,6 +5,7 @@ import {
   items,
   withFields,
   forms,
+  optionalFields,
   optionalInteger,
   optionalPort,
   optionalText,
@@ -13,6 +14,8 @@ import {
   text,
 } from './place.ts';
 import type { FieldValue } from './place.ts';
+import { decodeNamespaces } from './selected-namespaces.ts';
+import type { SelectedNamespaces } from './selected-namespaces.ts';
 
 /** The API group of Gateway API. */
 export const GATEWAY_GROUP = 'gateway.networking.k8s.io';
@@ -70,12 +73,22 @@ export type Route = {
   readonly rules: readonly RouteRule[];
 };
 
-/** A listener of a Gateway. */
-type Listener = {
+/** A listener of a Gateway or ListenerSet. */
+export type Listener = {
   readonly name: string;
   readonly port: number;
   readonly protocol: string;
   readonly hostname?: string;
+  /** Its TLS is for backends to terminate. */
+  readonly isPassthrough?: true;
+  readonly allowedRoutes: AllowedRoutes;
+};
+
+/** Which routes may attach to a listener. */
+type AllowedRoutes = {
+  /** Those of Gateway API among the kinds that it names; without any, all that its protocol has. */
+  readonly kinds?: readonly string[];
+  readonly namespaces: SelectedNamespaces;
 };
 
 /** A Gateway. */
@@ -85,6 +98,8 @@ export type Gateway = {
   readonly metadata: Metadata;
   readonly gatewayClassName: string;
   readonly listeners: readonly Listener[];
+  /** From where ListenerSets may attach. */
+  readonly allowedListeners: SelectedNamespaces;
 };
 
 /** Listeners of a Gateway that are in an object of their own, which may be in another namespace. */
@@ -94,6 +109,7 @@ export type ListenerSet = {
   readonly metadata: Metadata;
   /** The Gateway. */
   readonly parentRef: ParentRef;
+  readonly listeners: readonly Listener[];
 };
 
 /** A class of Gateways. */
@@ -192,6 +208,10 @@ export function decodeGateway(header: Header<'Gateway'>, object: FieldValue): Ga
     ...header,
     gatewayClassName: text(field(spec, 'gatewayClassName'), forms.filled),
     listeners: items(field(spec, 'listeners')).map(decodeListener),
+    allowedListeners: decodeNamespaces(
+      field(optionalFields(field(spec, 'allowedListeners')), 'namespaces'),
+      'None',
+    ),
   };
 }
 
@@ -202,14 +222,31 @@ function decodeListener(place: FieldValue): Listener {
     port: port(field(listener, 'port')),
     protocol: text(field(listener, 'protocol'), forms.filled),
     ...present({ hostname: optionalText(field(listener, 'hostname'), forms.hostname) }),
+    ...(field(field(listener, 'tls'), 'mode').value === 'Passthrough' && { isPassthrough: true }),
+    allowedRoutes: decodeAllowedRoutes(optionalFields(field(listener, 'allowedRoutes'))),
+  };
+}
+
+function decodeAllowedRoutes(place: FieldValue): AllowedRoutes {
+  const named = items(field(place, 'kinds')).map(each => {
+    const group = optionalText(field(withFields(each), 'group'), forms.group) ?? GATEWAY_GROUP;
+    return { group, kind: text(field(each, 'kind'), forms.kind) };
+  });
+  const kinds = named.filter(({ group }) => group === GATEWAY_GROUP).map(({ kind }) => kind);
+  return {
+    ...(named.length > 0 && { kinds }),
+    namespaces: decodeNamespaces(field(place, 'namespaces'), 'Same'),
   };
 }
 
 /** Decodes a ListenerSet. */
 export function decodeListenerSet(header: Header<'ListenerSet'>, object: FieldValue): ListenerSet {
   const spec = withFields(field(object, 'spec'));
-  const parentRef = decodeParent(field(spec, 'parentRef'), header.metadata.namespace ?? '');
-  return { ...header, parentRef };
+  return {
+    ...header,
+    parentRef: decodeParent(field(spec, 'parentRef'), header.metadata.namespace ?? ''),
+    listeners: items(field(spec, 'listeners')).map(decodeListener),
+  };
 }
 
 /** A class of Gateways. */

@@ -42,6 +42,11 @@ export function withFields(place: FieldValue): FieldValue {
   return place;
 }
 
+/** The same place; adds a fault if it is neither missing nor an object. */
+export function optionalFields(place: FieldValue): FieldValue {
+  return place.value === undefined ? place : withFields(place);
+}
+
 /** Adds a fault at a place. */
 export function refuse(place: FieldValue, message: string): void {
   if (place.faults.length < MAX_FAULTS)
@@ -92,6 +97,13 @@ export function optionalText(place: FieldValue, { most, pattern, is }: Form): st
 export function text(place: FieldValue, form: Form): string {
   if (place.value === undefined) refuse(place, `is required: give ${form.is}`);
   return optionalText(place, form) ?? '';
+}
+
+/** An optional text of a closed list. */
+export function oneOf<T extends string>(place: FieldValue, values: readonly T[]): T | undefined {
+  const found = values.find(value => value === place.value);
+  if (found === undefined && place.value !== undefined) refuse(place, `is not one of ${values.join(', ')}`);
+  return found;
 }
 
 /** An optional whole number. */

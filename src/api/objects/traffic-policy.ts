@@ -1,18 +1,10 @@
-import type { LabelRequirement, LabelSelector, ObjectMeta } from '../generated/types.ts';
+import type { LabelSelector, ObjectMeta } from '../generated/types.ts';
 import { GATEWAY_GROUP } from './gateway-api.ts';
 import type { Header, Metadata } from './gateway-api.ts';
-import {
-  field,
-  forms,
-  items,
-  optionalText,
-  optionalTexts,
-  present,
-  refuse,
-  text,
-  withFields,
-} from './place.ts';
+import { field, forms, items, optionalText, present, text, withFields } from './place.ts';
 import type { FieldValue } from './place.ts';
+import { decodeNamespaces, decodeSelector } from './selected-namespaces.ts';
+import type { SelectedNamespaces } from './selected-namespaces.ts';
 
 /** What decides where a BackendTrafficPolicy of Envoy Gateway applies; what it sets is not read. */
 export type BackendTrafficPolicy = {
@@ -38,7 +30,7 @@ type PolicyTargetRef = {
 export type PolicyTargetSelector = LabelSelector & {
   readonly group: string;
   readonly kind: string;
-  readonly namespaces: { readonly from: 'Same' | 'All' | 'Selector'; readonly selector?: LabelSelector };
+  readonly namespaces: SelectedNamespaces;
 };
 
 /** Decodes a BackendTrafficPolicy. */
@@ -71,36 +63,11 @@ function decodeRef(place: FieldValue): PolicyTargetRef {
 }
 
 function decodeTargetSelector(place: FieldValue): PolicyTargetSelector {
-  const namespaces = field(withFields(place), 'namespaces');
-  const selector = field(namespaces, 'selector');
+  const selector = withFields(place);
   return {
-    group: optionalText(field(place, 'group'), forms.group) ?? GATEWAY_GROUP,
-    kind: text(field(place, 'kind'), forms.kind),
-    ...decodeSelector(place),
-    namespaces: {
-      from: oneOf(field(namespaces, 'from'), ['Same', 'All', 'Selector']) ?? 'Same',
-      ...(selector.value !== undefined && { selector: decodeSelector(withFields(selector)) }),
-    },
+    group: optionalText(field(selector, 'group'), forms.group) ?? GATEWAY_GROUP,
+    kind: text(field(selector, 'kind'), forms.kind),
+    ...decodeSelector(selector),
+    namespaces: decodeNamespaces(field(selector, 'namespaces'), 'Same'),
   };
-}
-
-function decodeSelector(place: FieldValue): LabelSelector {
-  const matchLabels = optionalTexts(field(place, 'matchLabels'));
-  const matchExpressions = items(field(place, 'matchExpressions')).map(decodeRequirement);
-  return { ...present({ matchLabels }), matchExpressions };
-}
-
-function decodeRequirement(place: FieldValue): LabelRequirement {
-  const requirement = withFields(place);
-  return {
-    key: text(field(requirement, 'key'), forms.filled),
-    operator: oneOf(field(requirement, 'operator'), ['In', 'NotIn', 'Exists', 'DoesNotExist']) ?? 'In',
-    values: items(field(requirement, 'values')).map(value => text(value, forms.any)),
-  };
-}
-
-function oneOf<T extends string>(place: FieldValue, values: readonly T[]): T | undefined {
-  const found = values.find(value => value === place.value);
-  if (found === undefined && place.value !== undefined) refuse(place, `is not one of ${values.join(', ')}`);
-  return found;
 }

@@ -1,0 +1,61 @@
+import type { LabelRequirement, LabelSelector } from '../generated/types.ts';
+import {
+  field,
+  forms,
+  items,
+  oneOf,
+  optionalFields,
+  optionalTexts,
+  present,
+  text,
+  withFields,
+} from './place.ts';
+import type { FieldValue } from './place.ts';
+
+/** The namespaces that an object of Gateway API accepts others from. */
+export type SelectedNamespaces = {
+  readonly from: 'All' | 'None' | 'Same' | 'Selector';
+  /** Without one, or with an invalid one, `Selector` selects no namespace. */
+  readonly selector?: LabelSelector;
+};
+
+/**
+ * Decodes which namespaces are accepted. An invalid selector is no fault of the object: the API server stores it, and
+ * Envoy Gateway refuses only the listener that has it.
+ */
+export function decodeNamespaces(place: FieldValue, missing: 'None' | 'Same'): SelectedNamespaces {
+  const namespaces = optionalFields(place);
+  const selector = validSelector(field(namespaces, 'selector'));
+  return {
+    from: oneOf(field(namespaces, 'from'), ['All', 'None', 'Same', 'Selector']) ?? missing,
+    ...(selector && { selector }),
+  };
+}
+
+function validSelector(place: FieldValue): LabelSelector | undefined {
+  if (place.value === undefined) return undefined;
+  const alone: FieldValue = { ...place, faults: [] };
+  const selector = decodeSelector(withFields(alone));
+  const isValid = selector.matchExpressions?.every(hasItsValues) ?? true;
+  return isValid && alone.faults.length === 0 ? selector : undefined;
+}
+
+function hasItsValues({ operator, values = [] }: LabelRequirement): boolean {
+  return (operator === 'In' || operator === 'NotIn') === values.length > 0;
+}
+
+/** Decodes a label selector of Kubernetes. */
+export function decodeSelector(place: FieldValue): LabelSelector {
+  const matchLabels = optionalTexts(field(place, 'matchLabels'));
+  const matchExpressions = items(field(place, 'matchExpressions')).map(decodeRequirement);
+  return { ...present({ matchLabels }), matchExpressions };
+}
+
+function decodeRequirement(place: FieldValue): LabelRequirement {
+  const requirement = withFields(place);
+  return {
+    key: text(field(requirement, 'key'), forms.filled),
+    operator: oneOf(field(requirement, 'operator'), ['In', 'NotIn', 'Exists', 'DoesNotExist']) ?? 'In',
+    values: items(field(requirement, 'values')).map(value => text(value, forms.any)),
+  };
+}
