@@ -3,8 +3,7 @@ import type { Key, Ref } from '../api/key.ts';
 import { isAnchor, isMeshBackend } from '../api/objects/references.ts';
 import type { Watcher } from '../store/derived.ts';
 import type { ReadObjects } from '../store/resources.ts';
-import { envoyAndRoute } from '../store/traffic/gateway-settings.ts';
-import { attachedTo } from '../store/traffic/resources.ts';
+import { envoyAndRoute, gatewaysOfRoute } from '../store/traffic/gateway-settings.ts';
 import type { ResolvedCluster, TrafficValues } from '../store/traffic/values.ts';
 import type { AddressGuard } from '../traffic/address-guard.ts';
 import type { DataPathMode } from '../traffic/data-path.ts';
@@ -64,10 +63,14 @@ export function createResolutionCache(
 ): ResolutionCache {
   const budgets: TlsBudgets = namespace => overTlsBudget.read(namespace);
   const cachedSettingsFor = settingsForCache();
-  const decidedFor = (cluster: EnvoyClusterName, gateways: readonly Ref<'Gateway'>[]) =>
-    gateways.length > 1
-      ? sharedSettings(attachedTo(read, cluster, gateways), each => settings.read(keyOf(each)))
-      : gateways[0] && settings.read(keyOf(gateways[0]));
+  const decidedFor = (cluster: EnvoyClusterName, gateways: readonly Ref<'Gateway'>[]) => {
+    const [only] = gateways;
+    if (gateways.length < 2) return only && settings.read(keyOf(only));
+    const ofRoute = gatewaysOfRoute(read, cluster).filter(({ namespace, name }) =>
+      gateways.some(each => each.name === name && each.namespace === namespace),
+    );
+    return sharedSettings(ofRoute, each => settings.read(keyOf(each)));
+  };
   return {
     snapshot: (cluster, gateway) => {
       const resolved = clusters.read(cluster);

@@ -4,7 +4,8 @@ import type { Gateway, ParentRef, Route } from '../api/objects/gateway-api.ts';
 import type { Ref, RouteKind } from '../api/key.ts';
 import { oldestOf } from '../api/objects/oldest.ts';
 import type { BackendTrafficPolicy, PolicyTargetSelector } from '../api/objects/traffic-policy.ts';
-import { isAllowed, isGranted, selects } from '../traffic/backend-refs.ts';
+import { selectsNamespace } from '../traffic/attachments.ts';
+import { isGranted, selects } from '../traffic/backend-refs.ts';
 import type { TrafficResources } from '../traffic/traffic-resources.ts';
 
 /** What a policy can target: a route or a Gateway, or with `sectionName` a rule or a listener. */
@@ -121,16 +122,13 @@ function isTarget(
 }
 
 function isSelected(
-  { group, kind, namespaces: { from, selector }, ...labels }: PolicyTargetSelector,
+  { group, kind, namespaces, ...labels }: PolicyTargetSelector,
   namespace: string,
   target: Target,
   resources: TrafficResources,
 ): boolean {
   if (group !== GATEWAY_GROUP || kind !== target.kind || !selects(labels, target.labels)) return false;
-  const isInNamespace =
-    from === 'Same'
-      ? namespace === target.namespace
-      : isAllowed(resources, { from, ...(selector && { selector }) }, target.namespace);
+  const isInNamespace = selectsNamespace(resources, namespaces, { namespace }, target.namespace);
   const policy = { group: ENVOY_GATEWAY_GROUP, kind: 'BackendTrafficPolicy', namespace };
   return isInNamespace && isGranted(resources, policy, { ...target, group: GATEWAY_GROUP });
 }

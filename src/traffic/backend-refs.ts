@@ -94,9 +94,9 @@ export function isGranted(
 
 type Labels = Readonly<Record<string, string>>;
 
-/** Whether the objects of a namespace may use a MeshTailnet, by its spec.allowedNamespaces. */
+/** Whether the objects of a namespace are allowed, as by spec.allowedNamespaces of a MeshTailnet. */
 export function isAllowed(
-  resources: TrafficResources,
+  resources: Pick<TrafficResources, 'namespace'>,
   { from, selector }: AllowedNamespaces,
   namespace: string,
 ): boolean {
@@ -109,7 +109,7 @@ export function isAllowed(
 }
 
 /** The API server gives every namespace the label kubernetes.io/metadata.name, so it is known even before the namespace is. */
-function labelsOf(resources: TrafficResources, namespace: string): Labels {
+function labelsOf(resources: Pick<TrafficResources, 'namespace'>, namespace: string): Labels {
   return { ...resources.namespace(namespace)?.metadata.labels, 'kubernetes.io/metadata.name': namespace };
 }
 

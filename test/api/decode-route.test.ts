@@ -3,8 +3,8 @@ import { decode } from '../../src/api/objects/decode.ts';
 import { formatFault } from '../../src/api/validation/fault.ts';
 import { GATEWAY_GROUP } from '../../src/api/objects/gateway-api.ts';
 import { GROUP } from '../../src/api/generated/kinds.ts';
-import type { Ref, RouteKind } from '../../src/api/key.ts';
-import { gatewaysOf, meshBackendsOf } from '../../src/api/objects/references.ts';
+import type { RouteKind } from '../../src/api/key.ts';
+import { meshBackendsOf, parentsOf } from '../../src/api/objects/references.ts';
 import type { Resource } from '../../src/api/objects/resource.ts';
 import { gatewayObject, meshBackend, route } from '../support/declared.ts';
 import { resourceOf } from '../support/store/resources.ts';
@@ -189,7 +189,7 @@ describe('what is wrong with a route', () => {
 });
 
 describe('what a route refers to', () => {
-  it('are MeshEndpoints that get traffic or copies of it, and Gateways', () => {
+  it('are MeshEndpoints that get traffic or copies of it, Gateways and ListenerSets', () => {
     const rules = [
       {
         backendRefs: [meshBackend(), meshBackend({ group: '' }), { name: 'web' }],
@@ -202,7 +202,6 @@ describe('what a route refers to', () => {
       { name: 'web', group: '', kind: 'Service' },
       { name: 'in', namespace: 'b' },
       { name: 'more', kind: 'ListenerSet' },
-      { name: 'missing', kind: 'ListenerSet' },
     ];
     const found = read('HTTPRoute', { rules, parentRefs });
     if (found.kind !== 'HTTPRoute') throw new Error(`is a ${found.kind}`);
@@ -211,15 +210,10 @@ describe('what a route refers to', () => {
       'MeshEndpoints/team-a/copy',
       'MeshEndpoints/b/web',
     ]);
-    const more = resourceOf(
-      gatewayObject('ListenerSet', 'team-a/more', { parentRef: { name: 'shared', namespace: 'infra' } }),
-    );
-    const listenerSet = ({ name }: Ref) =>
-      name === 'more' && more.kind === 'ListenerSet' ? more : undefined;
-    expect(gatewaysOf(found, { listenerSet })).toEqual([
-      'Gateway/team-a/public',
-      'Gateway/b/in',
-      'Gateway/infra/shared',
+    expect(parentsOf(found)).toEqual([
+      { kind: 'Gateway', namespace: 'team-a', name: 'public' },
+      { kind: 'Gateway', namespace: 'b', name: 'in' },
+      { kind: 'ListenerSet', namespace: 'team-a', name: 'more' },
     ]);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { trafficIndexes } from '../../src/store/traffic/resources.ts';
-import { gatewayObject, named, route } from '../support/declared.ts';
+import { gatewayObject, named, openGateway, route } from '../support/declared.ts';
 import { endpoint, meshBinding } from '../support/objects.ts';
 import { createMemory } from '../support/store/memory.ts';
 import { addressesIn, Counter } from '../support/extension/resolution-cache.ts';
@@ -18,7 +18,8 @@ const GATEWAY = 'default/public';
 const [toWeb, tailnet] = [httpRoute('web', [backend('web')]), tailnetObject()];
 const web = [toWeb, endpointsObject('web'), tailnet];
 const checked = endpointsObject('web', [endpoint({ healthCheck: { enabled: true } })]);
-const GATEWAY_SPEC = { listeners: [{ name: 'http', port: 80, protocol: 'HTTP' }] };
+
+const DIRECT_WITHOUT_CHECKS = { dataPath: { mode: 'Direct' }, healthChecks: { envoy: 'Off' } };
 
 const ref = (name: string) => ({ kind: 'Gateway', namespace: 'default', name }) as const;
 
@@ -62,8 +63,7 @@ describe('the settings of a Gateway in the resolution cache', () => {
       since: `2026-01-0${since}T00:00:00Z`,
       dataPath: { mode },
     });
-    const ofClass = (name: string, gatewayClassName: string) =>
-      gatewayObject('Gateway', name, { ...GATEWAY_SPEC, gatewayClassName });
+    const ofClass = (name: string, gatewayClassName: string) => openGateway(name, { gatewayClassName });
     const parentRefs = ['public', 'inner'].map(name => ({ name }));
     const { memory, cache } = await cacheOf([
       ...web.slice(1),
@@ -112,9 +112,57 @@ describe('the settings of a Gateway in the resolution cache', () => {
 
   it('takes the settings of a cluster of merged Gateways from those that its route has', async () => {
     const off = bindingObject('other', { healthChecks: { envoy: 'Off' } });
-    const { cache } = await cacheOf([toWeb, checked, tailnet, bindingObject('public'), off]);
+    const gateways = ['public', 'other'].map(name => openGateway(name));
+    const { cache } = await cacheOf([...gateways, toWeb, checked, tailnet, bindingObject('public'), off]);
     const checkAt = (...names: string[]) => cache.settingsOf(WEB, names.map(ref))?.healthCheck?.type;
     expect(checkAt('other', 'public')).toBe('HTTP');
     expect(checkAt('other')).toBeUndefined();
+  });
+
+  describe('gives a route on merged Gateways nothing of one that refuses it', () => {
+    const settings = { since: '2020-01-01T00:00:00Z', ...DIRECT_WITHOUT_CHECKS };
+    const binding = named(bindingObject('infra', settings), 'infra/infra');
+    const own = openGateway('public', { gatewayClassName: 'merged' });
+    const world = [checked, tailnet, own, bindingObject('public'), binding];
+    const infra = (spec: object = {}, allowedRoutes?: object) => {
+      const listeners = [{ name: 'http', port: 80, protocol: 'HTTP', allowedRoutes }];
+      return gatewayObject('Gateway', 'infra/infra', { gatewayClassName: 'merged', listeners, ...spec });
+    };
+    const parents = (...more: readonly object[]) =>
+      route('HTTPRoute', 'web', { parentRefs: [{ name: 'public' }, ...more] });
+    const toInfra = { name: 'infra', namespace: 'infra' };
+    const toSet = { kind: 'ListenerSet', name: 'mine' };
+    const allowedRoutes = { namespaces: { from: 'All' } };
+    const mine = gatewayObject('ListenerSet', 'mine', {
+      parentRef: toInfra,
+      listeners: [{ name: 'http', port: 81, protocol: 'HTTP' }],
+    });
+    const bound = [ref('public'), { kind: 'Gateway', namespace: 'infra', name: 'infra' } as const];
+    const selector = { matchLabels: { team: 'infra' } };
+
+    it.each<readonly [string, readonly object[]]>([
+      ['by its namespace', [infra(), parents(toInfra)]],
+      [
+        'by the labels of its namespace',
+        [infra({}, { namespaces: { from: 'Selector', selector } }), parents(toInfra)],
+      ],
+      ['by its kind', [infra({}, { ...allowedRoutes, kinds: [{ kind: 'GRPCRoute' }] }), parents(toInfra)]],
+      ['for lack of the listener', [infra({}, allowedRoutes), parents({ ...toInfra, sectionName: 'x' })]],
+      ['with its ListenerSet', [infra({}, allowedRoutes), mine, parents(toSet)]],
+    ])('%s', async (_, objects) => {
+      const { memory, cache } = await cacheOf([...world, ...objects]);
+      const settingsNow = () => [
+        addressesIn(cache, WEB, 'merged'),
+        cache.settingsOf(WEB, bound)?.healthCheck?.type,
+      ];
+      expect(settingsNow()).toEqual([['10.0.0.9 100.64.0.1:8080'], 'HTTP']);
+      const watcher = new Counter();
+      cache.watch(WEB, 'merged', watcher);
+      const allowedListeners = { namespaces: { from: 'All' } };
+      await memory.author.put(infra({ allowedListeners }, allowedRoutes));
+      await memory.author.put(parents(toInfra));
+      expect(settingsNow()).toEqual([['direct 100.64.0.1:8080'], undefined]);
+      expect(watcher.count).toBeGreaterThan(0);
+    });
   });
 });

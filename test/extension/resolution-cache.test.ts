@@ -9,7 +9,7 @@ import type { ResolutionCache } from '../../src/extension/resolution-cache.ts';
 import type { DerivedOptions } from '../support/store/traffic.ts';
 import { createMemory } from '../support/store/memory.ts';
 import type { Memory } from '../support/store/memory.ts';
-import { gatewayObject, route } from '../support/declared.ts';
+import { gatewayObject, openGateway, route } from '../support/declared.ts';
 import { endpoint } from '../support/objects.ts';
 import { formatTrust } from '../../src/api/trust.ts';
 import type { Trust } from '../../src/api/trust.ts';
@@ -172,7 +172,7 @@ describe('the resolution cache', () => {
       httpRoute('web', [backend('web', { port: 443 })]),
       endpointsObject('web', [endpoint({ port: 443, protocol: 'HTTPS', tls: { caRef: { name: 'ca' } } })]),
       tailnetObject(),
-      gatewayObject('Gateway', 'public', GATEWAY_SPEC),
+      openGateway('public'),
     ];
     const published = (pem: string) =>
       configMapObject(
@@ -236,7 +236,7 @@ describe('the resolution cache', () => {
       });
     const DNS = 'udproute/default/dns/rule/-1';
     const { memory, cache } = await cacheOf([
-      ...[managedTailnet(), routeObject('UDPRoute', 'dns', [backend('dns')]), dns()],
+      ...[openGateway('public'), managedTailnet(), routeObject('UDPRoute', 'dns', [backend('dns')]), dns()],
     ]);
     const ref = { kind: 'Gateway', namespace: 'default', name: 'public' } as const;
     const revision = cache.revisionOf(ref);
@@ -263,7 +263,7 @@ describe('the resolution cache', () => {
   });
 
   it('returns another revision for another encoding of clusters', async () => {
-    const { memory, cache } = await cacheOf(web);
+    const { memory, cache } = await cacheOf([openGateway('public'), ...web]);
     const ref = { kind: 'Gateway', namespace: 'default', name: 'public' } as const;
     const other = cacheOver(memory.read, { ...settings, edsTarget: 'b:5005' });
     expect(other.revisionOf(ref)).toBeDefined();
@@ -290,7 +290,18 @@ const aBackend = fc.oneof(
   fc.constant(service()),
 );
 const someBackends = fc.array(aBackend, { minLength: 1, maxLength: 2 });
-const someParents = fc.subarray(GATEWAYS, { minLength: 1 });
+const someParents = fc.subarray([...GATEWAYS, 'more'], { minLength: 1 });
+const someNamespaces = fc.constantFrom<object>(
+  { from: 'Same' },
+  { from: 'None' },
+  { from: 'Selector', selector: { matchLabels: { mesh: 'yes' } } },
+);
+const listenersFrom = (namespaces: object) => ({
+  listeners: ['HTTP', 'TCP', 'UDP'].map((protocol, at) => ({
+    ...{ name: protocol.toLowerCase(), port: 80 + at, protocol },
+    allowedRoutes: { namespaces },
+  })),
+});
 const aDomain = fc.constantFrom('example.ts.net', 'other.ts.net');
 const aMode = fc.constantFrom('Proxy', 'Direct');
 const aNamespace = fc.constantFrom('default', 'team');
@@ -299,7 +310,7 @@ const aNamespace = fc.constantFrom('default', 'team');
 const anObject: fc.Arbitrary<object> = fc.oneof(
   fc.tuple(aName, someParents, someBackends).map(([name, parents, refs]) =>
     route('HTTPRoute', name, {
-      parentRefs: parents.map(parent => ({ name: parent })),
+      parentRefs: parents.map(name => (name === 'more' ? { kind: 'ListenerSet', name } : { name })),
       rules: [{ backendRefs: refs }, { backendRefs: [service()] }],
     }),
   ),
@@ -336,14 +347,16 @@ const anObject: fc.Arbitrary<object> = fc.oneof(
     .tuple(fc.constantFrom(...GATEWAYS), aMode)
     .map(([gateway, mode]) => bindingObject(gateway, { dataPath: { mode } })),
   fc
-    .tuple(fc.constantFrom(...GATEWAYS), fc.constantFrom(...CLASSES))
-    .map(([name, gatewayClassName]) => gatewayObject('Gateway', name, { ...GATEWAY_SPEC, gatewayClassName })),
+    .tuple(fc.constantFrom(...GATEWAYS), fc.constantFrom(...CLASSES), someNamespaces, someNamespaces)
+    .map(([name, gatewayClassName, routes, namespaces]) =>
+      openGateway(name, { gatewayClassName, ...listenersFrom(routes), allowedListeners: { namespaces } }),
+    ),
+  fc
+    .tuple(fc.constantFrom(...GATEWAYS), someNamespaces)
+    .map(([name, routes]) =>
+      gatewayObject('ListenerSet', 'more', { parentRef: { name }, ...listenersFrom(routes) }),
+    ),
 );
-
-const GATEWAY_SPEC = {
-  gatewayClassName: 'mesh',
-  listeners: [{ name: 'http', port: 80, protocol: 'HTTP' }],
-};
 
 /** A change, after which the cache is read or not. */
 type Step = { readonly do: 'put' | 'remove'; readonly object: object; readonly isRead: boolean };

@@ -4,6 +4,7 @@ import { cacheOver } from '../support/store/traffic.ts';
 import type { ResolutionCache } from '../../src/extension/resolution-cache.ts';
 import { createGuard } from '../../src/traffic/address-guard.ts';
 import { createMemory } from '../support/store/memory.ts';
+import { openGateway } from '../support/declared.ts';
 import { endpoint } from '../support/objects.ts';
 import { CERTIFICATE } from '../support/traffic/certificates.ts';
 import {
@@ -29,6 +30,7 @@ async function memoryOf(objects: readonly object[]) {
 describe('addresses that must get no traffic', () => {
   it('are in no snapshot, and move no revision, which the operator may compute with other settings', async () => {
     const { read } = await memoryOf([
+      openGateway('public'),
       httpRoute('web', [backend('web')]),
       endpointsObject('web', endpointList(2)),
       tailnetObject(),
@@ -53,6 +55,7 @@ describe('TLS settings over the budget of a namespace', () => {
     const rules = Array.from({ length: 16 }, () => [backend('large')]);
     const first = httpRoute('a', ...rules);
     const { read, author } = await memoryOf([
+      openGateway('public'),
       tailnetObject(),
       configMapObject('ca', { 'ca.crt': full }),
       endpointsObject('large', [endpoint({ protocol: 'HTTPS', tls: { caRef: { name: 'ca' } } })]),

@@ -28,6 +28,16 @@ export function route(kind: RouteKind, name: string, spec: Fields = {}, version 
   );
 }
 
+/** A Gateway with a listener for each kind of route, which accept those of all namespaces, with some of its spec replaced. */
+export function openGateway(name: string, spec: Fields = {}): object {
+  const allowedRoutes = { namespaces: { from: 'All' } };
+  const listeners = ['HTTP', 'TLS', 'TCP', 'UDP'].map((protocol, at) => {
+    const tls = protocol === 'TLS' && { tls: { mode: 'Passthrough' } };
+    return { name: protocol.toLowerCase(), port: 80 + at, protocol, allowedRoutes, ...tls };
+  });
+  return gatewayObject('Gateway', name, { gatewayClassName: 'mesh', listeners, ...spec });
+}
+
 /** An object of a kind of Gateway API. */
 export function gatewayObject(kind: string, name: string, spec: Fields, version = 'v1'): object {
   return named({ apiVersion: `${GATEWAY_GROUP}/${version}`, kind, spec }, name);

@@ -22,10 +22,11 @@ const toWeb = (spec: Fields = {}, kind: 'HTTPRoute' | 'GRPCRoute' = 'HTTPRoute')
     'a/web',
     { labels: { app: 'web' } },
   );
+const allowedRoutes = { namespaces: { from: 'All' } };
 const listeners = [
-  { name: 'http', port: 80, protocol: 'HTTP' },
-  { name: 'https', port: 443, protocol: 'HTTPS' },
-  { name: 'tcp', port: 9000, protocol: 'TCP' },
+  { name: 'http', port: 80, protocol: 'HTTP', allowedRoutes },
+  { name: 'https', port: 443, protocol: 'HTTPS', allowedRoutes },
+  { name: 'tcp', port: 9000, protocol: 'TCP', allowedRoutes },
 ];
 const gateway = (name: string) => gatewayObject('Gateway', name, { gatewayClassName: 'mesh', listeners });
 
@@ -144,7 +145,7 @@ describe('the policies of a rule', () => {
 
   it('are those of each Gateway where they differ', () => {
     const parentRefs = ['public', 'private'].map(name => ({ name, namespace: 'infra' }));
-    const [lines] = policiesOf(toWeb({ parentRefs }), ofGateway);
+    const [lines] = policiesOf(toWeb({ parentRefs }), gateway('infra/private'), ofGateway);
     expect(lines).toEqual([
       `policy at listener http of Gateway infra/public: ${GATEWAY}`,
       `policy at listener https of Gateway infra/public: ${GATEWAY}`,

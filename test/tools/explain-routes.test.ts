@@ -5,7 +5,7 @@ import { Tracking } from '../../src/store/tracking.ts';
 import { trafficIndexes } from '../../src/store/traffic/resources.ts';
 import type { DataPathMode } from '../../src/traffic/data-path.ts';
 import { createMemory } from '../support/store/memory.ts';
-import { meshBackend, named, route } from '../support/declared.ts';
+import { meshBackend, named, openGateway, route } from '../support/declared.ts';
 import { endpoint, meshBinding, meshEndpoints, meshGateway, meshTailnet } from '../support/objects.ts';
 import { resourceOf } from '../support/store/resources.ts';
 import { managedTailnet, relaysObject } from '../support/traffic/objects.ts';
@@ -13,7 +13,7 @@ import { resourcesFrom, tlsBudgetsOf } from '../support/traffic/resolve.ts';
 
 /** The explanations of the routes among objects. */
 async function explained(...objects: readonly object[]): Promise<readonly string[]> {
-  const { read, start } = createMemory(trafficIndexes, objects);
+  const { read, start } = createMemory(trafficIndexes, [openGateway('default/public'), ...objects]);
   await start();
   const explainAll = routeExplainer(new Tracking(read), { dataPath: 'Proxy', clusterEncoding: '' });
   return explainAll().map(({ text }) => text);
@@ -21,7 +21,8 @@ async function explained(...objects: readonly object[]): Promise<readonly string
 
 /** The explanations of routes that use these objects. */
 function explainIn(objects: readonly object[], routes: readonly Route[], path: DataPathMode) {
-  const resources = resourcesFrom(objects);
+  const gateways = ['public', 'b', 'c'].map(name => openGateway(`default/${name}`));
+  const resources = resourcesFrom([...gateways, ...objects]);
   return explainRoutes(resources, routes, path, tlsBudgetsOf(resources));
 }
 
@@ -79,7 +80,7 @@ describe('the explanation of a route', () => {
       'default/web',
     );
     const { read, start, write } = createMemory(trafficIndexes, [
-      ...[tailnet, checked, route('HTTPRoute', 'default/web')],
+      ...[openGateway('default/public'), tailnet, checked, route('HTTPRoute', 'default/web')],
       created('edge', '2026-01-01T00:00:00Z', off),
       created('later', '2026-02-01T00:00:00Z', {}),
     ]);

@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import type { Route } from '../../src/api/objects/gateway-api.ts';
 import { dataPathOf } from '../../src/traffic/data-path.ts';
 import { revisionOf } from '../../src/traffic/settings/revision.ts';
-import { gatewayObject, route } from '../support/declared.ts';
 import { endpoint } from '../support/objects.ts';
 import { resourceOf } from '../support/store/resources.ts';
 import { resourcesFrom, tlsBudgetsOf } from '../support/traffic/resolve.ts';
@@ -33,7 +32,6 @@ const [one, two] = endpointList(2, { healthCheck: check });
 const web = endpointsObject('web', [one ?? {}, two ?? {}]);
 const base = [tailnetObject(), web, httpRoute('web', [backend('web')])];
 const before = revision(base);
-const byListenerSet = route('HTTPRoute', 'x', { parentRefs: [{ kind: 'ListenerSet', name: 'set' }] });
 
 describe('the revision of a Gateway', () => {
   it('is valid in a MeshBinding', () => {
@@ -43,9 +41,6 @@ describe('the revision of a Gateway', () => {
   it('is undefined where no route has MeshEndpoints', () => {
     expect(revision([tailnetObject(), web])).toBeUndefined();
     expect(revision([tailnetObject(), web, httpRoute('web', [service()])])).toBeUndefined();
-    expect(
-      revision([...base.slice(0, 2), route('HTTPRoute', 'web', { parentRefs: [{ name: 'other' }] })]),
-    ).toBeUndefined();
   });
 
   it('exists for a missing MeshEndpoints, which may be created', () => {
@@ -65,12 +60,6 @@ describe('the revision of a Gateway', () => {
           status: { endpoints: [{ name: 'e1', status: 'Unhealthy' }] },
         }),
       ),
-    ],
-    ['a route of another Gateway', replaced(route('HTTPRoute', 'x', { parentRefs: [{ name: 'other' }] }))],
-    ['a route of a ListenerSet that does not exist', replaced(byListenerSet)],
-    [
-      'a route by a ListenerSet of another Gateway',
-      [...base, byListenerSet, gatewayObject('ListenerSet', 'set', { parentRef: { name: 'other' } })],
     ],
     ['a route with Services alone', replaced(httpRoute('x', [service()]))],
     [
@@ -93,10 +82,6 @@ describe('the revision of a Gateway', () => {
 
   it.each<readonly [string, readonly object[]]>([
     ['a route more', replaced(httpRoute('x', [backend('web')]))],
-    [
-      'a route more by a ListenerSet',
-      [...base, byListenerSet, gatewayObject('ListenerSet', 'set', { parentRef: { name: 'public' } })],
-    ],
     ['a rule more', replaced(httpRoute('web', [backend('web')], [backend('web')]))],
     ['a route less', [tailnetObject(), web, httpRoute('x', [backend('web')])]],
     ['the first endpoint that can be used', [...base.slice(0, 1), httpRoute('web', [backend('web')])]],

@@ -35,7 +35,7 @@ export function isMeshBackend({ group, kind }: Pick<BackendRef, 'group' | 'kind'
   return group === GROUP && kind === 'MeshEndpoints';
 }
 
-/** The Gateways and ListenerSets that a route attaches to. */
+/** The Gateways and ListenerSets that a route names; whether they accept it is in src/traffic/attachments. */
 export function parentsOf(route: Route): readonly Ref<ParentKind>[] {
   return isAnchor(route) ? [] : parentsIn(route.parentRefs);
 }
@@ -62,21 +62,6 @@ export function gatewaysIn(parentRefs: readonly ParentRef[]): readonly Key[] {
 /** The Gateway of a ListenerSet; none if its parent is another kind. */
 export function gatewayOfListenerSet({ parentRef }: ListenerSet): readonly Key[] {
   return gatewaysIn([parentRef]);
-}
-
-/** Reads ListenerSets. */
-type ReadListenerSets = { listenerSet(ref: Ref<'ListenerSet'>): ListenerSet | undefined };
-
-/**
- * The Gateways that a route attaches to, also by a ListenerSet. Whether the Gateway allows the ListenerSet is not checked: if
- * it does not, Envoy Gateway makes no cluster of the route for it.
- */
-export function gatewaysOf(route: Route, read: ReadListenerSets): readonly Key[] {
-  return parentsOf(route).flatMap(({ kind, namespace, name }) => {
-    if (kind === 'Gateway') return [keyOf({ kind, namespace, name })];
-    const listenerSet = read.listenerSet({ kind, namespace, name });
-    return listenerSet ? gatewayOfListenerSet(listenerSet) : [];
-  });
 }
 
 /** The tailnet that relates MeshEndpoints and MeshTailnets. */

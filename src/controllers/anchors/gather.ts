@@ -1,4 +1,4 @@
-import { keyOf, refOf } from '../../api/key.ts';
+import { keyOf } from '../../api/key.ts';
 import type { Key, Ref } from '../../api/key.ts';
 import { gatewaysIn, isAnchor, isMeshBackend, refTo } from '../../api/objects/references.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
@@ -7,7 +7,7 @@ import { oldestOf } from '../../api/objects/oldest.ts';
 import { Derived } from '../../store/derived.ts';
 import { byNamespace } from '../../store/resources.ts';
 import type { TrackedRead, Tracking } from '../../store/tracking.ts';
-import { meshGatewaysByGateway, routesOf } from '../../store/traffic/resources.ts';
+import { meshGatewaysByGateway } from '../../store/traffic/resources.ts';
 import type { TrafficValues } from '../../store/traffic/values.ts';
 import { isAllowed, isPermitted, meshEndpointsRefOf } from '../../traffic/backend-refs.ts';
 import { meshRulesOf } from '../../traffic/resolve-route.ts';
@@ -17,7 +17,7 @@ import type { Anchor, Input } from './plan.ts';
 export type GatherDeps = {
   /** Of a store with the `trafficIndexes`. */
   readonly tracking: Tracking;
-  readonly values: Pick<TrafficValues, 'settingsResources'>;
+  readonly values: Pick<TrafficValues, 'attachedRoutes' | 'settingsResources'>;
 };
 
 /** Reads the anchors in a namespace and what needs some; returns the function that does. */
@@ -25,10 +25,9 @@ export function gatherer({ tracking, values }: GatherDeps): (namespace: string, 
   const needed = new Derived<readonly Key[]>(
     tracking,
     (key, read) => {
-      const gateway = refOf(key as Key) as Ref<'Gateway'>;
       const decides = oldestOf(read.exceptStatus.find(meshGatewaysByGateway, key));
       if (decides?.spec.routeStatus?.anchors === false) return [];
-      return neededBy(routesOf(read.exceptStatus, gateway), values.settingsResources(read));
+      return neededBy(read.value(values.attachedRoutes, key), values.settingsResources(read));
     },
     isEqual,
   );

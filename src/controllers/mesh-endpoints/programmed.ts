@@ -1,7 +1,7 @@
 import type { ConditionUpdate } from '../../api/conditions.ts';
 import type { Ref } from '../../api/key.ts';
 
-/** A Gateway of a route to a MeshEndpoints. */
+/** A Gateway that a route to a MeshEndpoints attaches to. */
 export type NamedGateway = {
   readonly gateway: Ref<'Gateway'>;
   readonly exists: boolean;
@@ -10,7 +10,7 @@ export type NamedGateway = {
 };
 
 /*
- * The condition Programmed, by the Gateways that the routes of an object name:
+ * The condition Programmed, by the Gateways that the routes of an object attach to:
  *
  *   none exists                                                        Unknown
  *   Envoy Gateway has accepted the present revision of each            True
@@ -31,7 +31,8 @@ export function programmedOf(gateways: readonly NamedGateway[], wasProgrammed: b
   return { type, status: 'Unknown', reason: 'NotReported', message: missing };
 }
 
-const NO_GATEWAY = 'no Gateway exists that a route to this object names in parentRefs';
+const NO_GATEWAY =
+  'no Gateway exists that accepts a route to this object: see parentRefs of its routes, and allowedRoutes and allowedListeners of their Gateways';
 
 /** Constant for a Gateway, so that no change of its MeshBinding alone is a write of the status of its objects. */
 function missingReport({ gateway: { namespace, name } }: NamedGateway): string {

@@ -3,23 +3,25 @@ import type { Kinds } from '../../api/generated/types.ts';
 import { endpointsOf } from '../../api/objects/endpoints.ts';
 import { keyOf, refOf } from '../../api/key.ts';
 import type { Key, Ref } from '../../api/key.ts';
+import type { Route } from '../../api/objects/gateway-api.ts';
 import { oldestOf } from '../../api/objects/oldest.ts';
 import { refTo } from '../../api/objects/references.ts';
 import { Derived } from '../../store/derived.ts';
 import type { TrackedRead, Tracking } from '../../store/tracking.ts';
-import { bindingOf, meshGatewaysByGateway, routesOf } from '../../store/traffic/resources.ts';
+import { bindingOf, meshGatewaysByGateway } from '../../store/traffic/resources.ts';
 import type { TrafficValues } from '../../store/traffic/values.ts';
 import { isPermitted, meshEndpointsRefOf } from '../../traffic/backend-refs.ts';
 import { countCrowded } from '../../traffic/endpoints/operator-checks.ts';
 import { targetsOf } from '../../traffic/gateway-settings.ts';
 import type { GatewaySettings } from '../../traffic/gateway-settings.ts';
 import { meshRulesOf } from '../../traffic/resolve-route.ts';
+import type { TrafficResources } from '../../traffic/traffic-resources.ts';
 
 type MeshGateway = Kinds['MeshGateway'];
 
 export type GatherDeps = {
   readonly tracking: Tracking;
-  readonly values: Pick<TrafficValues, 'crowded' | 'settings' | 'settingsResources'>;
+  readonly values: Pick<TrafficValues, 'attachedRoutes' | 'crowded' | 'settings' | 'settingsResources'>;
 };
 
 /** A Gateway that a MeshGateway targets. */
@@ -67,7 +69,7 @@ export function gatherer({
 }: GatherDeps): (object: MeshGateway, read: TrackedRead) => Input {
   const routes = new Derived<RoutesOfGateway>(
     tracking,
-    (key, read) => routesOfGateway(refOf(key as Key) as Ref<'Gateway'>, read, values),
+    (key, read) => routesOfGateway(read.value(values.attachedRoutes, key), values.settingsResources(read)),
     isEqual,
   );
   // Most changes of a MeshEndpoints leave its counts as they are.
@@ -117,13 +119,7 @@ function countsOf(ref: Ref<'MeshEndpoints'>, read: TrackedRead): EndpointCounts 
   return { object: ref, total, healthy };
 }
 
-function routesOfGateway(
-  gateway: Ref<'Gateway'>,
-  read: TrackedRead,
-  values: GatherDeps['values'],
-): RoutesOfGateway {
-  const resources = values.settingsResources(read);
-  const all = routesOf(read.exceptStatus, gateway);
+function routesOfGateway(all: readonly Route[], resources: TrafficResources): RoutesOfGateway {
   const mesh = all
     .map(route => ({ route, refs: meshRulesOf(route).flatMap(({ meshRefs }) => meshRefs) }))
     .filter(({ refs }) => refs.length > 0);

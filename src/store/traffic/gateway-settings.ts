@@ -1,7 +1,9 @@
 import { isEqual } from '../../api/json.ts';
 import { keyOf, refOf } from '../../api/key.ts';
 import type { Key, Ref, RouteKind } from '../../api/key.ts';
+import type { Route } from '../../api/objects/gateway-api.ts';
 import { refTo } from '../../api/objects/references.ts';
+import { gatewaysOf } from '../../traffic/attachments.ts';
 import {
   checkedBackends,
   checkedByOperator,
@@ -16,7 +18,8 @@ import type { TrafficResources } from '../../traffic/traffic-resources.ts';
 import { Derived } from '../derived.ts';
 import type { ReadObjects } from '../resources.ts';
 import type { TrackedRead, Tracking } from '../tracking.ts';
-import { attachedTo, bindingOf, gatewaysOfClass, meshGatewaysByGateway, routesOf } from './resources.ts';
+import { attachmentResourcesFrom } from './attachments.ts';
+import { bindingOf, meshGatewaysByGateway } from './resources.ts';
 
 /** By the key of a Gateway; read where users write them, or where the operator publishes them. */
 export function gatewaySettingsFrom(
@@ -51,6 +54,7 @@ export function gatewaySettingsFrom(
 export function crowdedByGateway(
   tracking: Tracking,
   settingsResources: (read: TrackedRead) => TrafficResources,
+  attachedRoutes: Derived<readonly Route[]>,
 ): Derived<ReturnType<typeof crowdedBackends>> {
   const checked = new Derived<readonly string[]>(
     tracking,
@@ -63,7 +67,7 @@ export function crowdedByGateway(
   return new Derived<ReturnType<typeof crowdedBackends>>(
     tracking,
     (key, read) => {
-      const routes = routesOf(read.exceptStatus, refOf(key as Key) as Ref<'Gateway'>);
+      const routes = read.value(attachedRoutes, key);
       return crowdedBackends(routes.map(route => read.value(checked, keyOf(refTo(route)))));
     },
     isEqual,
@@ -102,6 +106,13 @@ function gatewaysInEnvoy(envoyAndRoute: string, read: ReadObjects): readonly Ref
     const [namespace = '', name = '', end] = nodeCluster.split('/', 3);
     return namespace === '' || name === '' || end !== undefined ? [] : [{ kind: 'Gateway', namespace, name }];
   }
-  const ref = refOf(route as Key) as Ref<RouteKind>;
-  return attachedTo(read, ref, gatewaysOfClass(read, nodeCluster));
+  const gateways = gatewaysOfRoute(read, refOf(route as Key) as Ref<RouteKind>);
+  return gateways.filter(ref => read.get(ref)?.gatewayClassName === nodeCluster);
+}
+
+/** The Gateways that a route attaches to, also by their ListenerSets. */
+export function gatewaysOfRoute(read: ReadObjects, ref: Ref<RouteKind>): readonly Ref<'Gateway'>[] {
+  const route = read.get(ref);
+  const keys = route ? gatewaysOf(route, attachmentResourcesFrom(read)) : [];
+  return keys.map(key => refOf(key) as Ref<'Gateway'>);
 }

@@ -1,15 +1,9 @@
 import type { Kinds } from '../../api/generated/types.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
 import { keyOf, ROUTE_KINDS } from '../../api/key.ts';
-import type { Ref, RouteKind } from '../../api/key.ts';
+import type { Ref } from '../../api/key.ts';
 import { relayName, TRUST } from '../../api/names.ts';
-import {
-  gatewayOfListenerSet,
-  gatewaysOf,
-  parentsOf,
-  refTo,
-  tailnetsOf,
-} from '../../api/objects/references.ts';
+import { tailnetsOf } from '../../api/objects/references.ts';
 import type { CaRef, TrustedCa } from '../../api/trust.ts';
 import { byNamespace } from '../resources.ts';
 import type { AnyIndex, Index, ReadObjects } from '../resources.ts';
@@ -18,6 +12,7 @@ import { relaysIn } from '../../traffic/endpoints/relays.ts';
 import type { ReadCaBundle } from '../../traffic/upstream-tls.ts';
 import type { TrafficResources } from '../../traffic/traffic-resources.ts';
 import { cachedTrust, caInConfigMap } from '../../traffic/trusted-ca.ts';
+import { attachmentIndexes, attachmentResourcesFrom } from './attachments.ts';
 
 /** MeshTailnets by their domain, which only one of them may have. */
 export const tailnetsByDomain: Index<'MeshTailnet'> = {
@@ -48,37 +43,13 @@ const slicesByService: Index<'EndpointSlice'> = {
   ],
 };
 
-/** Parents are Gateways and ListenerSets. */
-function routesByParent<K extends RouteKind>(kind: K): Index<K> {
-  return {
-    name: `${kind} by parent`,
-    group: 'routes by parent',
-    kind,
-    valuesOf: route => parentsOf(route).map(keyOf),
-  };
-}
-
-const listenerSetsByGateway: Index<'ListenerSet'> = {
-  name: 'ListenerSet by Gateway',
-  kind: 'ListenerSet',
-  valuesOf: gatewayOfListenerSet,
-};
-
-const gatewaysByClass: Index<'Gateway'> = {
-  name: 'Gateway by class',
-  kind: 'Gateway',
-  valuesOf: ({ gatewayClassName }) => [gatewayClassName],
-};
-
 /** The indexes that the reads of traffic need. */
 export const trafficIndexes: readonly AnyIndex[] = [
   tailnetsByDomain,
   bindingsByGateway,
   meshGatewaysByGateway,
-  gatewaysByClass,
-  listenerSetsByGateway,
   slicesByService,
-  ...ROUTE_KINDS.map(kind => routesByParent(kind) as AnyIndex),
+  ...attachmentIndexes,
 ];
 
 type TrafficResourcesOptions = Pick<
@@ -111,9 +82,7 @@ export function trafficResourcesFrom(
         ? undefined
         : relaysIn(slicesOf({ kind: 'Service', namespace, name: relayName(tailnet) })),
     backend: ref => (readsBackends ? read.get(ref) : undefined),
-    namespace: name => read.get({ kind: 'Namespace', namespace: '', name }),
-    gateway: ref => read.get(ref),
-    listenerSet: ref => read.get(ref),
+    ...attachmentResourcesFrom(read),
     ...options,
   };
 }
@@ -139,33 +108,6 @@ export function caOf(
   return trustNamespace === undefined
     ? caInConfigMap(configMap(ref.namespace, ref.name), ref, caBundle)
     : publishedTrust(configMap(trustNamespace, TRUST.configMap), ref);
-}
-
-/** The routes of all kinds that attach to a Gateway, also by its ListenerSets, unordered. */
-export function routesOf(read: ReadObjects, gateway: Ref<'Gateway'>): readonly Route[] {
-  const key = keyOf(gateway);
-  const parents = [key, ...read.find(listenerSetsByGateway, key).map(set => keyOf(refTo(set)))];
-  const routes = parents.flatMap(parent =>
-    ROUTE_KINDS.flatMap((kind): readonly Route[] => read.find(routesByParent(kind), parent)),
-  );
-  // A route may attach to several of the parents.
-  return [...new Map(routes.map(route => [keyOf(refTo(route)), route])).values()];
-}
-
-/** Those of some Gateways that a route attaches to, also by their ListenerSets. */
-export function attachedTo(
-  read: ReadObjects,
-  route: Ref<RouteKind>,
-  gateways: readonly Ref<'Gateway'>[],
-): readonly Ref<'Gateway'>[] {
-  const attached = read.get(route);
-  const keys = new Set(attached && gatewaysOf(attached, { listenerSet: ref => read.get(ref) }));
-  return gateways.filter(gateway => keys.has(keyOf(gateway)));
-}
-
-/** The Gateways of a class, unordered. */
-export function gatewaysOfClass(read: ReadObjects, name: string): readonly Ref<'Gateway'>[] {
-  return read.find(gatewaysByClass, name).map(refTo);
 }
 
 /**

@@ -1,6 +1,7 @@
 import { isEqual } from '../../api/json.ts';
 import { keyOf, refOf } from '../../api/key.ts';
 import type { Key, Ref, RouteKind } from '../../api/key.ts';
+import type { Route } from '../../api/objects/gateway-api.ts';
 import { caRefIn, caRefText } from '../../api/trust.ts';
 import type { TrustedCa } from '../../api/trust.ts';
 import { DEFAULT_GUARD } from '../../traffic/address-guard.ts';
@@ -25,8 +26,9 @@ import type { ReadCaBundle } from '../../traffic/upstream-tls.ts';
 import { Derived } from '../derived.ts';
 import type { ReadObjects } from '../resources.ts';
 import type { TrackedRead, Tracking } from '../tracking.ts';
+import { attachedRoutesFrom } from './attachments.ts';
 import { crowdedByGateway, gatewaySettingsFrom, settingsInEnvoyFrom } from './gateway-settings.ts';
-import { caOf, routesOf, trafficResourcesFrom } from './resources.ts';
+import { caOf, trafficResourcesFrom } from './resources.ts';
 
 /** What a cluster of Envoy resolves to. */
 export type ResolvedCluster = {
@@ -60,6 +62,8 @@ export type TrafficValues = {
   readonly resources: (read: TrackedRead) => TrafficResources;
   /** The same, for what does not depend on any status. */
   readonly settingsResources: (read: TrackedRead) => TrafficResources;
+  /** By the key of a Gateway: the routes that attach to it, unordered. */
+  readonly attachedRoutes: Derived<readonly Route[]>;
   /** By the name of a cluster; undefined if no mesh backend has it. */
   readonly clusters: Derived<ResolvedCluster | undefined>;
   /** The clusters of a namespace whose TLS settings its share has no room for. */
@@ -90,7 +94,8 @@ export function trafficValues(tracking: Tracking, options: TrafficOptions): Traf
     });
   const resources = (read: TrackedRead) => resourcesOf(read, read);
   const settingsResources = (read: TrackedRead) => resourcesOf(read, read.exceptStatus);
-  const crowded = crowdedByGateway(tracking, settingsResources);
+  const attachedRoutes = attachedRoutesFrom(tracking);
+  const crowded = crowdedByGateway(tracking, settingsResources, attachedRoutes);
   const settings: TrafficValues['settings'] = gatewaySettingsFrom(tracking, options.settingsFrom, crowded);
   const over = new Derived<ReadonlySet<string>>(
     tracking,
@@ -104,10 +109,9 @@ export function trafficValues(tracking: Tracking, options: TrafficOptions): Traf
   const clusters = new Derived(tracking, (name, read) => resolveCluster(name, resources(read)));
   const revisions = new Derived(tracking, (key, read) => {
     const gateway = refOf(key as Key) as Ref<'Gateway'>;
-    const routes = routesOf(read.exceptStatus, gateway);
     return revisionOf(settingsResources(read), {
       gateway,
-      routes,
+      routes: read.value(attachedRoutes, key),
       clusterEncoding,
       budgets: budgetsOf(read),
     });
@@ -121,8 +125,8 @@ export function trafficValues(tracking: Tracking, options: TrafficOptions): Traf
     isEqual,
   );
   return {
-    ...{ resources, settingsResources, clusters, overTlsBudget: over, revisions, unused, guard },
-    ...{ settings, crowded, settingsInEnvoy: settingsInEnvoyFrom(tracking, settings) },
+    ...{ resources, settingsResources, attachedRoutes, clusters, overTlsBudget: over, revisions, unused },
+    ...{ guard, settings, crowded, settingsInEnvoy: settingsInEnvoyFrom(tracking, settings) },
   };
 }
 

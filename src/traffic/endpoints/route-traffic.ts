@@ -1,7 +1,7 @@
 import type { Route } from '../../api/objects/gateway-api.ts';
 import { refOf } from '../../api/key.ts';
 import type { Ref } from '../../api/key.ts';
-import { gatewaysOf } from '../../api/objects/references.ts';
+import { gatewaysOf } from '../attachments.ts';
 import { dataPathOf } from '../data-path.ts';
 import type { DataPathMode } from '../data-path.ts';
 import type { GatewaySettings } from '../gateway-settings.ts';

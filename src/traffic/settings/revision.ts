@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Route } from '../../api/objects/gateway-api.ts';
 import { keyOf } from '../../api/key.ts';
 import type { Ref } from '../../api/key.ts';
-import { gatewaysOf, refTo } from '../../api/objects/references.ts';
+import { refTo } from '../../api/objects/references.ts';
 import type { GatewaySettings } from '../gateway-settings.ts';
 import { envoyClusterSettingsOf, settingsFor } from './envoy-cluster-settings.ts';
 import type { EnvoyClusterSettings } from './envoy-cluster-settings.ts';
@@ -15,7 +15,7 @@ import type { ResolvedRule } from '../resolve-route.ts';
 /** The inputs of a revision beside the resources. */
 export type RevisionInputs = {
   readonly gateway: Ref<'Gateway'>;
-  /** Must include all routes that attach to the Gateway; others are ignored. */
+  /** All that attach to the Gateway. */
   readonly routes: readonly Route[];
   /** What all clusters have in common: how settings are encoded, and the EDS address. */
   readonly clusterEncoding: string;
@@ -31,11 +31,10 @@ export function revisionOf(
   resources: TrafficResources,
   { gateway, routes, clusterEncoding, budgets }: RevisionInputs,
 ): string | undefined {
-  const key = keyOf(gateway);
   const decided = resources.gatewaySettings(gateway);
   const hash = createHash('sha256').update(clusterEncoding);
   let isEmpty = true;
-  for (const route of inOrder(routes.filter(each => gatewaysOf(each, resources).includes(key)))) {
+  for (const route of inOrder(routes)) {
     for (const rule of resolveRoute(resources, route)) {
       hash.update(`\n${rule.cluster.text} ${JSON.stringify(settingsOf(rule, budgets, decided) ?? null)}`);
       isEmpty = false;

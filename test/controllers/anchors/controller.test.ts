@@ -1,15 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { access, anchorsController, PAUSE_MS } from '../../../src/controllers/anchors/controller.ts';
 import { routesTo, sharedIndexes } from '../../../src/store/indexes.ts';
-import { routesOf, trafficIndexes } from '../../../src/store/traffic/resources.ts';
+import { trafficIndexes } from '../../../src/store/traffic/resources.ts';
 import { trafficValues } from '../../../src/store/traffic/values.ts';
-import { gatewayObject, meshBackend, named, route } from '../../support/declared.ts';
+import { gatewayObject, meshBackend, named, openGateway, route } from '../../support/declared.ts';
 import { meshEndpoints, meshGateway, meshTailnet } from '../../support/objects.ts';
 import { Runtime } from '../../support/runtime/runtime.ts';
 
 const OWN = 'mesh-system';
-const listeners = [{ name: 'tcp', port: 80, protocol: 'TCP' }];
-const gateway = gatewayObject('Gateway', 'default/public', { gatewayClassName: 'mesh', listeners });
+const gateway = openGateway('default/public');
 const tailnet = named(meshTailnet(), 'one');
 const web = named(meshEndpoints(), 'default/web');
 const to = (backend: object) => ({ rules: [{ backendRefs: [meshBackend({ ...backend })] }] });
@@ -74,7 +73,7 @@ describe('anchors', () => {
     const { anchors, read, values } = await controllerOn([gateway, tailnet, web, tcp()]);
     expect(anchors()).toHaveLength(1);
     expect(routesTo('MeshEndpoints/default/web', read).map(({ kind }) => kind)).toEqual(['TCPRoute']);
-    const attached = routesOf(read, { kind: 'Gateway', namespace: 'default', name: 'public' });
+    const attached = values.attachedRoutes.read('Gateway/default/public');
     expect(attached.map(({ kind }) => kind)).toEqual(['TCPRoute']);
     const cluster = values.clusters.read('httproute/mesh-system/mesh-anchor-0/rule/0');
     expect(cluster).toBeUndefined();

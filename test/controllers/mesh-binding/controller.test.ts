@@ -5,15 +5,11 @@ import { trafficValues } from '../../../src/store/traffic/values.ts';
 import { access, bindingController } from '../../../src/controllers/mesh-binding/controller.ts';
 import { APPLY_AFTER_MS } from '../../../src/controllers/mesh-binding/plan.ts';
 import { sharedIndexes } from '../../../src/store/indexes.ts';
-import { gatewayObject, meshBackend, named, route } from '../../support/declared.ts';
+import { gatewayObject, meshBackend, named, openGateway, route } from '../../support/declared.ts';
 import { endpoint, meshBinding, meshEndpoints, meshGateway, meshTailnet } from '../../support/objects.ts';
 import { Runtime } from '../../support/runtime/runtime.ts';
 
-const gateway = (name: string) =>
-  gatewayObject('Gateway', name, {
-    gatewayClassName: 'mesh',
-    listeners: [{ name: 'http', port: 80, protocol: 'HTTP' }],
-  });
+const gateway = (name: string) => openGateway(name, { allowedListeners: { namespaces: { from: 'All' } } });
 const tailnet = (spec: object = {}) => named(meshTailnet({ ...spec }), 'one');
 const web = (...endpoints: object[]) => named(meshEndpoints({ endpoints }), 'default/web');
 
@@ -81,12 +77,16 @@ describe('the MeshBinding of a Gateway', () => {
   });
 
   it('exists for a Gateway with a mesh route by a ListenerSet, wherever and whenever that is created', async () => {
+    const allowedRoutes = { namespaces: { from: 'All' } };
     const [world, parentRefs] = [
       WORLD.slice(0, 3),
       [{ kind: 'ListenerSet', name: 'more', namespace: 'team-a' }],
     ];
     const set = (name: string) =>
-      gatewayObject('ListenerSet', 'team-a/more', { parentRef: { name, namespace: 'default' } });
+      gatewayObject('ListenerSet', 'team-a/more', {
+        parentRef: { name, namespace: 'default' },
+        listeners: [{ name: 'http', port: 8080, protocol: 'HTTP', allowedRoutes }],
+      });
     const { bindingOf, put } = await controllerOn([...world, gateway('default/other')]);
     await put(route('HTTPRoute', 'default/web', { parentRefs }));
     expect(bindingOf('public')).toBeUndefined();

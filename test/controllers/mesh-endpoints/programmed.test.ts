@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Kinds } from '../../../src/api/generated/types.ts';
-import { meshBackend, named, route } from '../../support/declared.ts';
+import { meshBackend, named, openGateway, route } from '../../support/declared.ts';
 import { EndpointsScene } from '../../support/controllers/mesh-endpoints/scene.ts';
 import { endpoint, meshBinding, meshEndpoints, meshTailnet } from '../../support/objects.ts';
 
@@ -43,12 +43,13 @@ describe('the condition Programmed', () => {
     expect(programmedOf(scene)).toMatchObject({
       status: 'Unknown',
       reason: 'NotReported',
-      message: 'no Gateway exists that a route to this object names in parentRefs',
+      message:
+        'no Gateway exists that accepts a route to this object: see parentRefs of its routes, and allowedRoutes and allowedListeners of their Gateways',
     });
   });
 
   it('is True once Envoy Gateway has accepted the present revision', async () => {
-    const scene = await EndpointsScene.start(tailnet, web(), toWeb());
+    const scene = await EndpointsScene.start(openGateway('default/public'), tailnet, web(), toWeb());
     scene.revisions.set('public', 'aaaaaaaaaaaaaaaa');
     await scene.runtime.clock.advance(30_000);
     expect(programmedOf(scene)?.message).toMatch(
@@ -67,7 +68,7 @@ describe('the condition Programmed', () => {
   });
 
   it('stays True while the same revision is translated once more, and while other objects change', async () => {
-    const scene = await EndpointsScene.start(tailnet, web(), toWeb());
+    const scene = await EndpointsScene.start(openGateway('default/public'), tailnet, web(), toWeb());
     await bind(scene, 'aaaaaaaaaaaaaaaa');
     await accept(scene);
     const { writes } = scene;
@@ -82,7 +83,7 @@ describe('the condition Programmed', () => {
     ['the object', web(8081)],
     ['its routes', toWeb(8080, 'default/other')],
   ])('is Unknown again after a change of %s, until that is translated', async (_, change) => {
-    const scene = await EndpointsScene.start(tailnet, web(), toWeb());
+    const scene = await EndpointsScene.start(openGateway('default/public'), tailnet, web(), toWeb());
     await bind(scene, 'aaaaaaaaaaaaaaaa');
     await accept(scene);
     scene.revisions.set('public', 'bbbbbbbbbbbbbbbb');

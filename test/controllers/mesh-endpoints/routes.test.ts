@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { RouteKind } from '../../../src/api/key.ts';
-import { gatewayObject, meshBackend, named, route } from '../../support/declared.ts';
+import { gatewayObject, meshBackend, named, openGateway, route } from '../../support/declared.ts';
 import { confirmed, EndpointsScene } from '../../support/controllers/mesh-endpoints/scene.ts';
 import { endpoint, meshEndpoints, meshGateway, meshTailnet } from '../../support/objects.ts';
 import { grantObject, namespaceObject } from '../../support/traffic/objects.ts';
@@ -204,7 +204,7 @@ describe('a route that does not resolve', () => {
 
   it('is resolved by the data path of its Gateway, within a resync', async () => {
     const names = named(meshTailnet({ pool: { mode: 'External', addresses: ['proxy.test:1055'] } }), 'one');
-    const scene = await EndpointsScene.start(names, web(), toWeb);
+    const scene = await EndpointsScene.start(openGateway('default/public'), names, web(), toWeb);
     expect(resolvedOf(scene)?.reason).toBe('ProxyNotAnAddress');
     await scene.put(named(meshGateway({ dataPath: { mode: 'Direct' } }), 'default/direct'));
     await scene.runtime.clock.advance(30_000);

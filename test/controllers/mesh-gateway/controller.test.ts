@@ -241,6 +241,21 @@ describe('the status of a MeshGateway', () => {
     expect([statusOf()?.routes?.total, countWrites()]).toEqual([4, 3]);
   });
 
+  it('counts nothing of routes that the Gateway refuses, nor of their MeshEndpoints', async () => {
+    const parentRefs = [{ name: 'public', namespace: 'default' }];
+    const { put, statusOf, condition, setHealth, countWrites } = await controllerOn(...MESH);
+    await setHealth(2);
+    const [status, writes] = [statusOf(), countWrites()];
+    await put(named(meshEndpoints(), 'far/web'));
+    await put(route('HTTPRoute', 'far/web', { parentRefs }));
+    await put(route('TCPRoute', 'default/raw'));
+    expect([condition('EndpointsReady'), statusOf(), countWrites()]).toEqual([
+      expect.stringMatching(/^True /),
+      status,
+      writes,
+    ]);
+  });
+
   it('counts nothing of Gateways that another MeshGateway decides about', async () => {
     const { statusOf } = await controllerOn(...MESH, named(meshGateway(), 'default/b'));
     expect(statusOf('b')).toMatchObject({
