@@ -8,7 +8,7 @@ import { envoyClusterEditor } from '../envoy-cluster/envoy-cluster.ts';
 import type { Bytes, Methods, Unary } from '../grpc/method.ts';
 import { EnvoyGatewayExtension } from '../proto/envoygateway/extension_pb.ts';
 import { bytesField, isMessage, messageOf } from '../wire.ts';
-import { bindingsIn, revisionWait } from './revision-wait.ts';
+import { bindingsIn, MAX_BINDINGS, revisionWait } from './revision-wait.ts';
 import type { Revisions } from './revision-wait.ts';
 import { malformedRequest, modifyTranslation } from './translation.ts';
 import type { FailOpen } from './translation.ts';
@@ -52,6 +52,7 @@ export function hookMethods(deps: HookDeps): Methods {
   );
   const translate = (request: Uint8Array): Bytes | Promise<Bytes> => {
     const bindings = bindingsIn(request);
+    if (bindings.length >= MAX_BINDINGS) failOpen('MeshBindings', tooManyBindings);
     const gateways = bindings.map(({ gateway }) => gateway);
     const settingsAt = (cluster: string) => settingsOf(cluster, gateways);
     const respond = () =>
@@ -70,6 +71,12 @@ export function hookMethods(deps: HookDeps): Methods {
     unary(method.postEndpointsModify, unchanged),
     unary(method.postTranslateModify, translate),
   ]);
+}
+
+function tooManyBindings(): never {
+  throw new Error(
+    `a translation has ${MAX_BINDINGS} MeshBindings or more: merge fewer Gateways, since the settings of others are not read`,
+  );
 }
 
 const TRANSLATION = { hook: 'translation' } as const;

@@ -24,6 +24,9 @@ export interface Revisions {
 /** How a wait ended. */
 export type WaitEnd = 'reached' | 'timeout';
 
+/** Of a request; Gateways without one that is read have default settings, so that more of them are reported. */
+export const MAX_BINDINGS = 1024;
+
 const LIMITS = {
   waitMs: 2000,
   /** After a wait that timed out: the next revisions are probably of another version too. */
@@ -32,8 +35,7 @@ const LIMITS = {
   debounceMs: 5,
   waiting: 16,
   revisionsOfGateway: 8,
-  gateways: 1024,
-  objects: 64,
+  gateways: MAX_BINDINGS,
   objectBytes: 128 * 1024,
   bindingLength: 1024,
 } as const;
@@ -122,9 +124,9 @@ function waitUntil(
 
 /** The MeshBindings in the context of the request. */
 export function bindingsIn(request: Uint8Array): readonly Binding[] {
-  return valuesOf(request, RequestSchema.field.postTranslateContext.number, LIMITS.objects)
-    .flatMap(context => valuesOf(context, ContextSchema.field.extensionResources.number, LIMITS.objects))
-    .slice(0, LIMITS.objects)
+  return valuesOf(request, RequestSchema.field.postTranslateContext.number, MAX_BINDINGS)
+    .flatMap(context => valuesOf(context, ContextSchema.field.extensionResources.number, MAX_BINDINGS))
+    .slice(0, MAX_BINDINGS)
     .flatMap(resource => {
       const json = bytesOf(resource, ExtensionResourceSchema.field.unstructuredBytes.number);
       const binding = json && json.length <= LIMITS.objectBytes ? bindingOf(parsed(json)) : undefined;

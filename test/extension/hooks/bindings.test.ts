@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { bindingsIn } from '../../../src/extension/hooks/revision-wait.ts';
+import { bindingsIn, MAX_BINDINGS } from '../../../src/extension/hooks/revision-wait.ts';
 import type { Binding } from '../../../src/extension/hooks/revision-wait.ts';
 import { bytesField } from '../../../src/extension/wire.ts';
 import { bindingObject, translation } from '../../support/extension/hooks.ts';
@@ -48,8 +48,8 @@ describe('the bindings of a translation', () => {
   });
 
   it('are read from a limited number of objects', () => {
-    const objects = Array.from({ length: 100 }, (_, at) => bindingObject(`r${at}`));
-    expect(bindingsIn(translation({}, objects))).toHaveLength(64);
+    const objects = Array.from({ length: MAX_BINDINGS + 1 }, (_, at) => bindingObject(`r${at}`));
+    expect(bindingsIn(translation({}, objects))).toHaveLength(MAX_BINDINGS);
   });
 
   it('are read from any bytes without an error', () => {

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { GrpcError } from '../../../src/extension/grpc/method.ts';
 import { PostTranslateModifyResponseSchema } from '../../../src/extension/proto/envoygateway/extension_pb.ts';
+import { MAX_BINDINGS } from '../../../src/extension/hooks/revision-wait.ts';
 import { bytesField, concat } from '../../../src/extension/wire.ts';
 import { varintField } from '../../support/extension/varint-field.ts';
 import { CLUSTER, gatewayCluster, read } from '../../support/extension/clusters.ts';
@@ -106,6 +107,22 @@ describe('the Translation hook', () => {
     const bindings = [bindingObject('1', 'web'), bindingObject('1', 'inner')];
     whole(call('PostTranslateModify', translation({ clusters: [gatewayCluster()] }, bindings)));
     expect(asked).toEqual([`${CLUSTER} at edge/web`, `${CLUSTER} at edge/inner`]);
+  });
+
+  it('counts and logs that a request has more MeshBindings than it reads', () => {
+    const { call, recorded } = startHooks({ settingsOf });
+    const requestWith = (count: number) =>
+      translation(
+        {},
+        Array.from({ length: count }, (_, at) => bindingObject('1', `g${at}`)),
+      );
+    whole(call('PostTranslateModify', requestWith(MAX_BINDINGS - 1)));
+    expect(recorded.failures).toEqual([]);
+    whole(call('PostTranslateModify', requestWith(MAX_BINDINGS)));
+    expect([recorded.failures, recorded.lines]).toMatchObject([
+      ['translation'],
+      [['unexpected error in a hook', { name: 'MeshBindings' }]],
+    ]);
   });
 
   it('returns a cluster unchanged if it cannot be edited, counts that, and logs it once a second', async () => {
