@@ -1,16 +1,20 @@
 import { ENVOY_GATEWAY_GROUP } from '../api/objects/backends.ts';
 import { GATEWAY_GROUP } from '../api/objects/gateway-api.ts';
-import type { Gateway, ParentRef, Route } from '../api/objects/gateway-api.ts';
+import type { Route } from '../api/objects/gateway-api.ts';
+import { keyOf } from '../api/key.ts';
 import type { Ref, RouteKind } from '../api/key.ts';
 import { oldestOf } from '../api/objects/oldest.ts';
 import type { BackendTrafficPolicy, PolicyTargetSelector } from '../api/objects/traffic-policy.ts';
-import { selectsNamespace } from '../traffic/attachments.ts';
+import { attachmentsOf, selectsNamespace } from '../traffic/attachments.ts';
+import type { Attachment } from '../traffic/attachments.ts';
 import { isGranted, selects } from '../traffic/backend-refs.ts';
 import type { TrafficResources } from '../traffic/traffic-resources.ts';
 
-/** What a policy can target: a route or a Gateway, or with `sectionName` a rule or a listener. */
-type Target = Omit<Ref<RouteKind | 'Gateway'>, 'kind'> & {
-  readonly kind: RouteKind | 'Gateway';
+type ParentKind = 'Gateway' | 'ListenerSet';
+
+/** What a policy can target: a route, a Gateway or a ListenerSet, or with `sectionName` a rule or a listener. */
+type Target = Omit<Ref<RouteKind | ParentKind>, 'kind'> & {
+  readonly kind: RouteKind | ParentKind;
   readonly sectionName?: string | undefined;
   readonly labels: Readonly<Record<string, string>>;
   /** How it is called in the explanation of a rule. */
@@ -43,7 +47,9 @@ export function policyExplainer(
   };
   return (route, rule, gateways) => {
     const ofRoute = routeTargets(route, rule).flatMap(attachedTo);
-    const places = gateways.flatMap(ref => placesAt(route, ref, resources.gateway(ref)));
+    const places = attachmentsOf(route, resources)
+      .filter(({ gateway }) => gateways.some(each => keyOf(each) === keyOf(gateway)))
+      .flatMap(attachment => placesAt(attachment, resources));
     const all = (places.length > 0 ? places : [NOWHERE]).map(({ title, targets }) => {
       const attached = [...ofRoute, ...targets.flatMap(attachedTo)];
       return { title, policy: policyText(route.kind, attached), conflicts: attached.flatMap(conflictLines) };
@@ -52,7 +58,7 @@ export function policyExplainer(
   };
 }
 
-/** A Gateway and perhaps a listener, from where requests reach a route, with the targets there; the closest target is first. */
+/** A listener, from where requests reach a route, with the targets there; the closest target is first. */
 type Place = { readonly title: string; readonly targets: readonly Target[] };
 
 const NOWHERE: Place = { title: '', targets: [] };
@@ -68,40 +74,20 @@ function routeTargets(route: Route, rule: number | 'only'): readonly Target[] {
   ];
 }
 
-function placesAt(route: Route, ref: Ref<'Gateway'>, gateway: Gateway | undefined): readonly Place[] {
-  const name = `Gateway ${ref.namespace}/${ref.name}`;
-  const whole = { ...ref, labels: gateway?.metadata.labels ?? {}, title: name };
-  const listeners = listenersOf(route, ref, gateway);
-  if (listeners.length === 0) return [{ title: name, targets: [whole] }];
-  return listeners.map(sectionName => {
-    const title = `listener ${sectionName} of ${name}`;
-    return { title, targets: [{ ...whole, sectionName, title }, whole] };
+/** One for each listener; a ListenerSet is closer than its Gateway, whose listeners are none of its own. */
+function placesAt({ gateway, parent, listeners }: Attachment, resources: TrafficResources): readonly Place[] {
+  const closest = targetOf(parent);
+  const whole = parent.kind === 'ListenerSet' ? resources.gateway(gateway) : undefined;
+  const wholes = [closest, ...(whole ? [targetOf(whole)] : [])];
+  return listeners.map(({ name: sectionName }) => {
+    const title = `listener ${sectionName} of ${closest.title}`;
+    return { title, targets: [{ ...closest, sectionName, title }, ...wholes] };
   });
 }
 
-/** The protocols of listeners that a kind of route can attach to. */
-const LISTENER_PROTOCOLS: Readonly<Record<RouteKind, readonly string[]>> = {
-  HTTPRoute: ['HTTP', 'HTTPS'],
-  GRPCRoute: ['HTTP', 'HTTPS'],
-  TLSRoute: ['TLS'],
-  TCPRoute: ['TCP', 'TLS'],
-  UDPRoute: ['UDP'],
-};
-
-/** The listeners that a route names, or all that it can attach to. */
-function listenersOf(route: Route, ref: Ref<'Gateway'>, gateway: Gateway | undefined): readonly string[] {
-  const parents = route.parentRefs.filter(
-    ({ group, kind, namespace, name }) =>
-      group === GATEWAY_GROUP && kind === 'Gateway' && namespace === ref.namespace && name === ref.name,
-  );
-  const isAttached =
-    (listener: Gateway['listeners'][number]) =>
-    ({ sectionName, port }: ParentRef) =>
-      (sectionName ?? listener.name) === listener.name && (port ?? listener.port) === listener.port;
-  return (gateway?.listeners ?? [])
-    .filter(({ protocol }) => LISTENER_PROTOCOLS[route.kind].includes(protocol))
-    .filter(listener => parents.some(isAttached(listener)))
-    .map(({ name }) => name);
+function targetOf({ kind, metadata }: Attachment['parent']): Target {
+  const { namespace = '', name, labels = {} } = metadata;
+  return { ...{ kind, namespace, name, labels }, title: `${kind} ${namespace}/${name}` };
 }
 
 function isTarget(
@@ -136,13 +122,15 @@ function isSelected(
 /**
  * The closest policy, and those from which Envoy Gateway takes what it does not set:
  *
- *   HTTPRoute, GRPCRoute              none, or with mergeType that of the listener, else that of the Gateway
+ *   HTTPRoute, GRPCRoute              none, or with mergeType that of the listener, else of the ListenerSet, else of the Gateway
  *   TLSRoute, TCPRoute, UDPRoute      all others, the closest first
  */
 function policyText(kind: RouteKind, attached: readonly Attached[]): string | undefined {
   const [closest, ...others] = attached;
   if (!closest) return undefined;
-  const parents = others.filter(({ target }) => target.kind === 'Gateway').slice(0, 1);
+  const parents = others
+    .filter(({ target: { kind: its } }) => its === 'Gateway' || its === 'ListenerSet')
+    .slice(0, 1);
   const isHttp = kind === 'HTTPRoute' || kind === 'GRPCRoute';
   const merged = closest.policy.isMerged ? parents : [];
   const chain = [closest, ...(isHttp ? merged : others)];

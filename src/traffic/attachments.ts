@@ -11,7 +11,7 @@ import type { TrafficResources } from './traffic-resources.ts';
 export type AttachmentResources = Pick<TrafficResources, 'gateway' | 'listenerSet' | 'namespace'>;
 
 /** A Gateway that a route attaches to, and the listeners of it, or of a ListenerSet of it, that accept the route. */
-type Attachment = {
+export type Attachment = {
   readonly gateway: Ref<'Gateway'>;
   readonly parent: Gateway | ListenerSet;
   readonly listeners: readonly Listener[];
@@ -21,7 +21,7 @@ type Attachment = {
  * Where a route attaches: to parents that exist and accept it, as Envoy Gateway decides it by allowedListeners and allowedRoutes.
  * Host names are not compared, because whoever may attach can choose them; nor whether a listener is valid.
  */
-function attachmentsOf(route: Route, resources: AttachmentResources): readonly Attachment[] {
+export function attachmentsOf(route: Route, resources: AttachmentResources): readonly Attachment[] {
   const parents = new Map(parentsOf(route).map(ref => [keyOf(ref), ref]));
   return [...parents.values()].flatMap(ref => {
     const parent =

@@ -152,6 +152,27 @@ describe('the policies of a rule', () => {
     ]);
   });
 
+  it('are those of the ListenerSet by which the route attaches before that of its Gateway', () => {
+    const shared = gatewayObject('Gateway', 'infra/public', {
+      ...{ gatewayClassName: 'mesh', listeners, allowedListeners: allowedRoutes },
+    });
+    const set = gatewayObject('ListenerSet', 'a/more', {
+      parentRef: { name: 'public', namespace: 'infra' },
+      listeners: [{ name: 'http', port: 8080, protocol: 'HTTP' }],
+    });
+    const bySet = toWeb({ parentRefs: [{ kind: 'ListenerSet', name: 'more' }] });
+    const ofSet = policy('a/of-set', { targetRefs: [ref('ListenerSet', 'more')] });
+    const ofListener = policy('a/of-listener', { targetRefs: [ref('ListenerSet', 'more', 'http')] });
+    const first = (...policies: readonly object[]) => policiesOf(bySet, shared, set, ...policies)[0];
+    expect(first(ofGateway, ofHttp)).toEqual([`policy: ${GATEWAY}`]);
+    const wholeSet = 'BackendTrafficPolicy a/of-set of ListenerSet a/more';
+    expect(first(ofGateway, ofHttp, ofSet)).toEqual([`policy: ${wholeSet}`]);
+    const listener = 'BackendTrafficPolicy a/of-listener of listener http of ListenerSet a/more';
+    expect(first(ofGateway, ofSet, ofListener)).toEqual([`policy: ${listener}`]);
+    expect(first(ofGateway, ofSet, merged('a/of-route'))).toEqual([`policy: ${ROUTE}, over ${wholeSet}`]);
+    expect(first(ofGateway, merged('a/of-route'))).toEqual([`policy: ${ROUTE}, over ${GATEWAY}`]);
+  });
+
   it('are all that target a TCPRoute, the closest first', () => {
     const backendRefs = [meshBackend({ port: 81 })];
     const parentRefs = [{ name: 'public', namespace: 'infra' }];
