@@ -1,0 +1,103 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { withEnvoyAdmin } from '../../../lab/cluster/gateway.ts';
+import type { KubeObject } from '../../../lab/kube/object.ts';
+import { waitForAbsence, waitForObject } from '../../../lab/kube/wait.ts';
+import { waitFor } from '../../../lab/process/wait.ts';
+import { API_VERSION } from '../../../src/api/generated/kinds.ts';
+import type { Kinds } from '../../../src/api/generated/types.ts';
+import { testCluster } from '../../support/cluster/cluster.ts';
+import { installScene, PLACE } from '../../support/cluster/install/scene.ts';
+import type { InstallScene } from '../../support/cluster/install/scene.ts';
+import { printLogsOnFailure } from '../../support/cluster/logs.ts';
+import { named } from '../../support/declared.ts';
+import { meshGateway } from '../../support/objects.ts';
+
+let scene: InstallScene;
+beforeAll(async () => {
+  scene = await installScene();
+  await scene.install(() => undefined);
+  await scene.use();
+  await scene.answerOf('web-1');
+});
+afterAll(async () => {
+  await scene.end();
+});
+
+const refOfEdge = () => ({
+  apiVersion: API_VERSION,
+  kind: 'MeshGateway',
+  namespace: scene.namespace,
+  name: 'edge',
+});
+
+/** Applies a MeshGateway, and waits until its status has all of this for its generation. */
+async function applied(
+  spec: Readonly<Record<string, unknown>>,
+  wanted: Readonly<Record<string, string>>,
+): Promise<NonNullable<Kinds['MeshGateway']['status']>> {
+  printLogsOnFailure(scene.client, scene.namespace, PLACE.system);
+  const targetRefs = [{ group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'public' }];
+  const object = named(meshGateway({ targetRefs, ...spec }), `${scene.namespace}/edge`) as KubeObject;
+  const { metadata } = await scene.client.apply(object);
+  const texts = (found: KubeObject) =>
+    Object.fromEntries(
+      (statusOf(found).conditions ?? [])
+        .filter(({ observedGeneration }) => observedGeneration === metadata.generation)
+        .map(({ type, status, reason }) => [type, `${status}/${reason}`]),
+    );
+  const isReached = (found: KubeObject) =>
+    Object.entries(wanted).every(([type, text]) => texts(found)[type] === text);
+  const what = `to have ${JSON.stringify(wanted)}`;
+  return statusOf(await waitForObject(scene.client, refOfEdge(), what, isReached));
+}
+
+function statusOf(object: KubeObject) {
+  return (object as unknown as Kinds['MeshGateway']).status ?? {};
+}
+
+const PROGRAMMED = {
+  Accepted: 'True/Accepted',
+  Programmed: 'True/Programmed',
+  EndpointsReady: 'True/EndpointsReady',
+};
+
+/** Whether Envoy goes through a proxy to the endpoint of the route. */
+function hasProxy(): Promise<boolean> {
+  const gateway = { namespace: scene.namespace, name: 'public' };
+  return withEnvoyAdmin(testCluster(), scene.client, gateway, async admin => {
+    const dump = await (await fetch(`${admin}/config_dump?include_eds`)).text();
+    return dump.includes('http11_proxy_transport_socket.proxy_address');
+  });
+}
+
+it('a MeshGateway is programmed once Envoy Gateway has reported the translation with its settings', async () => {
+  expect(await hasProxy()).toBe(true);
+  const status = await applied({ dataPath: { mode: 'Direct' } }, PROGRAMMED);
+  expect(status).toMatchObject({
+    gateways: [{ name: 'public', reason: 'Accepted' }],
+    routes: { total: 1, mesh: 1 },
+    endpoints: { total: 1, healthy: 1 },
+    lastTranslation: expect.stringMatching(/^\d{4}-\d\d-\d\dT/) as unknown,
+  });
+  // Envoy gets endpoints from us, and clusters from Envoy Gateway.
+  await waitFor('Envoy to connect directly', async () => ((await hasProxy()) ? undefined : true));
+  expect(await scene.shell.sh(`kubectl -n ${scene.namespace} get mgw edge`)).toMatch(/^edge .*True/m);
+});
+
+it('a change of it is programmed again, and without it the Gateway has the defaults', async () => {
+  await applied({ dataPath: { mode: 'Proxy' }, healthChecks: { envoy: 'Off' } }, PROGRAMMED);
+  await scene.answerOf('web-1');
+  await applied({ dataPath: { mode: 'Direct' } }, PROGRAMMED);
+  await waitFor('Envoy to connect directly', async () => ((await hasProxy()) ? undefined : true));
+  await scene.client.remove(refOfEdge());
+  await waitForAbsence(scene.client, refOfEdge());
+  await scene.answerOf('web-1');
+  expect(await hasProxy()).toBe(true);
+});
+
+it('a MeshGateway of a Gateway that does not exist is not accepted', async () => {
+  const targetRefs = [{ group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'missing' }];
+  const wanted = { Accepted: 'False/TargetNotFound', Programmed: 'Unknown/NoMeshRoutes' };
+  const { gateways } = await applied({ targetRefs }, wanted);
+  expect(gateways).toEqual([{ name: 'missing', reason: 'TargetNotFound' }]);
+});
