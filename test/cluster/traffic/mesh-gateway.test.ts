@@ -91,8 +91,8 @@ it('a change of it is programmed again, and without it the Gateway has the defau
   await waitFor('Envoy to connect directly', async () => ((await hasProxy()) ? undefined : true));
   await scene.client.remove(refOfEdge());
   await waitForAbsence(scene.client, refOfEdge());
+  await waitFor('Envoy to use the proxy', async () => ((await hasProxy()) ? true : undefined));
   await scene.answerOf('web-1');
-  expect(await hasProxy()).toBe(true);
 });
 
 it('a MeshGateway of a Gateway that does not exist is not accepted', async () => {
