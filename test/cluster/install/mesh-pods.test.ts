@@ -108,6 +108,18 @@ async function devices(): Promise<readonly TailnetNode[]> {
     .sort((a, b) => (a.hostname < b.hostname ? -1 : 1));
 }
 
+/**
+ * Waits until this number of them is online. A mesh pod that ends between its join and the write of its identity leaves a
+ * device that stays offline, until the operator sweeps it.
+ */
+function devicesOnline(count: number): Promise<readonly TailnetNode[]> {
+  return waitFor(`${count} devices to be online`, async note => {
+    const online = (await devices()).filter(device => device.online);
+    note(online.map(({ hostname, id }) => `${hostname} ${id}`).join(', '));
+    return online.length === count ? online : undefined;
+  });
+}
+
 /** Where a proxy in a mesh pod could lead: its loopback, the API server at two addresses, and a metadata service. */
 const TARGETS = [
   '127.0.0.1:9002',
@@ -260,8 +272,7 @@ describe('an installation that runs mesh pods', () => {
       await poolOf(6, 300_000);
     });
     expect(lateFailures(failures)).toEqual([]);
-    const after = (await devices()).map(({ id }) => id);
-    expect(after).toHaveLength(6);
+    const after = (await devicesOnline(6)).map(({ id }) => id);
     expect([after[1], after[3]]).toEqual([expired, other]);
     expect(after).not.toContain(removed);
     expect(after).not.toContain(expiredForGood);
@@ -270,14 +281,14 @@ describe('an installation that runs mesh pods', () => {
   it('replaces members whose devices were removed without being logged out: one beside others, and all', async () => {
     await change({ pool: { replicas: 2 } });
     await poolOf(2);
-    const [first] = await devices();
+    const [first] = await devicesOnline(2);
     const one = await underTraffic('a device removed, not logged out', async () => {
       await forgetNode(admin, first?.id ?? '');
       await poolReason('DeviceRemoved');
       await poolOf(2);
     });
     expect(lateFailures(one)).toEqual([]);
-    const before = await devices();
+    const before = await devicesOnline(2);
     expect(before.map(({ id }) => id)).not.toContain(first?.id);
     for (const { id } of before) await forgetNode(admin, id);
     const { status } = await poolReason('DeviceRemoved');
@@ -285,9 +296,8 @@ describe('an installation that runs mesh pods', () => {
     await waitForCondition(scene.client, tailnetRef(), 'Ready', 'False');
     await poolOf(2);
     await scene.answerOf('web-1');
-    const after = await devices();
+    const after = await devicesOnline(2);
     expect(after.filter(({ id }) => before.some(old => old.id === id))).toEqual([]);
-    expect(after).toHaveLength(2);
   });
 
   it('uses the credentials of a Secret that was replaced', async () => {
