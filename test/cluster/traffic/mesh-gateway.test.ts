@@ -92,7 +92,11 @@ it('a change of it is programmed again, and without it the Gateway has the defau
   await scene.client.remove(refOfEdge());
   await waitForAbsence(scene.client, refOfEdge());
   await waitFor('Envoy to use the proxy', async () => ((await hasProxy()) ? true : undefined));
-  await scene.answerOf('web-1');
+  const { status, body } = await scene.request();
+  expect({ status, body }).toEqual({
+    status: 200,
+    body: expect.stringContaining('"backend":"web-1"') as unknown,
+  });
 });
 
 it('a MeshGateway of a Gateway that does not exist is not accepted', async () => {
