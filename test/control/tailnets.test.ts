@@ -103,6 +103,16 @@ describe('11. a device that is missing', () => {
     expect((await later()).missing.size).toBe(0);
   });
 
+  it('is one of 20 at most that are requested after a list', async () => {
+    const { api, later } = await observed();
+    const ids = Array.from({ length: 30 }, (_, at) => api.addDevice({ hostname: `web-${at}` }).nodeId);
+    await later();
+    for (const id of ids) api.removeDevice(id);
+    const left: (number | undefined)[] = [];
+    while (left.at(-1) !== 0 && left.length < 9) left.push((await later()).devices?.length);
+    expect(left.filter(count => count !== 30)).toEqual([10, 0]);
+  });
+
   it('stays while it cannot be requested, and holds up no other', async () => {
     const { api, later } = await observed();
     const ids = ['web-1', 'web-2'].map(hostname => api.addDevice({ hostname }).nodeId);
