@@ -216,4 +216,19 @@ describe('what a route refers to', () => {
       { kind: 'ListenerSet', namespace: 'team-a', name: 'more' },
     ]);
   });
+
+  const parents = (...conditions: readonly unknown[]) => ({ parents: [{ conditions }] });
+  const notFound = { type: 'ResolvedRefs', status: 'False', reason: 'BackendNotFound' };
+  it.each([
+    ['a route that is resolved', parents({ ...notFound, status: 'True' }), { parents: [{}] }],
+    ['one that is not', parents(notFound), { parents: [{ unresolved: 'BackendNotFound' }] }],
+    ['one on which no controller has reported', { parents: [] }, undefined],
+    ['a status of other types', { parents: 'none' }, undefined],
+    ['conditions of other types', { parents: [{ conditions: 5 }, 'none'] }, { parents: [{}] }],
+  ])('for a stream of bytes has what was reported, of %s', (_what, status, expected) => {
+    const tcp = resourceOf({ ...route('TCPRoute', 'team-a/web'), status });
+    expect('status' in tcp ? tcp.status : undefined).toEqual(expected);
+    const http = resourceOf({ ...route('HTTPRoute', 'team-a/web'), status });
+    expect(http).not.toHaveProperty('status');
+  });
 });

@@ -1,5 +1,8 @@
 import type { ObjectMeta } from '../generated/types.ts';
+import { isRecord } from '../json.ts';
+import type { Fields } from '../json.ts';
 import type { RouteKind } from '../key.ts';
+import { ANCHOR } from '../names.ts';
 import {
   field,
   items,
@@ -67,10 +70,19 @@ type RouteRule = {
 export type Route = {
   readonly kind: RouteKind;
   readonly apiVersion: string;
-  readonly metadata: Metadata;
+  /** The creationTimestamp is kept where the status is. */
+  readonly metadata: Metadata & Pick<ObjectMeta, 'creationTimestamp'>;
   readonly hostnames: readonly string[];
   readonly parentRefs: readonly ParentRef[];
   readonly rules: readonly RouteRule[];
+  /** Kept of TLSRoutes, TCPRoutes, UDPRoutes and anchors; undefined until the controller of a parent has reported. */
+  readonly status?: { readonly parents: readonly ParentStatus[] };
+};
+
+/** What the controller of a parent reports about a route. */
+type ParentStatus = {
+  /** The reason for which ResolvedRefs is False. */
+  readonly unresolved?: string;
 };
 
 /** A listener of a Gateway or ListenerSet. */
@@ -148,7 +160,33 @@ export function decodeRoute(header: Header<RouteKind>, object: FieldValue): Rout
     hostnames: items(field(spec, 'hostnames')).map(hostname => text(hostname, forms.hostname)),
     parentRefs: items(field(spec, 'parentRefs')).map(parent => decodeParent(parent, namespace)),
     rules: decodeRules(header.kind, field(spec, 'rules'), namespace),
+    ...(isReportRead(header) && decodeReport(header, object)),
   };
+}
+
+function isReportRead({ kind, metadata: { labels = {} } }: Header<RouteKind>): boolean {
+  return kind === 'HTTPRoute' ? Object.hasOwn(labels, ANCHOR.label) : kind !== 'GRPCRoute';
+}
+
+/** Fields of a status that have other types than those of Gateway API count as missing. */
+function decodeReport(
+  { metadata }: Header<RouteKind>,
+  object: FieldValue,
+): Pick<Route, 'metadata' | 'status'> {
+  const created = optionalText(field(field(object, 'metadata'), 'creationTimestamp'), forms.any);
+  const parents = recordsIn(field(field(object, 'status'), 'parents').value).map(parent => {
+    const resolvedRefs = recordsIn(parent['conditions']).find(({ type }) => type === 'ResolvedRefs');
+    const { status, reason } = resolvedRefs ?? {};
+    return status === 'False' && typeof reason === 'string' ? { unresolved: reason } : {};
+  });
+  return {
+    metadata: { ...metadata, ...present({ creationTimestamp: created }) },
+    ...(parents.length > 0 && { status: { parents } }),
+  };
+}
+
+function recordsIn(value: unknown): readonly Fields[] {
+  return Array.isArray(value) ? value.filter(isRecord) : [];
 }
 
 function decodeParent(place: FieldValue, namespace: string): ParentRef {
