@@ -254,7 +254,7 @@ function electLeader(
           referenced: kubernetesReferenced(cluster.referencedTransport),
           ...{ relayPorts, relayPortRange, relayPortsPerNamespace: settings.relayPortsPerNamespace },
         },
-        now: date,
+        ...{ anchorNamespace: podNamespace, now: date },
       };
       const work = leadControllers(startControllers(deps, settings), DRAIN);
       return {

@@ -139,6 +139,7 @@ export async function startStandalone(
       cluster: undefined,
       events: eventsInLog(telemetry.log),
       controlURL: settings.controlURL,
+      anchorNamespace: undefined,
       now: () => new Date(),
     };
     // It derives values once for its controllers and for what it serves.

@@ -1,4 +1,4 @@
-import { udpTailnetsOf, meshBackendsOf, tailnetsOf } from '../api/objects/references.ts';
+import { anchoredBy, udpTailnetsOf, meshBackendsOf, tailnetsOf } from '../api/objects/references.ts';
 import { caRefsOf } from '../api/trust.ts';
 import { ROUTE_KINDS } from '../api/key.ts';
 import type { Kinds } from '../api/generated/types.ts';
@@ -45,12 +45,20 @@ const routesByEndpoints = ROUTE_KINDS.map(<K extends RouteKind>(kind: K): Index<
   valuesOf: route => meshBackendsOf(route),
 }));
 
+/** Anchors by the MeshEndpoints that they name. */
+export const anchorsByEndpoints: Index<'HTTPRoute'> = {
+  name: 'anchors by MeshEndpoints',
+  kind: 'HTTPRoute',
+  valuesOf: route => anchoredBy(route),
+};
+
 /** The indexes above. */
 export const sharedIndexes: readonly AnyIndex[] = [
   endpointsByTailnet,
   udpEndpointsByTailnet,
   endpointsWithCaRef,
   ...(routesByEndpoints as AnyIndex[]),
+  anchorsByEndpoints,
 ];
 
 /** The routes of all kinds that send or mirror traffic to a MeshEndpoints, which need not exist; unordered. */

@@ -34,6 +34,7 @@ describe('the registry of controllers', () => {
     events: { record: () => undefined },
     controlURL: undefined,
     dataPath: 'Proxy' as const,
+    anchorNamespace: 'mesh-system',
     relayPorts: undefined,
     health: new ScriptedHealth(),
     inputs: [],

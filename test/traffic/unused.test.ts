@@ -255,7 +255,7 @@ describe('an unused backend', () => {
       for (const object of named) {
         const { conditions, routes: statuses } = statusOf({
           ...{ object, routes, tailnet: undefined, isAllowed: false, planned: [], now: new Date() },
-          ...{ verdictOf: () => undefined, gateways: [] },
+          ...{ verdictOf: () => undefined, gateways: [], unanchored: undefined },
           unusedOf: each => unusedOfRoute(resources, each, 'Proxy', tlsBudgetsOf(resources)),
         });
         expect(statuses).toMatchObject([{ resolved: false, message: expected }]);

@@ -23,7 +23,15 @@ export function isAnchor({ kind, metadata: { labels = {} } }: Pick<Route, 'kind'
 
 /** The MeshEndpoints to which a route sends or mirrors traffic. */
 export function meshBackendsOf(route: Route): readonly Key[] {
-  if (isAnchor(route)) return [];
+  return isAnchor(route) ? [] : meshBackendsIn(route);
+}
+
+/** The MeshEndpoints that an anchor names; none of other routes. */
+export function anchoredBy(route: Route): readonly Key[] {
+  return isAnchor(route) ? meshBackendsIn(route) : [];
+}
+
+function meshBackendsIn(route: Route): readonly Key[] {
   const backends = route.rules.flatMap(({ backendRefs, mirrors }) => [...backendRefs, ...mirrors]);
   return backends
     .filter(isMeshBackend)

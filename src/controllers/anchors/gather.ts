@@ -1,6 +1,6 @@
 import { keyOf } from '../../api/key.ts';
 import type { Key, Ref } from '../../api/key.ts';
-import { gatewaysIn, isAnchor, isMeshBackend, refTo } from '../../api/objects/references.ts';
+import { anchoredBy, gatewaysIn, isAnchor, refTo } from '../../api/objects/references.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
 import { isEqual } from '../../api/json.ts';
 import { oldestOf } from '../../api/objects/oldest.ts';
@@ -42,11 +42,10 @@ export function gatherer({ tracking, values }: GatherDeps): (namespace: string, 
 
 function anchorOf(route: Route): Anchor {
   const [gateway] = gatewaysIn(route.parentRefs);
-  const refs = route.rules.flatMap(({ backendRefs }) => backendRefs.filter(isMeshBackend));
   return {
     name: route.metadata.name,
     gateway: gateway ?? keyOf({ kind: 'Gateway', namespace: '', name: '' }),
-    meshEndpoints: [...new Set(refs.map(ref => keyOf(meshEndpointsRefOf({ ref }))))],
+    meshEndpoints: [...new Set(anchoredBy(route))],
   };
 }
 

@@ -15,6 +15,7 @@ import { gatherer } from './gather.ts';
 import type { GatherDeps } from './gather.ts';
 import { checkedEndpoints, plan } from './plan.ts';
 import { pausedStatusOf, statusOf } from './status.ts';
+import { unanchoredInMs } from './unanchored.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
 
@@ -64,22 +65,25 @@ export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoi
         for (const source of inputs) source.forget?.(keyOf(ref));
       }
       if (!object) return { requeue: 'on-change' };
-      if (object.spec.paused) return await writeStatus(object, pausedStatusOf(object, now()));
+      if (object.spec.paused) {
+        await writeStatus(object, pausedStatusOf(object, now()));
+        return { requeue: 'on-change' };
+      }
       for (const source of inputs) source.use?.(object);
       const input = await gather(object, read, signal);
       const planned = plan(input);
       health.set(keyOf(ref), checkedEndpoints(planned));
       const verdictOf = (endpoint: string) => health.verdict(keyOf(ref), endpoint);
-      return await writeStatus(object, statusOf({ ...input, planned, verdictOf }));
+      await writeStatus(object, statusOf({ ...input, planned, verdictOf }));
+      const ms = unanchoredInMs(input.unanchored, input.now);
+      return ms > 0 ? { requeue: 'after', ms } : { requeue: 'on-change' };
     },
   };
 
   async function writeStatus(object: MeshEndpoints, status: NonNullable<MeshEndpoints['status']>) {
-    if (status !== object.status) {
-      await write.replaceStatus(object, status);
-      for (const event of eventsOf(object, status)) events.record(event);
-    }
-    return { requeue: 'on-change' } as const;
+    if (status === object.status) return;
+    await write.replaceStatus(object, status);
+    for (const event of eventsOf(object, status)) events.record(event);
   }
 }
 

@@ -21,6 +21,8 @@ import type { NamedGateway } from './programmed.ts';
 import type { PortsOfTailnet, RelayPorts } from './relay-ports.ts';
 import { unusedReader } from './routes.ts';
 import type { UnusedOf } from './routes.ts';
+import { unanchoredOf } from './unanchored.ts';
+import type { Unanchored } from './unanchored.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
 
@@ -36,6 +38,8 @@ export type GatherDeps = {
   readonly relayPorts: RelayPorts | undefined;
   /** Where what endpoints refer to outside of their object is read. */
   readonly inputs: readonly InputSource[];
+  /** The namespace of the anchors; undefined where none are kept. */
+  readonly anchorNamespace: string | undefined;
   /** The time of day. */
   readonly now: () => Date;
 };
@@ -57,6 +61,7 @@ export type Input = {
   /** The Gateways of those routes. */
   readonly gateways: readonly NamedGateway[];
   readonly unusedOf: UnusedOf;
+  readonly unanchored: Unanchored | undefined;
   readonly now: Date;
 };
 
@@ -64,7 +69,7 @@ export type Input = {
 export function gatherer(
   deps: GatherDeps,
 ): (object: MeshEndpoints, read: TrackedRead, signal: AbortSignal) => Promise<Input> {
-  const { values, relayPorts, inputs, now, dataPath } = deps;
+  const { values, relayPorts, inputs, now, dataPath, anchorNamespace } = deps;
   const gatewaysNamed = gatewaysReader(deps);
   return async (object, read, signal) => {
     const traffic = values.resources(read);
@@ -82,6 +87,7 @@ export function gatherer(
       routes,
       gateways: gatewaysNamed(routes, traffic, read),
       unusedOf: unusedReader(read, values, dataPath),
+      unanchored: unanchoredOf({ object, routes, read, anchorNamespace }),
       now: now(),
     };
   };

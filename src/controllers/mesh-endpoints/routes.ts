@@ -3,6 +3,7 @@ import type { Route } from '../../api/objects/gateway-api.ts';
 import type { Kinds, MeshEndpoint, RouteStatus } from '../../api/generated/types.ts';
 import { endpointsOf } from '../../api/objects/endpoints.ts';
 import { keyOf } from '../../api/key.ts';
+import { present } from '../../api/objects/place.ts';
 import { isMeshBackend, refTo } from '../../api/objects/references.ts';
 import type { TrackedRead } from '../../store/tracking.ts';
 import type { TrafficValues } from '../../store/traffic/values.ts';
@@ -41,13 +42,17 @@ function isBackendOf({ rules }: Route, { metadata }: Kinds['MeshEndpoints']): bo
 
 const [MAX_ROUTES, MAX_MESSAGE_LENGTH] = [256, 1024];
 
-/** status.routes; undefined where no route names the object. */
-export function routeStatusesOf(routes: readonly ResolvedRoute[]): readonly RouteStatus[] | undefined {
+/** status.routes; undefined where no route names the object. `messageOfResolved` is for routes that resolve. */
+export function routeStatusesOf(
+  routes: readonly ResolvedRoute[],
+  messageOfResolved: (route: Route) => string | undefined,
+): readonly RouteStatus[] | undefined {
   if (routes.length === 0) return undefined;
   return routes.slice(0, MAX_ROUTES).map(({ route, unused }) => {
     const { kind, metadata } = route;
     const named = { kind, namespace: metadata.namespace ?? '', name: metadata.name };
-    if (unused.length === 0) return { ...named, resolved: true };
+    if (unused.length === 0)
+      return { ...named, resolved: true, ...present({ message: messageOfResolved(route) }) };
     return { ...named, resolved: false, message: messageOf(unused) };
   });
 }

@@ -11,6 +11,7 @@ import type { PlannedEndpoint } from './plan.ts';
 import { programmedOf } from './programmed.ts';
 import { PAUSED, readyOf } from './ready.ts';
 import { resolveRoutes, routesResolvedOf, routeStatusesOf } from './routes.ts';
+import { unanchoredMessage } from './unanchored.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
 type Status = NonNullable<MeshEndpoints['status']>;
@@ -31,7 +32,7 @@ export function statusOf(input: StatusInput): Status {
   // Without the field, the health of endpoints counts as not known, so that they are used.
   const listed = { ...rest, ...(entries.length === 0 ? {} : { endpoints: entries }) };
   const resolved = resolveRoutes(object, input.routes, route => input.unusedOf(route, object, listed));
-  const routes = routeStatusesOf(resolved);
+  const routes = routeStatusesOf(resolved, route => unanchoredMessage(route, input.unanchored, now));
   const programmed = programmedOf(input.gateways, wasProgrammed(object, routes));
   const withEntries = (endpoints: readonly EndpointStatus[]): Status => {
     const summary = summaryOf(endpoints);

@@ -17,6 +17,8 @@ export type Memory = {
   readonly read: ReadResources;
   readonly write: WriteResources;
   readonly author: Author;
+  /** Stores an object as a whole, as an API server returned it: with the status that others have written. */
+  readonly observe: (object: object) => void;
   /** Reads the initial objects, and is synced afterwards. */
   readonly start: () => Promise<void>;
 };
@@ -43,6 +45,7 @@ export function createMemory(
     read: store,
     write: { ...objects.writes, apply: put, remove },
     author: { put, remove },
+    observe: object => void store.put(admit(object)),
     start: () =>
       promised(() => {
         for (const object of first) objects.put(admit(object), true);

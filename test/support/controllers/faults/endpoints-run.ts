@@ -121,7 +121,7 @@ function startProcess({ start, counted, ...deps }: ProcessDeps, outside: Outside
   start(
     endpointsController({
       ...{ tracking, values, write, events, relayPorts, health, now },
-      dataPath: 'Proxy',
+      ...{ dataPath: 'Proxy', anchorNamespace: 'mesh-system' },
       inputs: [secrets, externalTargetInputs(targets)],
     }),
   );

@@ -144,6 +144,7 @@ export class EndpointsScene {
       relayPorts: this.ports,
       health: this.health,
       inputs: [this.inputs, meshAddressInputs(GUARD), externalTargetInputs(this.#targets())],
+      anchorNamespace: 'mesh-system',
       now: () => this.now(),
     });
     this.#running = this.runtime.start(controller, { syncPeriodMs: 30_000 });
@@ -175,6 +176,12 @@ export class EndpointsScene {
 
   async put(...objects: readonly object[]): Promise<void> {
     for (const object of objects) await this.runtime.memory.author.put(object);
+    await this.runtime.clock.settle();
+  }
+
+  /** Objects are as an API server returned them: with the status that others have written. */
+  async observe(...objects: readonly object[]): Promise<void> {
+    for (const object of objects) this.runtime.memory.observe(object);
     await this.runtime.clock.settle();
   }
 
