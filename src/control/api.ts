@@ -39,7 +39,10 @@ async function tokenRequest(credentials: Credentials, scopes: readonly string[])
 }
 
 /** The calls of the control API over one connection pool and one token. */
-export function controlApi(tokens: TokenSource, deps: CallDeps): ControlApi {
+export function controlApi(
+  tokens: TokenSource,
+  { now, ...deps }: CallDeps & { readonly now: () => Date },
+): ControlApi {
   const send = (request: WireRequest) => authorized(request, tokens, deps);
   const get = (route: Route, path: string) => send({ route, method: 'GET', path });
   const count = counters(deps);
@@ -57,10 +60,10 @@ export function controlApi(tokens: TokenSource, deps: CallDeps): ControlApi {
         if (!(error instanceof ControlError) || error.reason === 'Unreachable') throw error;
       }
     },
-    devices: async () => decodeDevices(await get('devices', `${TAILNET}/devices`)),
+    devices: async () => decodeDevices(await get('devices', `${TAILNET}/devices`), now()),
     device: async id => {
       const fields = await ifFound(get('device', devicePath(id)));
-      return fields && decodeDevice(fields);
+      return fields && decodeDevice(fields, now());
     },
     deleteDevice: async id => {
       try {

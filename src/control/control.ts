@@ -58,6 +58,10 @@ export type Device = {
   readonly isExternal: boolean;
   /** RFC 3339; undefined where the node key never expires. */
   readonly expires: string | undefined;
+  /** Whether its node key had expired when this was read: what is kept while the control API is away does not expire. */
+  readonly isExpired: boolean;
+  /** It accepts no connections from other devices. */
+  readonly blocksIncoming: boolean;
 };
 
 /** What a caller chooses of a join key. */
@@ -141,8 +145,13 @@ export type TailnetSource = {
 
 /** What is known of a tailnet. */
 export type TailnetView = {
-  /** Of the last list that succeeded, with those that are missing from too few lists, without those that were deleted since. */
+  /**
+   * Of the last list that succeeded, with those that are missing from too few lists, without those that were deleted since. It
+   * is the same array, and a device the same object, until it changes.
+   */
   readonly devices: readonly Device[] | undefined;
+  /** The ids of expected devices that were in no list yet, and that may still exist. */
+  readonly expected: ReadonlySet<string>;
   /** How many lists in a row have lacked a device of `devices`, by its id; only those that were missing from the last one. */
   readonly missing: ReadonlyMap<string, number>;
   /** Whether the last list failed, so that devices are as they were. */
@@ -168,6 +177,16 @@ export interface Tailnets {
   observe(source: TailnetSource): Promise<TailnetView>;
   /** What is known of a tailnet without listing devices; undefined before it is observed, and once it is forgotten. */
   lastView(name: string): Omit<TailnetView, 'nextMs'> | undefined;
+  /**
+   * An earlier process has seen these devices: those that the tailnet does not list may exist until they were requested, as any
+   * other missing device. Of no effect before the first list.
+   */
+  expect(name: string, ids: readonly string[]): void;
+  /**
+   * Calls a listener with the name of a tailnet after its devices have changed, or the last list has failed for the first time,
+   * or succeeded again; returns the function that unsubscribes it.
+   */
+  subscribe(listener: (name: string) => void): () => void;
   /**
    * The control API of a tailnet, with the token and the rate limit that its lists of devices use. Undefined before the
    * tailnet is observed and once it is forgotten. Its connections are closed when the tailnet is forgotten, or observed

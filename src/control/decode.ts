@@ -69,13 +69,14 @@ export function decodeToken(body: Fields): GrantedToken {
 }
 
 /** A list of devices, of both dialects. */
-export function decodeDevices(body: Fields): readonly Device[] {
-  return listIn(body, 'devices').map(decodeDevice);
+export function decodeDevices(body: Fields, now: Date): readonly Device[] {
+  return listIn(body, 'devices').map(fields => decodeDevice(fields, now));
 }
 
 /** A device, of both dialects. Headscale shows no connectedToControl, and both show lastSeen only of those that are offline. */
-export function decodeDevice(fields: Fields): Device {
+export function decodeDevice(fields: Fields, now: Date): Device {
   const online = fields['connectedToControl'];
+  const expires = fields['keyExpiryDisabled'] === true ? undefined : timeIn(fields, 'expires');
   return {
     id: requiredText(fields, 'nodeId', 'id'),
     name: textIn(fields, 'name'),
@@ -85,7 +86,9 @@ export function decodeDevice(fields: Fields): Device {
     isAuthorized: fields['authorized'] !== false,
     isOnline: typeof online === 'boolean' ? online : textIn(fields, 'lastSeen') === '',
     isExternal: fields['isExternal'] === true,
-    expires: fields['keyExpiryDisabled'] === true ? undefined : timeIn(fields, 'expires'),
+    expires,
+    isExpired: expires !== undefined && Date.parse(expires) <= now.getTime(),
+    blocksIncoming: fields['blocksIncomingConnections'] === true,
   };
 }
 

@@ -24,6 +24,10 @@ export type TailnetsDeps = {
 /** Tailnets, none at first. Nothing is sent before one is observed; what is observed when they are closed fails. */
 export function openTailnets(deps: TailnetsDeps): Tailnets & { readonly close: () => void } {
   const known = new Map<string, ObservedTailnet>();
+  const listeners = new Set<(name: string) => void>();
+  const notify = (name: string) => {
+    for (const listener of listeners) listener(name);
+  };
   let isClosed = false;
   const ends = [
     deps.metrics?.readGauge('snapshotAge', () => [...known.values()].flatMap(tailnet => tailnet.age())),
@@ -38,13 +42,19 @@ export function openTailnets(deps: TailnetsDeps): Tailnets & { readonly close: (
     const existing = known.get(source.name);
     if (existing && isEqual(existing.source.endpoint, source.endpoint)) return existing;
     forget(source.name);
-    const opened = new ObservedTailnet(source, deps);
+    // Another address of the control API is most likely one of the same tailnet: its devices are missing until it lists them.
+    const opened = new ObservedTailnet(source, { ...deps, notify }, existing);
     known.set(source.name, opened);
     return opened;
   };
   return {
     observe: async source => tailnetFor(source).observe(source),
     lastView: name => known.get(name)?.view(),
+    expect: (name, ids) => known.get(name)?.expect(ids),
+    subscribe: listener => {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
     api: name => known.get(name)?.api,
     forget,
     close: () => {
@@ -74,18 +84,21 @@ const MAX_AWAY_MS = 30_000;
 const CAPABILITIES_MS = 3_600_000;
 
 type Known = {
-  readonly device: Device;
+  /** Undefined where it is expected, and was in no list yet. */
+  readonly device: Device | undefined;
   readonly absences: number;
   readonly seenAt: number;
   /** When it was requested by itself, while it is missing. */
   readonly requestedAt?: number;
 };
 
+type ObservedDeps = TailnetsDeps & { readonly notify: (name: string) => void };
+
 class ObservedTailnet {
   readonly source: TailnetSource;
   readonly api: ControlApi;
   readonly close: () => void;
-  readonly #deps: TailnetsDeps;
+  readonly #deps: ObservedDeps;
   readonly #tokens: TokenSource;
   #known: ReadonlyMap<string, Known> = new Map();
   #devices: readonly Device[] | undefined;
@@ -98,10 +111,12 @@ class ObservedTailnet {
   #tried: Credentials | undefined;
   /** Resolved while the refresh continues after its callers have stopped waiting. */
   #running: Promise<void> | undefined;
+  #notified: { readonly devices: readonly Device[] | undefined; readonly isStale: boolean } | undefined;
 
-  constructor(source: TailnetSource, deps: TailnetsDeps) {
+  constructor(source: TailnetSource, deps: ObservedDeps, earlier: ObservedTailnet | undefined) {
     this.source = source;
     this.#deps = deps;
+    if (earlier) this.#keep(earlier);
     const { clock, now, random, userAgent, metrics } = deps;
     const wire = openWire({ ...source.endpoint, clock, now, userAgent });
     const calls: CallDeps = {
@@ -119,14 +134,22 @@ class ObservedTailnet {
       exchange: credentials => exchange(credentials, source.endpoint.scopes, calls),
       ...(metrics ? { record: metrics.record } : {}),
     });
-    const api = controlApi(this.#tokens, calls);
+    const api = controlApi(this.#tokens, { ...calls, now });
     const deleteDevice = async (id: string) => {
       await api.deleteDevice(id);
       const known = new Map(this.#known);
-      if (known.delete(id)) this.#know(known);
+      if (!known.delete(id)) return;
+      this.#know(known);
+      this.#notifyOfChange();
     };
     this.api = { ...api, deleteDevice };
     this.close = wire.close;
+  }
+
+  #keep(earlier: ObservedTailnet): void {
+    this.#known = earlier.#known;
+    this.#devices = earlier.#devices;
+    this.#lastSuccess = earlier.#lastSuccess;
   }
 
   async observe({ credentials, intervalMs }: TailnetSource): Promise<TailnetView> {
@@ -171,6 +194,15 @@ class ObservedTailnet {
     // All at once: until then, others see the errors of the refresh before.
     [this.#credentialError, this.#listError] = [credentialError, listError];
     this.#refreshedAt = this.#deps.clock.now();
+    this.#notifyOfChange();
+  }
+
+  #notifyOfChange(): void {
+    const { devices, isStale } = this.view();
+    const before = this.#notified;
+    if (before && before.devices === devices && before.isStale === isStale) return;
+    this.#notified = { devices, isStale };
+    this.#deps.notify(this.source.name);
   }
 
   /** A failure is not one of the list: it is tried again with the next one. */
@@ -186,12 +218,26 @@ class ObservedTailnet {
   #take(devices: readonly Device[]): void {
     const at = this.#deps.clock.now();
     const known = new Map<string, Known>(
-      devices.map(device => [device.id, { device, absences: 0, seenAt: at }]),
+      devices.map(device => [device.id, { device: this.#asKnown(device), absences: 0, seenAt: at }]),
     );
     for (const [id, before] of this.#known)
       if (!known.has(id)) known.set(id, { ...before, absences: before.absences + 1 });
     this.#know(known);
     this.#lastSuccess = this.#deps.now();
+  }
+
+  /** The same object while a device does not change. */
+  #asKnown(device: Device): Device {
+    const before = this.#known.get(device.id)?.device;
+    return before && isEqual(before, device) ? before : device;
+  }
+
+  expect(ids: readonly string[]): void {
+    if (!this.#devices) return;
+    const seenAt = this.#deps.clock.now();
+    const unknown = ids.filter(id => !this.#known.has(id));
+    const expected = unknown.map(id => [id, { device: undefined, absences: 1, seenAt }] as const);
+    if (expected.length > 0) this.#know(new Map([...this.#known, ...expected]));
   }
 
   /**
@@ -208,7 +254,7 @@ class ObservedTailnet {
       let found: Known | undefined;
       const failure = await failureOf(async () => {
         const device = await this.api.device(id);
-        found = device && { device, absences: 0, seenAt: this.#deps.clock.now() };
+        found = device && { device: this.#asKnown(device), absences: 0, seenAt: this.#deps.clock.now() };
       });
       const known = new Map(this.#known);
       // It may have been deleted here in the meantime.
@@ -222,13 +268,19 @@ class ObservedTailnet {
 
   #know(known: ReadonlyMap<string, Known>): void {
     this.#known = known;
-    this.#devices = [...known.values()].map(({ device }) => device);
+    const devices = [...known.values()].flatMap(({ device }) => device ?? []);
+    const before = this.#devices;
+    const isSame = before?.length === devices.length && before.every((device, at) => device === devices[at]);
+    if (!isSame) this.#devices = devices;
   }
 
   view(): Omit<TailnetView, 'nextMs'> {
-    const missing = [...this.#known].filter(([, { absences }]) => absences > 0);
+    const absent = [...this.#known].filter(([, { absences }]) => absences > 0);
+    const missing = absent.filter(([, { device }]) => device !== undefined);
+    const expected = absent.filter(([, { device }]) => device === undefined);
     return {
       devices: this.#devices,
+      expected: new Set(expected.map(([id]) => id)),
       missing: new Map(missing.map(([id, { absences }]) => [id, absences])),
       isStale: this.#listError !== undefined,
       lastSuccess: this.#lastSuccess,

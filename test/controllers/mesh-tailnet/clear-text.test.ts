@@ -22,7 +22,13 @@ function authenticatedBy(controlURL: string, error?: ControlError) {
     },
     view: {
       ...{ devices: [], isStale: false, lastSuccess: undefined, nextMs: 30_000 },
-      ...{ error, missing: new Map<string, number>(), hasServices: undefined, token: undefined },
+      ...{
+        error,
+        missing: new Map<string, number>(),
+        expected: new Set<string>(),
+        hasServices: undefined,
+        token: undefined,
+      },
     },
     controlServer: { controlURL, ca: undefined },
     now: new Date(0),

@@ -22,7 +22,12 @@ function input(more: Partial<Input>): Input {
     controlServer: { controlURL: 'https://control.example', ca: undefined },
     view: {
       ...{ devices: [], isStale: false, lastSuccess: undefined, nextMs: 7000, error: undefined },
-      ...{ missing: new Map<string, number>(), hasServices: undefined, token: undefined },
+      ...{
+        missing: new Map<string, number>(),
+        expected: new Set<string>(),
+        hasServices: undefined,
+        token: undefined,
+      },
     },
     ...more,
   };

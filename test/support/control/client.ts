@@ -66,7 +66,7 @@ export async function startClient({
   });
   return {
     ...{ api: simulated, client, credentials, clock, calls, tokens, now },
-    control: controlApi(tokens, calls),
+    control: controlApi(tokens, { ...calls, now }),
     metrics: () => registry.text(),
     close: async () => {
       opened.close();

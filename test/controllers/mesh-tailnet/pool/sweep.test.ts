@@ -11,7 +11,7 @@ function deviceOf(fields: Partial<Device> & Pick<Device, 'id'>): Device {
   return {
     ...{ name: '', hostname: `meshd-example-0-${OURS}`, addresses: [], tags: ['tag:mesh'] },
     ...{ isAuthorized: true, isOnline: false, isExternal: false },
-    ...{ expires: undefined },
+    ...{ expires: undefined, isExpired: false, blocksIncoming: false },
     ...fields,
   };
 }

@@ -53,6 +53,8 @@ export function deviceWith(fields: Partial<Device>): Device {
     isOnline: true,
     isExternal: false,
     expires: undefined,
+    isExpired: false,
+    blocksIncoming: false,
     ...fields,
   };
 }
