@@ -119,6 +119,7 @@ const endpointTemplateOutline: Outline = {
     healthCheck: healthCheckOutline,
     tls: endpointTlsOutline,
     metadata: { is: "map", values: { is: "text" } },
+    metadataFromTags: { is: "list", items: { is: "text", expect: "a tag without its value and without tag: before it (a letter, then letters, digits or -_., at most 128 characters)", pattern: "^[A-Za-z][-A-Za-z0-9_.]*$" } },
     nameFrom: { is: "text", enum: ["Hostname","DeviceID"] },
     include: discoveryIncludeOutline,
   },
@@ -190,10 +191,12 @@ const endpointStatusOutline: Outline = {
     name: { is: "text" },
     status: { is: "text", enum: ["Healthy","Unhealthy"] },
     source: { is: "text", enum: ["Static","TagSelector"] },
+    deviceID: { is: "text" },
     address: { is: "text" },
     meshFQDN: { is: "text" },
     protocol: { is: "text", enum: ["HTTP","HTTPS","TCP","UDP","TLS","gRPC"] },
     port: { is: "integer", expect: "a port (1 to 65535)" },
+    metadata: { is: "map", values: { is: "text" } },
     lastChecked: { is: "date-time" },
     reason: { is: "text", enum: ["NotCheckedYet","CheckFailed","CannotBeChecked","InvalidReference","NotResolved","NameNotInTailnet","RelayPortPending","NoRelayPort"] },
     error: { is: "text" },
@@ -216,6 +219,7 @@ const vipServiceStatusOutline: Outline = {
 const discoveryStatusOutline: Outline = {
   is: 'object',
   fields: {
+    tailnet: { is: "text", expect: "a DNS name (lower-case labels joined by '.', no final dot, at most 253 characters), such as example.ts.net", pattern: "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$" },
     lastSync: { is: "date-time" },
     devices: { is: "integer" },
     matched: { is: "integer" },

@@ -119,6 +119,7 @@ function shapeEndpointTemplate(value) {
   if (value.healthCheck !== undefined && value.healthCheck !== null) out.healthCheck = shapeHealthCheck(value.healthCheck);
   if (value.tls !== undefined && value.tls !== null) out.tls = shapeEndpointTls(value.tls);
   if (value.metadata !== undefined && value.metadata !== null) out.metadata = copyMap(value.metadata, 32, undefined);
+  if (value.metadataFromTags !== undefined && value.metadataFromTags !== null) out.metadataFromTags = copyList(value.metadataFromTags, 16, undefined);
   out.nameFrom = (value.nameFrom ?? "Hostname");
   if (value.include !== undefined && value.include !== null) out.include = shapeDiscoveryInclude(value.include);
   return out;
@@ -190,10 +191,12 @@ function shapeEndpointStatus(value) {
   if (value.name !== undefined && value.name !== null) out.name = value.name;
   if (value.status !== undefined && value.status !== null) out.status = value.status;
   if (value.source !== undefined && value.source !== null) out.source = value.source;
+  if (value.deviceID !== undefined && value.deviceID !== null) out.deviceID = value.deviceID;
   if (value.address !== undefined && value.address !== null) out.address = value.address;
   if (value.meshFQDN !== undefined && value.meshFQDN !== null) out.meshFQDN = value.meshFQDN;
   if (value.protocol !== undefined && value.protocol !== null) out.protocol = value.protocol;
   if (value.port !== undefined && value.port !== null) out.port = value.port;
+  if (value.metadata !== undefined && value.metadata !== null) out.metadata = copyMap(value.metadata, 16, undefined);
   if (value.lastChecked !== undefined && value.lastChecked !== null) out.lastChecked = value.lastChecked;
   if (value.reason !== undefined && value.reason !== null) out.reason = value.reason;
   if (value.error !== undefined && value.error !== null) out.error = value.error;
@@ -216,6 +219,7 @@ function shapeVipServiceStatus(value) {
 function shapeDiscoveryStatus(value) {
   if (!isRecord(value)) return value;
   const out = {};
+  if (value.tailnet !== undefined && value.tailnet !== null) out.tailnet = value.tailnet;
   if (value.lastSync !== undefined && value.lastSync !== null) out.lastSync = value.lastSync;
   if (value.devices !== undefined && value.devices !== null) out.devices = value.devices;
   if (value.matched !== undefined && value.matched !== null) out.matched = value.matched;

@@ -4,7 +4,7 @@
 import { codePoints, duplicates, isTime } from '../validation/validator-functions.ts';
 
 export const structure = validate10;
-const schema11 = {"$defs":{"OwnerReference":{"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}},"ObjectMeta":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}},"CaReference":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"key":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"}}},"EndpointTls":{"type":"object","required":[],"properties":{"serverName":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"caRef":{"$ref":"#/$defs/CaReference"},"ca":{"type":"string","maxLength":32768,"pattern":"-----BEGIN CERTIFICATE-----"},"insecureSkipVerify":{"type":"boolean"},"minVersion":{"type":"string","enum":["1.2","1.3"]}}},"SecretKeyReference":{"type":"object","required":["name","key"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"key":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"}}},"HeaderFromSecret":{"type":"object","required":["name","secretKeyRef"],"properties":{"name":{"type":"string","maxLength":128,"pattern":"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"},"secretKeyRef":{"$ref":"#/$defs/SecretKeyReference"}}},"HealthCheck":{"type":"object","required":[],"properties":{"enabled":{"type":"boolean"},"type":{"type":"string","enum":["HTTP","TCP","UDP","GRPC"]},"path":{"type":"string","maxLength":1024,"pattern":"^/[!-~]*$"},"interval":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"timeout":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"healthyThreshold":{"type":"integer","minimum":1,"maximum":10},"unhealthyThreshold":{"type":"integer","minimum":1,"maximum":10},"expectedStatus":{"type":"integer","minimum":100,"maximum":599},"headers":{"type":"object","maxProperties":16,"additionalProperties":{"type":"string","maxLength":4096,"pattern":"^[\\t -~]*$"}},"headersFrom":{"type":"array","maxItems":16,"unique":["name"],"items":{"$ref":"#/$defs/HeaderFromSecret"}},"service":{"type":"string","maxLength":253,"pattern":"^[A-Za-z0-9_./-]*$"}}},"MeshEndpoint":{"type":"object","required":["name","meshIP","meshFQDN","port","protocol"],"properties":{"name":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"meshIP":{"type":"string","maxLength":39},"meshFQDN":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)+$"},"port":{"type":"integer","minimum":1,"maximum":65535},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"externalTarget":{"type":"string","maxLength":259,"pattern":"^[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$"},"weight":{"type":"integer","minimum":1,"maximum":100},"priority":{"type":"integer","minimum":0,"maximum":9},"tls":{"$ref":"#/$defs/EndpointTls"},"healthCheck":{"$ref":"#/$defs/HealthCheck"},"metadata":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":1024}}}},"DiscoveryInclude":{"type":"object","required":[],"properties":{"offline":{"type":"boolean"},"expired":{"type":"boolean"}}},"EndpointTemplate":{"type":"object","required":[],"properties":{"port":{"type":"integer","minimum":1,"maximum":65535},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"weight":{"type":"integer","minimum":1,"maximum":100},"healthCheck":{"$ref":"#/$defs/HealthCheck"},"tls":{"$ref":"#/$defs/EndpointTls"},"metadata":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":1024}},"nameFrom":{"type":"string","enum":["Hostname","DeviceID"]},"include":{"$ref":"#/$defs/DiscoveryInclude"}}},"TagSelector":{"type":"object","required":["key","operator"],"properties":{"key":{"type":"string","maxLength":128,"pattern":"^(tag:)?[A-Za-z][-A-Za-z0-9_.]*$"},"operator":{"type":"string","enum":["In","NotIn","Exists","DoesNotExist"]},"values":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^[-A-Za-z0-9_.:]+$"}}}},"VipService":{"type":"object","required":["name","port","targetEndpoint"],"properties":{"name":{"type":"string","maxLength":67,"pattern":"^(svc:)?[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"port":{"type":"integer","minimum":1,"maximum":65535},"targetEndpoint":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"}}},"ServiceDiscovery":{"type":"object","required":[],"properties":{"vipServices":{"type":"array","maxItems":100,"unique":["name"],"items":{"$ref":"#/$defs/VipService"}},"autoRegister":{"type":"boolean"}}},"MeshEndpointsSpec":{"type":"object","required":["tailnet"],"properties":{"tailnet":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"endpoints":{"type":"array","maxItems":1000,"unique":["name"],"items":{"$ref":"#/$defs/MeshEndpoint"}},"endpointTemplate":{"$ref":"#/$defs/EndpointTemplate"},"tagSelectors":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/TagSelector"}},"serviceDiscovery":{"$ref":"#/$defs/ServiceDiscovery"},"paused":{"type":"boolean"}}},"Condition":{"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}},"EndpointSummary":{"type":"object","required":["total","healthy","unhealthy","ready"],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"healthy":{"type":"integer","minimum":0,"maximum":2147483647},"unhealthy":{"type":"integer","minimum":0,"maximum":2147483647},"ready":{"type":"string","maxLength":32}}},"EndpointStatus":{"type":"object","required":["name","status"],"properties":{"name":{"type":"string","maxLength":63},"status":{"type":"string","enum":["Healthy","Unhealthy"]},"source":{"type":"string","enum":["Static","TagSelector"]},"address":{"type":"string","maxLength":64},"meshFQDN":{"type":"string","maxLength":253},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"port":{"type":"integer","minimum":1,"maximum":65535},"lastChecked":{"type":"string","time":true},"reason":{"type":"string","enum":["NotCheckedYet","CheckFailed","CannotBeChecked","InvalidReference","NotResolved","NameNotInTailnet","RelayPortPending","NoRelayPort"]},"error":{"type":"string","maxLength":256},"externalTarget":{"type":"string","maxLength":259},"resolvedAddresses":{"type":"array","maxItems":16,"items":{"type":"string","maxLength":45}},"relayPort":{"type":"integer","minimum":1,"maximum":65535}}},"VipServiceStatus":{"type":"object","required":["name","status"],"properties":{"name":{"type":"string","maxLength":67},"status":{"type":"string","minLength":1,"maxLength":64},"vipAddress":{"type":"string","maxLength":45},"lastUpdated":{"type":"string","time":true}}},"DiscoveryStatus":{"type":"object","required":[],"properties":{"lastSync":{"type":"string","time":true},"devices":{"type":"integer","minimum":0,"maximum":2147483647},"matched":{"type":"integer","minimum":0,"maximum":2147483647},"stale":{"type":"boolean"}}},"RouteStatus":{"type":"object","required":["kind","namespace","name","resolved"],"properties":{"kind":{"type":"string","maxLength":63},"namespace":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"resolved":{"type":"boolean"},"message":{"type":"string","maxLength":1024}}},"MeshEndpointsStatus":{"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"summary":{"$ref":"#/$defs/EndpointSummary"},"endpoints":{"type":"array","maxItems":1000,"items":{"$ref":"#/$defs/EndpointStatus"}},"vipServices":{"type":"array","maxItems":100,"items":{"$ref":"#/$defs/VipServiceStatus"}},"discovery":{"$ref":"#/$defs/DiscoveryStatus"},"routes":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/RouteStatus"}}}},"MeshEndpoints":{"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshEndpoints"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshEndpointsSpec"},"status":{"$ref":"#/$defs/MeshEndpointsStatus"}}}},"$ref":"#/$defs/MeshEndpoints"};
+const schema11 = {"$defs":{"OwnerReference":{"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}},"ObjectMeta":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}},"CaReference":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"key":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"}}},"EndpointTls":{"type":"object","required":[],"properties":{"serverName":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"caRef":{"$ref":"#/$defs/CaReference"},"ca":{"type":"string","maxLength":32768,"pattern":"-----BEGIN CERTIFICATE-----"},"insecureSkipVerify":{"type":"boolean"},"minVersion":{"type":"string","enum":["1.2","1.3"]}}},"SecretKeyReference":{"type":"object","required":["name","key"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"key":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"}}},"HeaderFromSecret":{"type":"object","required":["name","secretKeyRef"],"properties":{"name":{"type":"string","maxLength":128,"pattern":"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"},"secretKeyRef":{"$ref":"#/$defs/SecretKeyReference"}}},"HealthCheck":{"type":"object","required":[],"properties":{"enabled":{"type":"boolean"},"type":{"type":"string","enum":["HTTP","TCP","UDP","GRPC"]},"path":{"type":"string","maxLength":1024,"pattern":"^/[!-~]*$"},"interval":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"timeout":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"healthyThreshold":{"type":"integer","minimum":1,"maximum":10},"unhealthyThreshold":{"type":"integer","minimum":1,"maximum":10},"expectedStatus":{"type":"integer","minimum":100,"maximum":599},"headers":{"type":"object","maxProperties":16,"additionalProperties":{"type":"string","maxLength":4096,"pattern":"^[\\t -~]*$"}},"headersFrom":{"type":"array","maxItems":16,"unique":["name"],"items":{"$ref":"#/$defs/HeaderFromSecret"}},"service":{"type":"string","maxLength":253,"pattern":"^[A-Za-z0-9_./-]*$"}}},"MeshEndpoint":{"type":"object","required":["name","meshIP","meshFQDN","port","protocol"],"properties":{"name":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"meshIP":{"type":"string","maxLength":39},"meshFQDN":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)+$"},"port":{"type":"integer","minimum":1,"maximum":65535},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"externalTarget":{"type":"string","maxLength":259,"pattern":"^[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$"},"weight":{"type":"integer","minimum":1,"maximum":100},"priority":{"type":"integer","minimum":0,"maximum":9},"tls":{"$ref":"#/$defs/EndpointTls"},"healthCheck":{"$ref":"#/$defs/HealthCheck"},"metadata":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":1024}}}},"DiscoveryInclude":{"type":"object","required":[],"properties":{"offline":{"type":"boolean"},"expired":{"type":"boolean"}}},"EndpointTemplate":{"type":"object","required":[],"properties":{"port":{"type":"integer","minimum":1,"maximum":65535},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"weight":{"type":"integer","minimum":1,"maximum":100},"healthCheck":{"$ref":"#/$defs/HealthCheck"},"tls":{"$ref":"#/$defs/EndpointTls"},"metadata":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":1024}},"metadataFromTags":{"type":"array","maxItems":16,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^[A-Za-z][-A-Za-z0-9_.]*$"}},"nameFrom":{"type":"string","enum":["Hostname","DeviceID"]},"include":{"$ref":"#/$defs/DiscoveryInclude"}}},"TagSelector":{"type":"object","required":["key","operator"],"properties":{"key":{"type":"string","maxLength":128,"pattern":"^(tag:)?[A-Za-z][-A-Za-z0-9_.]*$"},"operator":{"type":"string","enum":["In","NotIn","Exists","DoesNotExist"]},"values":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^[-A-Za-z0-9_.:]+$"}}}},"VipService":{"type":"object","required":["name","port","targetEndpoint"],"properties":{"name":{"type":"string","maxLength":67,"pattern":"^(svc:)?[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"port":{"type":"integer","minimum":1,"maximum":65535},"targetEndpoint":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"}}},"ServiceDiscovery":{"type":"object","required":[],"properties":{"vipServices":{"type":"array","maxItems":100,"unique":["name"],"items":{"$ref":"#/$defs/VipService"}},"autoRegister":{"type":"boolean"}}},"MeshEndpointsSpec":{"type":"object","required":["tailnet"],"properties":{"tailnet":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"endpoints":{"type":"array","maxItems":1000,"unique":["name"],"items":{"$ref":"#/$defs/MeshEndpoint"}},"endpointTemplate":{"$ref":"#/$defs/EndpointTemplate"},"tagSelectors":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/TagSelector"}},"serviceDiscovery":{"$ref":"#/$defs/ServiceDiscovery"},"paused":{"type":"boolean"}}},"Condition":{"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}},"EndpointSummary":{"type":"object","required":["total","healthy","unhealthy","ready"],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"healthy":{"type":"integer","minimum":0,"maximum":2147483647},"unhealthy":{"type":"integer","minimum":0,"maximum":2147483647},"ready":{"type":"string","maxLength":32}}},"EndpointStatus":{"type":"object","required":["name","status"],"properties":{"name":{"type":"string","maxLength":63},"status":{"type":"string","enum":["Healthy","Unhealthy"]},"source":{"type":"string","enum":["Static","TagSelector"]},"deviceID":{"type":"string","maxLength":128},"address":{"type":"string","maxLength":64},"meshFQDN":{"type":"string","maxLength":253},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"port":{"type":"integer","minimum":1,"maximum":65535},"metadata":{"type":"object","maxProperties":16,"additionalProperties":{"type":"string","maxLength":128}},"lastChecked":{"type":"string","time":true},"reason":{"type":"string","enum":["NotCheckedYet","CheckFailed","CannotBeChecked","InvalidReference","NotResolved","NameNotInTailnet","RelayPortPending","NoRelayPort"]},"error":{"type":"string","maxLength":256},"externalTarget":{"type":"string","maxLength":259},"resolvedAddresses":{"type":"array","maxItems":16,"items":{"type":"string","maxLength":45}},"relayPort":{"type":"integer","minimum":1,"maximum":65535}}},"VipServiceStatus":{"type":"object","required":["name","status"],"properties":{"name":{"type":"string","maxLength":67},"status":{"type":"string","minLength":1,"maxLength":64},"vipAddress":{"type":"string","maxLength":45},"lastUpdated":{"type":"string","time":true}}},"DiscoveryStatus":{"type":"object","required":[],"properties":{"tailnet":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"lastSync":{"type":"string","time":true},"devices":{"type":"integer","minimum":0,"maximum":2147483647},"matched":{"type":"integer","minimum":0,"maximum":2147483647},"stale":{"type":"boolean"}}},"RouteStatus":{"type":"object","required":["kind","namespace","name","resolved"],"properties":{"kind":{"type":"string","maxLength":63},"namespace":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"resolved":{"type":"boolean"},"message":{"type":"string","maxLength":1024}}},"MeshEndpointsStatus":{"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"summary":{"$ref":"#/$defs/EndpointSummary"},"endpoints":{"type":"array","maxItems":1000,"items":{"$ref":"#/$defs/EndpointStatus"}},"vipServices":{"type":"array","maxItems":100,"items":{"$ref":"#/$defs/VipServiceStatus"}},"discovery":{"$ref":"#/$defs/DiscoveryStatus"},"routes":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/RouteStatus"}}}},"MeshEndpoints":{"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshEndpoints"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshEndpointsSpec"},"status":{"$ref":"#/$defs/MeshEndpointsStatus"}}}},"$ref":"#/$defs/MeshEndpoints"};
 const schema12 = {"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshEndpoints"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshEndpointsSpec"},"status":{"$ref":"#/$defs/MeshEndpointsStatus"}}};
 const schema13 = {"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}};
 const schema14 = {"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}};
@@ -640,8 +640,8 @@ return errors === 0;
 const schema15 = {"type":"object","required":["tailnet"],"properties":{"tailnet":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"endpoints":{"type":"array","maxItems":1000,"unique":["name"],"items":{"$ref":"#/$defs/MeshEndpoint"}},"endpointTemplate":{"$ref":"#/$defs/EndpointTemplate"},"tagSelectors":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/TagSelector"}},"serviceDiscovery":{"$ref":"#/$defs/ServiceDiscovery"},"paused":{"type":"boolean"}}};
 const schema24 = {"type":"object","required":["key","operator"],"properties":{"key":{"type":"string","maxLength":128,"pattern":"^(tag:)?[A-Za-z][-A-Za-z0-9_.]*$"},"operator":{"type":"string","enum":["In","NotIn","Exists","DoesNotExist"]},"values":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^[-A-Za-z0-9_.:]+$"}}}};
 const pattern3 = new RegExp("^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$", "u");
-const pattern19 = new RegExp("^(tag:)?[A-Za-z][-A-Za-z0-9_.]*$", "u");
-const pattern20 = new RegExp("^[-A-Za-z0-9_.:]+$", "u");
+const pattern20 = new RegExp("^(tag:)?[A-Za-z][-A-Za-z0-9_.]*$", "u");
+const pattern21 = new RegExp("^[-A-Za-z0-9_.:]+$", "u");
 const schema16 = {"type":"object","required":["name","meshIP","meshFQDN","port","protocol"],"properties":{"name":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"meshIP":{"type":"string","maxLength":39},"meshFQDN":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)+$"},"port":{"type":"integer","minimum":1,"maximum":65535},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"externalTarget":{"type":"string","maxLength":259,"pattern":"^[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$"},"weight":{"type":"integer","minimum":1,"maximum":100},"priority":{"type":"integer","minimum":0,"maximum":9},"tls":{"$ref":"#/$defs/EndpointTls"},"healthCheck":{"$ref":"#/$defs/HealthCheck"},"metadata":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":1024}}}};
 const pattern5 = new RegExp("^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)+$", "u");
 const pattern6 = new RegExp("^[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$", "u");
@@ -1850,8 +1850,9 @@ validate15.errors = vErrors;
 return errors === 0;
 }
 
-const schema22 = {"type":"object","required":[],"properties":{"port":{"type":"integer","minimum":1,"maximum":65535},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"weight":{"type":"integer","minimum":1,"maximum":100},"healthCheck":{"$ref":"#/$defs/HealthCheck"},"tls":{"$ref":"#/$defs/EndpointTls"},"metadata":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":1024}},"nameFrom":{"type":"string","enum":["Hostname","DeviceID"]},"include":{"$ref":"#/$defs/DiscoveryInclude"}}};
+const schema22 = {"type":"object","required":[],"properties":{"port":{"type":"integer","minimum":1,"maximum":65535},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"weight":{"type":"integer","minimum":1,"maximum":100},"healthCheck":{"$ref":"#/$defs/HealthCheck"},"tls":{"$ref":"#/$defs/EndpointTls"},"metadata":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":1024}},"metadataFromTags":{"type":"array","maxItems":16,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^[A-Za-z][-A-Za-z0-9_.]*$"}},"nameFrom":{"type":"string","enum":["Hostname","DeviceID"]},"include":{"$ref":"#/$defs/DiscoveryInclude"}}};
 const schema23 = {"type":"object","required":[],"properties":{"offline":{"type":"boolean"},"expired":{"type":"boolean"}}};
+const pattern19 = new RegExp("^[A-Za-z][-A-Za-z0-9_.]*$", "u");
 
 function validate23(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
@@ -2012,10 +2013,11 @@ vErrors.push(err11);
 errors++;
 }
 }
-if(data.nameFrom !== undefined){
-let data7 = data.nameFrom;
-if(typeof data7 !== "string"){
-const err12 = {instancePath:instancePath+"/nameFrom",schemaPath:"#/properties/nameFrom/type",keyword:"type",params:{type: "string"}};
+if(data.metadataFromTags !== undefined){
+let data7 = data.metadataFromTags;
+if(Array.isArray(data7)){
+if(data7.length > 16){
+const err12 = {instancePath:instancePath+"/metadataFromTags",schemaPath:"#/properties/metadataFromTags/maxItems",keyword:"maxItems",params:{limit: 16}};
 if(vErrors === null){
 vErrors = [err12];
 }
@@ -2024,8 +2026,12 @@ vErrors.push(err12);
 }
 errors++;
 }
-if(!((data7 === "Hostname") || (data7 === "DeviceID"))){
-const err13 = {instancePath:instancePath+"/nameFrom",schemaPath:"#/properties/nameFrom/enum",keyword:"enum",params:{allowedValues: schema22.properties.nameFrom.enum}};
+const len0 = data7.length;
+for(let i0=0; i0<len0; i0++){
+let data8 = data7[i0];
+if(typeof data8 === "string"){
+if(data8.length > 128 && codePoints(data8) > 128){
+const err13 = {instancePath:instancePath+"/metadataFromTags/" + i0,schemaPath:"#/properties/metadataFromTags/items/maxLength",keyword:"maxLength",params:{limit: 128}};
 if(vErrors === null){
 vErrors = [err13];
 }
@@ -2034,13 +2040,8 @@ vErrors.push(err13);
 }
 errors++;
 }
-}
-if(data.include !== undefined){
-let data8 = data.include;
-if(data8 && typeof data8 == "object" && !Array.isArray(data8)){
-if(data8.offline !== undefined){
-if(typeof data8.offline !== "boolean"){
-const err14 = {instancePath:instancePath+"/include/offline",schemaPath:"#/$defs/DiscoveryInclude/properties/offline/type",keyword:"type",params:{type: "boolean"}};
+if(data8.length <= 256 && !pattern19.test(data8)){
+const err14 = {instancePath:instancePath+"/metadataFromTags/" + i0,schemaPath:"#/properties/metadataFromTags/items/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err14];
 }
@@ -2050,9 +2051,8 @@ vErrors.push(err14);
 errors++;
 }
 }
-if(data8.expired !== undefined){
-if(typeof data8.expired !== "boolean"){
-const err15 = {instancePath:instancePath+"/include/expired",schemaPath:"#/$defs/DiscoveryInclude/properties/expired/type",keyword:"type",params:{type: "boolean"}};
+else {
+const err15 = {instancePath:instancePath+"/metadataFromTags/" + i0,schemaPath:"#/properties/metadataFromTags/items/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err15];
 }
@@ -2062,9 +2062,9 @@ vErrors.push(err15);
 errors++;
 }
 }
-}
-else {
-const err16 = {instancePath:instancePath+"/include",schemaPath:"#/$defs/DiscoveryInclude/type",keyword:"type",params:{type: "object"}};
+const found0 = duplicates(data7, schema22.properties.metadataFromTags.unique);
+if(found0.length > 0){
+const err16 = {instancePath:instancePath+"/metadataFromTags",schemaPath:"#/properties/metadataFromTags/unique",keyword:"unique",params:{duplicates: found0}};
 if(vErrors === null){
 vErrors = [err16];
 }
@@ -2074,14 +2074,87 @@ vErrors.push(err16);
 errors++;
 }
 }
-}
 else {
-const err17 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+const err17 = {instancePath:instancePath+"/metadataFromTags",schemaPath:"#/properties/metadataFromTags/type",keyword:"type",params:{type: "array"}};
 if(vErrors === null){
 vErrors = [err17];
 }
 else {
 vErrors.push(err17);
+}
+errors++;
+}
+}
+if(data.nameFrom !== undefined){
+let data9 = data.nameFrom;
+if(typeof data9 !== "string"){
+const err18 = {instancePath:instancePath+"/nameFrom",schemaPath:"#/properties/nameFrom/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err18];
+}
+else {
+vErrors.push(err18);
+}
+errors++;
+}
+if(!((data9 === "Hostname") || (data9 === "DeviceID"))){
+const err19 = {instancePath:instancePath+"/nameFrom",schemaPath:"#/properties/nameFrom/enum",keyword:"enum",params:{allowedValues: schema22.properties.nameFrom.enum}};
+if(vErrors === null){
+vErrors = [err19];
+}
+else {
+vErrors.push(err19);
+}
+errors++;
+}
+}
+if(data.include !== undefined){
+let data10 = data.include;
+if(data10 && typeof data10 == "object" && !Array.isArray(data10)){
+if(data10.offline !== undefined){
+if(typeof data10.offline !== "boolean"){
+const err20 = {instancePath:instancePath+"/include/offline",schemaPath:"#/$defs/DiscoveryInclude/properties/offline/type",keyword:"type",params:{type: "boolean"}};
+if(vErrors === null){
+vErrors = [err20];
+}
+else {
+vErrors.push(err20);
+}
+errors++;
+}
+}
+if(data10.expired !== undefined){
+if(typeof data10.expired !== "boolean"){
+const err21 = {instancePath:instancePath+"/include/expired",schemaPath:"#/$defs/DiscoveryInclude/properties/expired/type",keyword:"type",params:{type: "boolean"}};
+if(vErrors === null){
+vErrors = [err21];
+}
+else {
+vErrors.push(err21);
+}
+errors++;
+}
+}
+}
+else {
+const err22 = {instancePath:instancePath+"/include",schemaPath:"#/$defs/DiscoveryInclude/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err22];
+}
+else {
+vErrors.push(err22);
+}
+errors++;
+}
+}
+}
+else {
+const err23 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err23];
+}
+else {
+vErrors.push(err23);
 }
 errors++;
 }
@@ -2091,7 +2164,7 @@ return errors === 0;
 
 const schema25 = {"type":"object","required":[],"properties":{"vipServices":{"type":"array","maxItems":100,"unique":["name"],"items":{"$ref":"#/$defs/VipService"}},"autoRegister":{"type":"boolean"}}};
 const schema26 = {"type":"object","required":["name","port","targetEndpoint"],"properties":{"name":{"type":"string","maxLength":67,"pattern":"^(svc:)?[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"port":{"type":"integer","minimum":1,"maximum":65535},"targetEndpoint":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"}}};
-const pattern21 = new RegExp("^(svc:)?[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "u");
+const pattern22 = new RegExp("^(svc:)?[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "u");
 
 function validate27(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
@@ -2157,7 +2230,7 @@ vErrors.push(err4);
 }
 errors++;
 }
-if(data2.length <= 134 && !pattern21.test(data2)){
+if(data2.length <= 134 && !pattern22.test(data2)){
 const err5 = {instancePath:instancePath+"/vipServices/" + i0+"/name",schemaPath:"#/$defs/VipService/properties/name/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err5];
@@ -2460,7 +2533,7 @@ vErrors.push(err10);
 }
 errors++;
 }
-if(data6.length <= 256 && !pattern19.test(data6)){
+if(data6.length <= 256 && !pattern20.test(data6)){
 const err11 = {instancePath:instancePath+"/tagSelectors/" + i1+"/key",schemaPath:"#/$defs/TagSelector/properties/key/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err11];
@@ -2532,7 +2605,7 @@ vErrors.push(err16);
 }
 errors++;
 }
-if(data9.length <= 256 && !pattern20.test(data9)){
+if(data9.length <= 256 && !pattern21.test(data9)){
 const err17 = {instancePath:instancePath+"/tagSelectors/" + i1+"/values/" + i2,schemaPath:"#/$defs/TagSelector/properties/values/items/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err17];
@@ -2637,9 +2710,9 @@ return errors === 0;
 const schema27 = {"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"summary":{"$ref":"#/$defs/EndpointSummary"},"endpoints":{"type":"array","maxItems":1000,"items":{"$ref":"#/$defs/EndpointStatus"}},"vipServices":{"type":"array","maxItems":100,"items":{"$ref":"#/$defs/VipServiceStatus"}},"discovery":{"$ref":"#/$defs/DiscoveryStatus"},"routes":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/RouteStatus"}}}};
 const schema28 = {"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}};
 const schema29 = {"type":"object","required":["total","healthy","unhealthy","ready"],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"healthy":{"type":"integer","minimum":0,"maximum":2147483647},"unhealthy":{"type":"integer","minimum":0,"maximum":2147483647},"ready":{"type":"string","maxLength":32}}};
-const schema30 = {"type":"object","required":["name","status"],"properties":{"name":{"type":"string","maxLength":63},"status":{"type":"string","enum":["Healthy","Unhealthy"]},"source":{"type":"string","enum":["Static","TagSelector"]},"address":{"type":"string","maxLength":64},"meshFQDN":{"type":"string","maxLength":253},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"port":{"type":"integer","minimum":1,"maximum":65535},"lastChecked":{"type":"string","time":true},"reason":{"type":"string","enum":["NotCheckedYet","CheckFailed","CannotBeChecked","InvalidReference","NotResolved","NameNotInTailnet","RelayPortPending","NoRelayPort"]},"error":{"type":"string","maxLength":256},"externalTarget":{"type":"string","maxLength":259},"resolvedAddresses":{"type":"array","maxItems":16,"items":{"type":"string","maxLength":45}},"relayPort":{"type":"integer","minimum":1,"maximum":65535}}};
+const schema30 = {"type":"object","required":["name","status"],"properties":{"name":{"type":"string","maxLength":63},"status":{"type":"string","enum":["Healthy","Unhealthy"]},"source":{"type":"string","enum":["Static","TagSelector"]},"deviceID":{"type":"string","maxLength":128},"address":{"type":"string","maxLength":64},"meshFQDN":{"type":"string","maxLength":253},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"port":{"type":"integer","minimum":1,"maximum":65535},"metadata":{"type":"object","maxProperties":16,"additionalProperties":{"type":"string","maxLength":128}},"lastChecked":{"type":"string","time":true},"reason":{"type":"string","enum":["NotCheckedYet","CheckFailed","CannotBeChecked","InvalidReference","NotResolved","NameNotInTailnet","RelayPortPending","NoRelayPort"]},"error":{"type":"string","maxLength":256},"externalTarget":{"type":"string","maxLength":259},"resolvedAddresses":{"type":"array","maxItems":16,"items":{"type":"string","maxLength":45}},"relayPort":{"type":"integer","minimum":1,"maximum":65535}}};
 const schema31 = {"type":"object","required":["name","status"],"properties":{"name":{"type":"string","maxLength":67},"status":{"type":"string","minLength":1,"maxLength":64},"vipAddress":{"type":"string","maxLength":45},"lastUpdated":{"type":"string","time":true}}};
-const schema32 = {"type":"object","required":[],"properties":{"lastSync":{"type":"string","time":true},"devices":{"type":"integer","minimum":0,"maximum":2147483647},"matched":{"type":"integer","minimum":0,"maximum":2147483647},"stale":{"type":"boolean"}}};
+const schema32 = {"type":"object","required":[],"properties":{"tailnet":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"lastSync":{"type":"string","time":true},"devices":{"type":"integer","minimum":0,"maximum":2147483647},"matched":{"type":"integer","minimum":0,"maximum":2147483647},"stale":{"type":"boolean"}}};
 const schema33 = {"type":"object","required":["kind","namespace","name","resolved"],"properties":{"kind":{"type":"string","maxLength":63},"namespace":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"resolved":{"type":"boolean"},"message":{"type":"string","maxLength":1024}}};
 
 function validate30(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
@@ -3254,11 +3327,11 @@ vErrors.push(err51);
 errors++;
 }
 }
-if(data15.address !== undefined){
-let data19 = data15.address;
+if(data15.deviceID !== undefined){
+let data19 = data15.deviceID;
 if(typeof data19 === "string"){
-if(data19.length > 64 && codePoints(data19) > 64){
-const err52 = {instancePath:instancePath+"/endpoints/" + i1+"/address",schemaPath:"#/$defs/EndpointStatus/properties/address/maxLength",keyword:"maxLength",params:{limit: 64}};
+if(data19.length > 128 && codePoints(data19) > 128){
+const err52 = {instancePath:instancePath+"/endpoints/" + i1+"/deviceID",schemaPath:"#/$defs/EndpointStatus/properties/deviceID/maxLength",keyword:"maxLength",params:{limit: 128}};
 if(vErrors === null){
 vErrors = [err52];
 }
@@ -3269,7 +3342,7 @@ errors++;
 }
 }
 else {
-const err53 = {instancePath:instancePath+"/endpoints/" + i1+"/address",schemaPath:"#/$defs/EndpointStatus/properties/address/type",keyword:"type",params:{type: "string"}};
+const err53 = {instancePath:instancePath+"/endpoints/" + i1+"/deviceID",schemaPath:"#/$defs/EndpointStatus/properties/deviceID/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err53];
 }
@@ -3279,11 +3352,11 @@ vErrors.push(err53);
 errors++;
 }
 }
-if(data15.meshFQDN !== undefined){
-let data20 = data15.meshFQDN;
+if(data15.address !== undefined){
+let data20 = data15.address;
 if(typeof data20 === "string"){
-if(data20.length > 253 && codePoints(data20) > 253){
-const err54 = {instancePath:instancePath+"/endpoints/" + i1+"/meshFQDN",schemaPath:"#/$defs/EndpointStatus/properties/meshFQDN/maxLength",keyword:"maxLength",params:{limit: 253}};
+if(data20.length > 64 && codePoints(data20) > 64){
+const err54 = {instancePath:instancePath+"/endpoints/" + i1+"/address",schemaPath:"#/$defs/EndpointStatus/properties/address/maxLength",keyword:"maxLength",params:{limit: 64}};
 if(vErrors === null){
 vErrors = [err54];
 }
@@ -3294,7 +3367,7 @@ errors++;
 }
 }
 else {
-const err55 = {instancePath:instancePath+"/endpoints/" + i1+"/meshFQDN",schemaPath:"#/$defs/EndpointStatus/properties/meshFQDN/type",keyword:"type",params:{type: "string"}};
+const err55 = {instancePath:instancePath+"/endpoints/" + i1+"/address",schemaPath:"#/$defs/EndpointStatus/properties/address/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err55];
 }
@@ -3304,10 +3377,11 @@ vErrors.push(err55);
 errors++;
 }
 }
-if(data15.protocol !== undefined){
-let data21 = data15.protocol;
-if(typeof data21 !== "string"){
-const err56 = {instancePath:instancePath+"/endpoints/" + i1+"/protocol",schemaPath:"#/$defs/EndpointStatus/properties/protocol/type",keyword:"type",params:{type: "string"}};
+if(data15.meshFQDN !== undefined){
+let data21 = data15.meshFQDN;
+if(typeof data21 === "string"){
+if(data21.length > 253 && codePoints(data21) > 253){
+const err56 = {instancePath:instancePath+"/endpoints/" + i1+"/meshFQDN",schemaPath:"#/$defs/EndpointStatus/properties/meshFQDN/maxLength",keyword:"maxLength",params:{limit: 253}};
 if(vErrors === null){
 vErrors = [err56];
 }
@@ -3316,8 +3390,9 @@ vErrors.push(err56);
 }
 errors++;
 }
-if(!((((((data21 === "HTTP") || (data21 === "HTTPS")) || (data21 === "TCP")) || (data21 === "UDP")) || (data21 === "TLS")) || (data21 === "gRPC"))){
-const err57 = {instancePath:instancePath+"/endpoints/" + i1+"/protocol",schemaPath:"#/$defs/EndpointStatus/properties/protocol/enum",keyword:"enum",params:{allowedValues: schema30.properties.protocol.enum}};
+}
+else {
+const err57 = {instancePath:instancePath+"/endpoints/" + i1+"/meshFQDN",schemaPath:"#/$defs/EndpointStatus/properties/meshFQDN/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err57];
 }
@@ -3327,10 +3402,10 @@ vErrors.push(err57);
 errors++;
 }
 }
-if(data15.port !== undefined){
-let data22 = data15.port;
-if(!(((typeof data22 == "number") && (!(data22 % 1) && !isNaN(data22))) && (isFinite(data22)))){
-const err58 = {instancePath:instancePath+"/endpoints/" + i1+"/port",schemaPath:"#/$defs/EndpointStatus/properties/port/type",keyword:"type",params:{type: "integer"}};
+if(data15.protocol !== undefined){
+let data22 = data15.protocol;
+if(typeof data22 !== "string"){
+const err58 = {instancePath:instancePath+"/endpoints/" + i1+"/protocol",schemaPath:"#/$defs/EndpointStatus/properties/protocol/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err58];
 }
@@ -3339,9 +3414,8 @@ vErrors.push(err58);
 }
 errors++;
 }
-if((typeof data22 == "number") && (isFinite(data22))){
-if(data22 > 65535 || isNaN(data22)){
-const err59 = {instancePath:instancePath+"/endpoints/" + i1+"/port",schemaPath:"#/$defs/EndpointStatus/properties/port/maximum",keyword:"maximum",params:{comparison: "<=", limit: 65535}};
+if(!((((((data22 === "HTTP") || (data22 === "HTTPS")) || (data22 === "TCP")) || (data22 === "UDP")) || (data22 === "TLS")) || (data22 === "gRPC"))){
+const err59 = {instancePath:instancePath+"/endpoints/" + i1+"/protocol",schemaPath:"#/$defs/EndpointStatus/properties/protocol/enum",keyword:"enum",params:{allowedValues: schema30.properties.protocol.enum}};
 if(vErrors === null){
 vErrors = [err59];
 }
@@ -3350,8 +3424,11 @@ vErrors.push(err59);
 }
 errors++;
 }
-if(data22 < 1 || isNaN(data22)){
-const err60 = {instancePath:instancePath+"/endpoints/" + i1+"/port",schemaPath:"#/$defs/EndpointStatus/properties/port/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
+}
+if(data15.port !== undefined){
+let data23 = data15.port;
+if(!(((typeof data23 == "number") && (!(data23 % 1) && !isNaN(data23))) && (isFinite(data23)))){
+const err60 = {instancePath:instancePath+"/endpoints/" + i1+"/port",schemaPath:"#/$defs/EndpointStatus/properties/port/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err60];
 }
@@ -3360,13 +3437,9 @@ vErrors.push(err60);
 }
 errors++;
 }
-}
-}
-if(data15.lastChecked !== undefined){
-let data23 = data15.lastChecked;
-if(typeof data23 === "string"){
-if(!isTime(data23)){
-const err61 = {instancePath:instancePath+"/endpoints/" + i1+"/lastChecked",schemaPath:"#/$defs/EndpointStatus/properties/lastChecked/time",keyword:"time",params:{}};
+if((typeof data23 == "number") && (isFinite(data23))){
+if(data23 > 65535 || isNaN(data23)){
+const err61 = {instancePath:instancePath+"/endpoints/" + i1+"/port",schemaPath:"#/$defs/EndpointStatus/properties/port/maximum",keyword:"maximum",params:{comparison: "<=", limit: 65535}};
 if(vErrors === null){
 vErrors = [err61];
 }
@@ -3375,9 +3448,8 @@ vErrors.push(err61);
 }
 errors++;
 }
-}
-else {
-const err62 = {instancePath:instancePath+"/endpoints/" + i1+"/lastChecked",schemaPath:"#/$defs/EndpointStatus/properties/lastChecked/type",keyword:"type",params:{type: "string"}};
+if(data23 < 1 || isNaN(data23)){
+const err62 = {instancePath:instancePath+"/endpoints/" + i1+"/port",schemaPath:"#/$defs/EndpointStatus/properties/port/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
 if(vErrors === null){
 vErrors = [err62];
 }
@@ -3387,10 +3459,12 @@ vErrors.push(err62);
 errors++;
 }
 }
-if(data15.reason !== undefined){
-let data24 = data15.reason;
-if(typeof data24 !== "string"){
-const err63 = {instancePath:instancePath+"/endpoints/" + i1+"/reason",schemaPath:"#/$defs/EndpointStatus/properties/reason/type",keyword:"type",params:{type: "string"}};
+}
+if(data15.metadata !== undefined){
+let data24 = data15.metadata;
+if(data24 && typeof data24 == "object" && !Array.isArray(data24)){
+if(Object.keys(data24).length > 16){
+const err63 = {instancePath:instancePath+"/endpoints/" + i1+"/metadata",schemaPath:"#/$defs/EndpointStatus/properties/metadata/maxProperties",keyword:"maxProperties",params:{limit: 16}};
 if(vErrors === null){
 vErrors = [err63];
 }
@@ -3399,8 +3473,11 @@ vErrors.push(err63);
 }
 errors++;
 }
-if(!((((((((data24 === "NotCheckedYet") || (data24 === "CheckFailed")) || (data24 === "CannotBeChecked")) || (data24 === "InvalidReference")) || (data24 === "NotResolved")) || (data24 === "NameNotInTailnet")) || (data24 === "RelayPortPending")) || (data24 === "NoRelayPort"))){
-const err64 = {instancePath:instancePath+"/endpoints/" + i1+"/reason",schemaPath:"#/$defs/EndpointStatus/properties/reason/enum",keyword:"enum",params:{allowedValues: schema30.properties.reason.enum}};
+for(const key0 in data24){
+let data25 = data24[key0];
+if(typeof data25 === "string"){
+if(data25.length > 128 && codePoints(data25) > 128){
+const err64 = {instancePath:instancePath+"/endpoints/" + i1+"/metadata/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/EndpointStatus/properties/metadata/additionalProperties/maxLength",keyword:"maxLength",params:{limit: 128}};
 if(vErrors === null){
 vErrors = [err64];
 }
@@ -3410,11 +3487,8 @@ vErrors.push(err64);
 errors++;
 }
 }
-if(data15.error !== undefined){
-let data25 = data15.error;
-if(typeof data25 === "string"){
-if(data25.length > 256 && codePoints(data25) > 256){
-const err65 = {instancePath:instancePath+"/endpoints/" + i1+"/error",schemaPath:"#/$defs/EndpointStatus/properties/error/maxLength",keyword:"maxLength",params:{limit: 256}};
+else {
+const err65 = {instancePath:instancePath+"/endpoints/" + i1+"/metadata/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/EndpointStatus/properties/metadata/additionalProperties/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err65];
 }
@@ -3424,8 +3498,9 @@ vErrors.push(err65);
 errors++;
 }
 }
+}
 else {
-const err66 = {instancePath:instancePath+"/endpoints/" + i1+"/error",schemaPath:"#/$defs/EndpointStatus/properties/error/type",keyword:"type",params:{type: "string"}};
+const err66 = {instancePath:instancePath+"/endpoints/" + i1+"/metadata",schemaPath:"#/$defs/EndpointStatus/properties/metadata/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err66];
 }
@@ -3435,11 +3510,11 @@ vErrors.push(err66);
 errors++;
 }
 }
-if(data15.externalTarget !== undefined){
-let data26 = data15.externalTarget;
+if(data15.lastChecked !== undefined){
+let data26 = data15.lastChecked;
 if(typeof data26 === "string"){
-if(data26.length > 259 && codePoints(data26) > 259){
-const err67 = {instancePath:instancePath+"/endpoints/" + i1+"/externalTarget",schemaPath:"#/$defs/EndpointStatus/properties/externalTarget/maxLength",keyword:"maxLength",params:{limit: 259}};
+if(!isTime(data26)){
+const err67 = {instancePath:instancePath+"/endpoints/" + i1+"/lastChecked",schemaPath:"#/$defs/EndpointStatus/properties/lastChecked/time",keyword:"time",params:{}};
 if(vErrors === null){
 vErrors = [err67];
 }
@@ -3450,7 +3525,7 @@ errors++;
 }
 }
 else {
-const err68 = {instancePath:instancePath+"/endpoints/" + i1+"/externalTarget",schemaPath:"#/$defs/EndpointStatus/properties/externalTarget/type",keyword:"type",params:{type: "string"}};
+const err68 = {instancePath:instancePath+"/endpoints/" + i1+"/lastChecked",schemaPath:"#/$defs/EndpointStatus/properties/lastChecked/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err68];
 }
@@ -3460,11 +3535,10 @@ vErrors.push(err68);
 errors++;
 }
 }
-if(data15.resolvedAddresses !== undefined){
-let data27 = data15.resolvedAddresses;
-if(Array.isArray(data27)){
-if(data27.length > 16){
-const err69 = {instancePath:instancePath+"/endpoints/" + i1+"/resolvedAddresses",schemaPath:"#/$defs/EndpointStatus/properties/resolvedAddresses/maxItems",keyword:"maxItems",params:{limit: 16}};
+if(data15.reason !== undefined){
+let data27 = data15.reason;
+if(typeof data27 !== "string"){
+const err69 = {instancePath:instancePath+"/endpoints/" + i1+"/reason",schemaPath:"#/$defs/EndpointStatus/properties/reason/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err69];
 }
@@ -3473,12 +3547,8 @@ vErrors.push(err69);
 }
 errors++;
 }
-const len2 = data27.length;
-for(let i2=0; i2<len2; i2++){
-let data28 = data27[i2];
-if(typeof data28 === "string"){
-if(data28.length > 45 && codePoints(data28) > 45){
-const err70 = {instancePath:instancePath+"/endpoints/" + i1+"/resolvedAddresses/" + i2,schemaPath:"#/$defs/EndpointStatus/properties/resolvedAddresses/items/maxLength",keyword:"maxLength",params:{limit: 45}};
+if(!((((((((data27 === "NotCheckedYet") || (data27 === "CheckFailed")) || (data27 === "CannotBeChecked")) || (data27 === "InvalidReference")) || (data27 === "NotResolved")) || (data27 === "NameNotInTailnet")) || (data27 === "RelayPortPending")) || (data27 === "NoRelayPort"))){
+const err70 = {instancePath:instancePath+"/endpoints/" + i1+"/reason",schemaPath:"#/$defs/EndpointStatus/properties/reason/enum",keyword:"enum",params:{allowedValues: schema30.properties.reason.enum}};
 if(vErrors === null){
 vErrors = [err70];
 }
@@ -3488,8 +3558,11 @@ vErrors.push(err70);
 errors++;
 }
 }
-else {
-const err71 = {instancePath:instancePath+"/endpoints/" + i1+"/resolvedAddresses/" + i2,schemaPath:"#/$defs/EndpointStatus/properties/resolvedAddresses/items/type",keyword:"type",params:{type: "string"}};
+if(data15.error !== undefined){
+let data28 = data15.error;
+if(typeof data28 === "string"){
+if(data28.length > 256 && codePoints(data28) > 256){
+const err71 = {instancePath:instancePath+"/endpoints/" + i1+"/error",schemaPath:"#/$defs/EndpointStatus/properties/error/maxLength",keyword:"maxLength",params:{limit: 256}};
 if(vErrors === null){
 vErrors = [err71];
 }
@@ -3499,9 +3572,8 @@ vErrors.push(err71);
 errors++;
 }
 }
-}
 else {
-const err72 = {instancePath:instancePath+"/endpoints/" + i1+"/resolvedAddresses",schemaPath:"#/$defs/EndpointStatus/properties/resolvedAddresses/type",keyword:"type",params:{type: "array"}};
+const err72 = {instancePath:instancePath+"/endpoints/" + i1+"/error",schemaPath:"#/$defs/EndpointStatus/properties/error/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err72];
 }
@@ -3511,10 +3583,11 @@ vErrors.push(err72);
 errors++;
 }
 }
-if(data15.relayPort !== undefined){
-let data29 = data15.relayPort;
-if(!(((typeof data29 == "number") && (!(data29 % 1) && !isNaN(data29))) && (isFinite(data29)))){
-const err73 = {instancePath:instancePath+"/endpoints/" + i1+"/relayPort",schemaPath:"#/$defs/EndpointStatus/properties/relayPort/type",keyword:"type",params:{type: "integer"}};
+if(data15.externalTarget !== undefined){
+let data29 = data15.externalTarget;
+if(typeof data29 === "string"){
+if(data29.length > 259 && codePoints(data29) > 259){
+const err73 = {instancePath:instancePath+"/endpoints/" + i1+"/externalTarget",schemaPath:"#/$defs/EndpointStatus/properties/externalTarget/maxLength",keyword:"maxLength",params:{limit: 259}};
 if(vErrors === null){
 vErrors = [err73];
 }
@@ -3523,9 +3596,9 @@ vErrors.push(err73);
 }
 errors++;
 }
-if((typeof data29 == "number") && (isFinite(data29))){
-if(data29 > 65535 || isNaN(data29)){
-const err74 = {instancePath:instancePath+"/endpoints/" + i1+"/relayPort",schemaPath:"#/$defs/EndpointStatus/properties/relayPort/maximum",keyword:"maximum",params:{comparison: "<=", limit: 65535}};
+}
+else {
+const err74 = {instancePath:instancePath+"/endpoints/" + i1+"/externalTarget",schemaPath:"#/$defs/EndpointStatus/properties/externalTarget/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err74];
 }
@@ -3534,8 +3607,12 @@ vErrors.push(err74);
 }
 errors++;
 }
-if(data29 < 1 || isNaN(data29)){
-const err75 = {instancePath:instancePath+"/endpoints/" + i1+"/relayPort",schemaPath:"#/$defs/EndpointStatus/properties/relayPort/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
+}
+if(data15.resolvedAddresses !== undefined){
+let data30 = data15.resolvedAddresses;
+if(Array.isArray(data30)){
+if(data30.length > 16){
+const err75 = {instancePath:instancePath+"/endpoints/" + i1+"/resolvedAddresses",schemaPath:"#/$defs/EndpointStatus/properties/resolvedAddresses/maxItems",keyword:"maxItems",params:{limit: 16}};
 if(vErrors === null){
 vErrors = [err75];
 }
@@ -3544,11 +3621,12 @@ vErrors.push(err75);
 }
 errors++;
 }
-}
-}
-}
-else {
-const err76 = {instancePath:instancePath+"/endpoints/" + i1,schemaPath:"#/$defs/EndpointStatus/type",keyword:"type",params:{type: "object"}};
+const len2 = data30.length;
+for(let i2=0; i2<len2; i2++){
+let data31 = data30[i2];
+if(typeof data31 === "string"){
+if(data31.length > 45 && codePoints(data31) > 45){
+const err76 = {instancePath:instancePath+"/endpoints/" + i1+"/resolvedAddresses/" + i2,schemaPath:"#/$defs/EndpointStatus/properties/resolvedAddresses/items/maxLength",keyword:"maxLength",params:{limit: 45}};
 if(vErrors === null){
 vErrors = [err76];
 }
@@ -3558,9 +3636,8 @@ vErrors.push(err76);
 errors++;
 }
 }
-}
 else {
-const err77 = {instancePath:instancePath+"/endpoints",schemaPath:"#/properties/endpoints/type",keyword:"type",params:{type: "array"}};
+const err77 = {instancePath:instancePath+"/endpoints/" + i1+"/resolvedAddresses/" + i2,schemaPath:"#/$defs/EndpointStatus/properties/resolvedAddresses/items/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err77];
 }
@@ -3570,11 +3647,9 @@ vErrors.push(err77);
 errors++;
 }
 }
-if(data.vipServices !== undefined){
-let data30 = data.vipServices;
-if(Array.isArray(data30)){
-if(data30.length > 100){
-const err78 = {instancePath:instancePath+"/vipServices",schemaPath:"#/properties/vipServices/maxItems",keyword:"maxItems",params:{limit: 100}};
+}
+else {
+const err78 = {instancePath:instancePath+"/endpoints/" + i1+"/resolvedAddresses",schemaPath:"#/$defs/EndpointStatus/properties/resolvedAddresses/type",keyword:"type",params:{type: "array"}};
 if(vErrors === null){
 vErrors = [err78];
 }
@@ -3583,12 +3658,11 @@ vErrors.push(err78);
 }
 errors++;
 }
-const len3 = data30.length;
-for(let i3=0; i3<len3; i3++){
-let data31 = data30[i3];
-if(data31 && typeof data31 == "object" && !Array.isArray(data31)){
-if(data31.name === undefined){
-const err79 = {instancePath:instancePath+"/vipServices/" + i3,schemaPath:"#/$defs/VipServiceStatus/required",keyword:"required",params:{missingProperty: "name"}};
+}
+if(data15.relayPort !== undefined){
+let data32 = data15.relayPort;
+if(!(((typeof data32 == "number") && (!(data32 % 1) && !isNaN(data32))) && (isFinite(data32)))){
+const err79 = {instancePath:instancePath+"/endpoints/" + i1+"/relayPort",schemaPath:"#/$defs/EndpointStatus/properties/relayPort/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err79];
 }
@@ -3597,8 +3671,9 @@ vErrors.push(err79);
 }
 errors++;
 }
-if(data31.status === undefined){
-const err80 = {instancePath:instancePath+"/vipServices/" + i3,schemaPath:"#/$defs/VipServiceStatus/required",keyword:"required",params:{missingProperty: "status"}};
+if((typeof data32 == "number") && (isFinite(data32))){
+if(data32 > 65535 || isNaN(data32)){
+const err80 = {instancePath:instancePath+"/endpoints/" + i1+"/relayPort",schemaPath:"#/$defs/EndpointStatus/properties/relayPort/maximum",keyword:"maximum",params:{comparison: "<=", limit: 65535}};
 if(vErrors === null){
 vErrors = [err80];
 }
@@ -3607,11 +3682,8 @@ vErrors.push(err80);
 }
 errors++;
 }
-if(data31.name !== undefined){
-let data32 = data31.name;
-if(typeof data32 === "string"){
-if(data32.length > 67 && codePoints(data32) > 67){
-const err81 = {instancePath:instancePath+"/vipServices/" + i3+"/name",schemaPath:"#/$defs/VipServiceStatus/properties/name/maxLength",keyword:"maxLength",params:{limit: 67}};
+if(data32 < 1 || isNaN(data32)){
+const err81 = {instancePath:instancePath+"/endpoints/" + i1+"/relayPort",schemaPath:"#/$defs/EndpointStatus/properties/relayPort/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
 if(vErrors === null){
 vErrors = [err81];
 }
@@ -3621,8 +3693,10 @@ vErrors.push(err81);
 errors++;
 }
 }
+}
+}
 else {
-const err82 = {instancePath:instancePath+"/vipServices/" + i3+"/name",schemaPath:"#/$defs/VipServiceStatus/properties/name/type",keyword:"type",params:{type: "string"}};
+const err82 = {instancePath:instancePath+"/endpoints/" + i1,schemaPath:"#/$defs/EndpointStatus/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err82];
 }
@@ -3632,11 +3706,9 @@ vErrors.push(err82);
 errors++;
 }
 }
-if(data31.status !== undefined){
-let data33 = data31.status;
-if(typeof data33 === "string"){
-if(data33.length > 64 && codePoints(data33) > 64){
-const err83 = {instancePath:instancePath+"/vipServices/" + i3+"/status",schemaPath:"#/$defs/VipServiceStatus/properties/status/maxLength",keyword:"maxLength",params:{limit: 64}};
+}
+else {
+const err83 = {instancePath:instancePath+"/endpoints",schemaPath:"#/properties/endpoints/type",keyword:"type",params:{type: "array"}};
 if(vErrors === null){
 vErrors = [err83];
 }
@@ -3645,8 +3717,12 @@ vErrors.push(err83);
 }
 errors++;
 }
-if(codePoints(data33) < 1){
-const err84 = {instancePath:instancePath+"/vipServices/" + i3+"/status",schemaPath:"#/$defs/VipServiceStatus/properties/status/minLength",keyword:"minLength",params:{limit: 1}};
+}
+if(data.vipServices !== undefined){
+let data33 = data.vipServices;
+if(Array.isArray(data33)){
+if(data33.length > 100){
+const err84 = {instancePath:instancePath+"/vipServices",schemaPath:"#/properties/vipServices/maxItems",keyword:"maxItems",params:{limit: 100}};
 if(vErrors === null){
 vErrors = [err84];
 }
@@ -3655,9 +3731,12 @@ vErrors.push(err84);
 }
 errors++;
 }
-}
-else {
-const err85 = {instancePath:instancePath+"/vipServices/" + i3+"/status",schemaPath:"#/$defs/VipServiceStatus/properties/status/type",keyword:"type",params:{type: "string"}};
+const len3 = data33.length;
+for(let i3=0; i3<len3; i3++){
+let data34 = data33[i3];
+if(data34 && typeof data34 == "object" && !Array.isArray(data34)){
+if(data34.name === undefined){
+const err85 = {instancePath:instancePath+"/vipServices/" + i3,schemaPath:"#/$defs/VipServiceStatus/required",keyword:"required",params:{missingProperty: "name"}};
 if(vErrors === null){
 vErrors = [err85];
 }
@@ -3666,12 +3745,8 @@ vErrors.push(err85);
 }
 errors++;
 }
-}
-if(data31.vipAddress !== undefined){
-let data34 = data31.vipAddress;
-if(typeof data34 === "string"){
-if(data34.length > 45 && codePoints(data34) > 45){
-const err86 = {instancePath:instancePath+"/vipServices/" + i3+"/vipAddress",schemaPath:"#/$defs/VipServiceStatus/properties/vipAddress/maxLength",keyword:"maxLength",params:{limit: 45}};
+if(data34.status === undefined){
+const err86 = {instancePath:instancePath+"/vipServices/" + i3,schemaPath:"#/$defs/VipServiceStatus/required",keyword:"required",params:{missingProperty: "status"}};
 if(vErrors === null){
 vErrors = [err86];
 }
@@ -3680,9 +3755,11 @@ vErrors.push(err86);
 }
 errors++;
 }
-}
-else {
-const err87 = {instancePath:instancePath+"/vipServices/" + i3+"/vipAddress",schemaPath:"#/$defs/VipServiceStatus/properties/vipAddress/type",keyword:"type",params:{type: "string"}};
+if(data34.name !== undefined){
+let data35 = data34.name;
+if(typeof data35 === "string"){
+if(data35.length > 67 && codePoints(data35) > 67){
+const err87 = {instancePath:instancePath+"/vipServices/" + i3+"/name",schemaPath:"#/$defs/VipServiceStatus/properties/name/maxLength",keyword:"maxLength",params:{limit: 67}};
 if(vErrors === null){
 vErrors = [err87];
 }
@@ -3692,11 +3769,8 @@ vErrors.push(err87);
 errors++;
 }
 }
-if(data31.lastUpdated !== undefined){
-let data35 = data31.lastUpdated;
-if(typeof data35 === "string"){
-if(!isTime(data35)){
-const err88 = {instancePath:instancePath+"/vipServices/" + i3+"/lastUpdated",schemaPath:"#/$defs/VipServiceStatus/properties/lastUpdated/time",keyword:"time",params:{}};
+else {
+const err88 = {instancePath:instancePath+"/vipServices/" + i3+"/name",schemaPath:"#/$defs/VipServiceStatus/properties/name/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err88];
 }
@@ -3706,8 +3780,11 @@ vErrors.push(err88);
 errors++;
 }
 }
-else {
-const err89 = {instancePath:instancePath+"/vipServices/" + i3+"/lastUpdated",schemaPath:"#/$defs/VipServiceStatus/properties/lastUpdated/type",keyword:"type",params:{type: "string"}};
+if(data34.status !== undefined){
+let data36 = data34.status;
+if(typeof data36 === "string"){
+if(data36.length > 64 && codePoints(data36) > 64){
+const err89 = {instancePath:instancePath+"/vipServices/" + i3+"/status",schemaPath:"#/$defs/VipServiceStatus/properties/status/maxLength",keyword:"maxLength",params:{limit: 64}};
 if(vErrors === null){
 vErrors = [err89];
 }
@@ -3716,10 +3793,8 @@ vErrors.push(err89);
 }
 errors++;
 }
-}
-}
-else {
-const err90 = {instancePath:instancePath+"/vipServices/" + i3,schemaPath:"#/$defs/VipServiceStatus/type",keyword:"type",params:{type: "object"}};
+if(codePoints(data36) < 1){
+const err90 = {instancePath:instancePath+"/vipServices/" + i3+"/status",schemaPath:"#/$defs/VipServiceStatus/properties/status/minLength",keyword:"minLength",params:{limit: 1}};
 if(vErrors === null){
 vErrors = [err90];
 }
@@ -3729,9 +3804,8 @@ vErrors.push(err90);
 errors++;
 }
 }
-}
 else {
-const err91 = {instancePath:instancePath+"/vipServices",schemaPath:"#/properties/vipServices/type",keyword:"type",params:{type: "array"}};
+const err91 = {instancePath:instancePath+"/vipServices/" + i3+"/status",schemaPath:"#/$defs/VipServiceStatus/properties/status/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err91];
 }
@@ -3741,14 +3815,11 @@ vErrors.push(err91);
 errors++;
 }
 }
-if(data.discovery !== undefined){
-let data36 = data.discovery;
-if(data36 && typeof data36 == "object" && !Array.isArray(data36)){
-if(data36.lastSync !== undefined){
-let data37 = data36.lastSync;
+if(data34.vipAddress !== undefined){
+let data37 = data34.vipAddress;
 if(typeof data37 === "string"){
-if(!isTime(data37)){
-const err92 = {instancePath:instancePath+"/discovery/lastSync",schemaPath:"#/$defs/DiscoveryStatus/properties/lastSync/time",keyword:"time",params:{}};
+if(data37.length > 45 && codePoints(data37) > 45){
+const err92 = {instancePath:instancePath+"/vipServices/" + i3+"/vipAddress",schemaPath:"#/$defs/VipServiceStatus/properties/vipAddress/maxLength",keyword:"maxLength",params:{limit: 45}};
 if(vErrors === null){
 vErrors = [err92];
 }
@@ -3759,7 +3830,7 @@ errors++;
 }
 }
 else {
-const err93 = {instancePath:instancePath+"/discovery/lastSync",schemaPath:"#/$defs/DiscoveryStatus/properties/lastSync/type",keyword:"type",params:{type: "string"}};
+const err93 = {instancePath:instancePath+"/vipServices/" + i3+"/vipAddress",schemaPath:"#/$defs/VipServiceStatus/properties/vipAddress/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err93];
 }
@@ -3769,10 +3840,11 @@ vErrors.push(err93);
 errors++;
 }
 }
-if(data36.devices !== undefined){
-let data38 = data36.devices;
-if(!(((typeof data38 == "number") && (!(data38 % 1) && !isNaN(data38))) && (isFinite(data38)))){
-const err94 = {instancePath:instancePath+"/discovery/devices",schemaPath:"#/$defs/DiscoveryStatus/properties/devices/type",keyword:"type",params:{type: "integer"}};
+if(data34.lastUpdated !== undefined){
+let data38 = data34.lastUpdated;
+if(typeof data38 === "string"){
+if(!isTime(data38)){
+const err94 = {instancePath:instancePath+"/vipServices/" + i3+"/lastUpdated",schemaPath:"#/$defs/VipServiceStatus/properties/lastUpdated/time",keyword:"time",params:{}};
 if(vErrors === null){
 vErrors = [err94];
 }
@@ -3781,9 +3853,9 @@ vErrors.push(err94);
 }
 errors++;
 }
-if((typeof data38 == "number") && (isFinite(data38))){
-if(data38 > 2147483647 || isNaN(data38)){
-const err95 = {instancePath:instancePath+"/discovery/devices",schemaPath:"#/$defs/DiscoveryStatus/properties/devices/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
+}
+else {
+const err95 = {instancePath:instancePath+"/vipServices/" + i3+"/lastUpdated",schemaPath:"#/$defs/VipServiceStatus/properties/lastUpdated/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err95];
 }
@@ -3792,8 +3864,10 @@ vErrors.push(err95);
 }
 errors++;
 }
-if(data38 < 0 || isNaN(data38)){
-const err96 = {instancePath:instancePath+"/discovery/devices",schemaPath:"#/$defs/DiscoveryStatus/properties/devices/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
+}
+}
+else {
+const err96 = {instancePath:instancePath+"/vipServices/" + i3,schemaPath:"#/$defs/VipServiceStatus/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err96];
 }
@@ -3804,10 +3878,8 @@ errors++;
 }
 }
 }
-if(data36.matched !== undefined){
-let data39 = data36.matched;
-if(!(((typeof data39 == "number") && (!(data39 % 1) && !isNaN(data39))) && (isFinite(data39)))){
-const err97 = {instancePath:instancePath+"/discovery/matched",schemaPath:"#/$defs/DiscoveryStatus/properties/matched/type",keyword:"type",params:{type: "integer"}};
+else {
+const err97 = {instancePath:instancePath+"/vipServices",schemaPath:"#/properties/vipServices/type",keyword:"type",params:{type: "array"}};
 if(vErrors === null){
 vErrors = [err97];
 }
@@ -3816,9 +3888,15 @@ vErrors.push(err97);
 }
 errors++;
 }
-if((typeof data39 == "number") && (isFinite(data39))){
-if(data39 > 2147483647 || isNaN(data39)){
-const err98 = {instancePath:instancePath+"/discovery/matched",schemaPath:"#/$defs/DiscoveryStatus/properties/matched/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
+}
+if(data.discovery !== undefined){
+let data39 = data.discovery;
+if(data39 && typeof data39 == "object" && !Array.isArray(data39)){
+if(data39.tailnet !== undefined){
+let data40 = data39.tailnet;
+if(typeof data40 === "string"){
+if(data40.length > 253 && codePoints(data40) > 253){
+const err98 = {instancePath:instancePath+"/discovery/tailnet",schemaPath:"#/$defs/DiscoveryStatus/properties/tailnet/maxLength",keyword:"maxLength",params:{limit: 253}};
 if(vErrors === null){
 vErrors = [err98];
 }
@@ -3827,8 +3905,8 @@ vErrors.push(err98);
 }
 errors++;
 }
-if(data39 < 0 || isNaN(data39)){
-const err99 = {instancePath:instancePath+"/discovery/matched",schemaPath:"#/$defs/DiscoveryStatus/properties/matched/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
+if(data40.length <= 506 && !pattern3.test(data40)){
+const err99 = {instancePath:instancePath+"/discovery/tailnet",schemaPath:"#/$defs/DiscoveryStatus/properties/tailnet/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err99];
 }
@@ -3838,10 +3916,8 @@ vErrors.push(err99);
 errors++;
 }
 }
-}
-if(data36.stale !== undefined){
-if(typeof data36.stale !== "boolean"){
-const err100 = {instancePath:instancePath+"/discovery/stale",schemaPath:"#/$defs/DiscoveryStatus/properties/stale/type",keyword:"type",params:{type: "boolean"}};
+else {
+const err100 = {instancePath:instancePath+"/discovery/tailnet",schemaPath:"#/$defs/DiscoveryStatus/properties/tailnet/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err100];
 }
@@ -3851,9 +3927,11 @@ vErrors.push(err100);
 errors++;
 }
 }
-}
-else {
-const err101 = {instancePath:instancePath+"/discovery",schemaPath:"#/$defs/DiscoveryStatus/type",keyword:"type",params:{type: "object"}};
+if(data39.lastSync !== undefined){
+let data41 = data39.lastSync;
+if(typeof data41 === "string"){
+if(!isTime(data41)){
+const err101 = {instancePath:instancePath+"/discovery/lastSync",schemaPath:"#/$defs/DiscoveryStatus/properties/lastSync/time",keyword:"time",params:{}};
 if(vErrors === null){
 vErrors = [err101];
 }
@@ -3863,11 +3941,8 @@ vErrors.push(err101);
 errors++;
 }
 }
-if(data.routes !== undefined){
-let data41 = data.routes;
-if(Array.isArray(data41)){
-if(data41.length > 256){
-const err102 = {instancePath:instancePath+"/routes",schemaPath:"#/properties/routes/maxItems",keyword:"maxItems",params:{limit: 256}};
+else {
+const err102 = {instancePath:instancePath+"/discovery/lastSync",schemaPath:"#/$defs/DiscoveryStatus/properties/lastSync/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err102];
 }
@@ -3876,12 +3951,11 @@ vErrors.push(err102);
 }
 errors++;
 }
-const len4 = data41.length;
-for(let i4=0; i4<len4; i4++){
-let data42 = data41[i4];
-if(data42 && typeof data42 == "object" && !Array.isArray(data42)){
-if(data42.kind === undefined){
-const err103 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/required",keyword:"required",params:{missingProperty: "kind"}};
+}
+if(data39.devices !== undefined){
+let data42 = data39.devices;
+if(!(((typeof data42 == "number") && (!(data42 % 1) && !isNaN(data42))) && (isFinite(data42)))){
+const err103 = {instancePath:instancePath+"/discovery/devices",schemaPath:"#/$defs/DiscoveryStatus/properties/devices/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err103];
 }
@@ -3890,8 +3964,9 @@ vErrors.push(err103);
 }
 errors++;
 }
-if(data42.namespace === undefined){
-const err104 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/required",keyword:"required",params:{missingProperty: "namespace"}};
+if((typeof data42 == "number") && (isFinite(data42))){
+if(data42 > 2147483647 || isNaN(data42)){
+const err104 = {instancePath:instancePath+"/discovery/devices",schemaPath:"#/$defs/DiscoveryStatus/properties/devices/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
 if(vErrors === null){
 vErrors = [err104];
 }
@@ -3900,8 +3975,8 @@ vErrors.push(err104);
 }
 errors++;
 }
-if(data42.name === undefined){
-const err105 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/required",keyword:"required",params:{missingProperty: "name"}};
+if(data42 < 0 || isNaN(data42)){
+const err105 = {instancePath:instancePath+"/discovery/devices",schemaPath:"#/$defs/DiscoveryStatus/properties/devices/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
 if(vErrors === null){
 vErrors = [err105];
 }
@@ -3910,8 +3985,12 @@ vErrors.push(err105);
 }
 errors++;
 }
-if(data42.resolved === undefined){
-const err106 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/required",keyword:"required",params:{missingProperty: "resolved"}};
+}
+}
+if(data39.matched !== undefined){
+let data43 = data39.matched;
+if(!(((typeof data43 == "number") && (!(data43 % 1) && !isNaN(data43))) && (isFinite(data43)))){
+const err106 = {instancePath:instancePath+"/discovery/matched",schemaPath:"#/$defs/DiscoveryStatus/properties/matched/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err106];
 }
@@ -3920,11 +3999,9 @@ vErrors.push(err106);
 }
 errors++;
 }
-if(data42.kind !== undefined){
-let data43 = data42.kind;
-if(typeof data43 === "string"){
-if(data43.length > 63 && codePoints(data43) > 63){
-const err107 = {instancePath:instancePath+"/routes/" + i4+"/kind",schemaPath:"#/$defs/RouteStatus/properties/kind/maxLength",keyword:"maxLength",params:{limit: 63}};
+if((typeof data43 == "number") && (isFinite(data43))){
+if(data43 > 2147483647 || isNaN(data43)){
+const err107 = {instancePath:instancePath+"/discovery/matched",schemaPath:"#/$defs/DiscoveryStatus/properties/matched/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
 if(vErrors === null){
 vErrors = [err107];
 }
@@ -3933,9 +4010,8 @@ vErrors.push(err107);
 }
 errors++;
 }
-}
-else {
-const err108 = {instancePath:instancePath+"/routes/" + i4+"/kind",schemaPath:"#/$defs/RouteStatus/properties/kind/type",keyword:"type",params:{type: "string"}};
+if(data43 < 0 || isNaN(data43)){
+const err108 = {instancePath:instancePath+"/discovery/matched",schemaPath:"#/$defs/DiscoveryStatus/properties/matched/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
 if(vErrors === null){
 vErrors = [err108];
 }
@@ -3945,11 +4021,10 @@ vErrors.push(err108);
 errors++;
 }
 }
-if(data42.namespace !== undefined){
-let data44 = data42.namespace;
-if(typeof data44 === "string"){
-if(data44.length > 63 && codePoints(data44) > 63){
-const err109 = {instancePath:instancePath+"/routes/" + i4+"/namespace",schemaPath:"#/$defs/RouteStatus/properties/namespace/maxLength",keyword:"maxLength",params:{limit: 63}};
+}
+if(data39.stale !== undefined){
+if(typeof data39.stale !== "boolean"){
+const err109 = {instancePath:instancePath+"/discovery/stale",schemaPath:"#/$defs/DiscoveryStatus/properties/stale/type",keyword:"type",params:{type: "boolean"}};
 if(vErrors === null){
 vErrors = [err109];
 }
@@ -3959,8 +4034,9 @@ vErrors.push(err109);
 errors++;
 }
 }
+}
 else {
-const err110 = {instancePath:instancePath+"/routes/" + i4+"/namespace",schemaPath:"#/$defs/RouteStatus/properties/namespace/type",keyword:"type",params:{type: "string"}};
+const err110 = {instancePath:instancePath+"/discovery",schemaPath:"#/$defs/DiscoveryStatus/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err110];
 }
@@ -3970,11 +4046,11 @@ vErrors.push(err110);
 errors++;
 }
 }
-if(data42.name !== undefined){
-let data45 = data42.name;
-if(typeof data45 === "string"){
-if(data45.length > 253 && codePoints(data45) > 253){
-const err111 = {instancePath:instancePath+"/routes/" + i4+"/name",schemaPath:"#/$defs/RouteStatus/properties/name/maxLength",keyword:"maxLength",params:{limit: 253}};
+if(data.routes !== undefined){
+let data45 = data.routes;
+if(Array.isArray(data45)){
+if(data45.length > 256){
+const err111 = {instancePath:instancePath+"/routes",schemaPath:"#/properties/routes/maxItems",keyword:"maxItems",params:{limit: 256}};
 if(vErrors === null){
 vErrors = [err111];
 }
@@ -3983,9 +4059,12 @@ vErrors.push(err111);
 }
 errors++;
 }
-}
-else {
-const err112 = {instancePath:instancePath+"/routes/" + i4+"/name",schemaPath:"#/$defs/RouteStatus/properties/name/type",keyword:"type",params:{type: "string"}};
+const len4 = data45.length;
+for(let i4=0; i4<len4; i4++){
+let data46 = data45[i4];
+if(data46 && typeof data46 == "object" && !Array.isArray(data46)){
+if(data46.kind === undefined){
+const err112 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/required",keyword:"required",params:{missingProperty: "kind"}};
 if(vErrors === null){
 vErrors = [err112];
 }
@@ -3994,10 +4073,8 @@ vErrors.push(err112);
 }
 errors++;
 }
-}
-if(data42.resolved !== undefined){
-if(typeof data42.resolved !== "boolean"){
-const err113 = {instancePath:instancePath+"/routes/" + i4+"/resolved",schemaPath:"#/$defs/RouteStatus/properties/resolved/type",keyword:"type",params:{type: "boolean"}};
+if(data46.namespace === undefined){
+const err113 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/required",keyword:"required",params:{missingProperty: "namespace"}};
 if(vErrors === null){
 vErrors = [err113];
 }
@@ -4006,12 +4083,8 @@ vErrors.push(err113);
 }
 errors++;
 }
-}
-if(data42.message !== undefined){
-let data47 = data42.message;
-if(typeof data47 === "string"){
-if(data47.length > 1024 && codePoints(data47) > 1024){
-const err114 = {instancePath:instancePath+"/routes/" + i4+"/message",schemaPath:"#/$defs/RouteStatus/properties/message/maxLength",keyword:"maxLength",params:{limit: 1024}};
+if(data46.name === undefined){
+const err114 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/required",keyword:"required",params:{missingProperty: "name"}};
 if(vErrors === null){
 vErrors = [err114];
 }
@@ -4020,9 +4093,8 @@ vErrors.push(err114);
 }
 errors++;
 }
-}
-else {
-const err115 = {instancePath:instancePath+"/routes/" + i4+"/message",schemaPath:"#/$defs/RouteStatus/properties/message/type",keyword:"type",params:{type: "string"}};
+if(data46.resolved === undefined){
+const err115 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/required",keyword:"required",params:{missingProperty: "resolved"}};
 if(vErrors === null){
 vErrors = [err115];
 }
@@ -4031,10 +4103,11 @@ vErrors.push(err115);
 }
 errors++;
 }
-}
-}
-else {
-const err116 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/type",keyword:"type",params:{type: "object"}};
+if(data46.kind !== undefined){
+let data47 = data46.kind;
+if(typeof data47 === "string"){
+if(data47.length > 63 && codePoints(data47) > 63){
+const err116 = {instancePath:instancePath+"/routes/" + i4+"/kind",schemaPath:"#/$defs/RouteStatus/properties/kind/maxLength",keyword:"maxLength",params:{limit: 63}};
 if(vErrors === null){
 vErrors = [err116];
 }
@@ -4044,9 +4117,8 @@ vErrors.push(err116);
 errors++;
 }
 }
-}
 else {
-const err117 = {instancePath:instancePath+"/routes",schemaPath:"#/properties/routes/type",keyword:"type",params:{type: "array"}};
+const err117 = {instancePath:instancePath+"/routes/" + i4+"/kind",schemaPath:"#/$defs/RouteStatus/properties/kind/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err117];
 }
@@ -4056,14 +4128,125 @@ vErrors.push(err117);
 errors++;
 }
 }
-}
-else {
-const err118 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(data46.namespace !== undefined){
+let data48 = data46.namespace;
+if(typeof data48 === "string"){
+if(data48.length > 63 && codePoints(data48) > 63){
+const err118 = {instancePath:instancePath+"/routes/" + i4+"/namespace",schemaPath:"#/$defs/RouteStatus/properties/namespace/maxLength",keyword:"maxLength",params:{limit: 63}};
 if(vErrors === null){
 vErrors = [err118];
 }
 else {
 vErrors.push(err118);
+}
+errors++;
+}
+}
+else {
+const err119 = {instancePath:instancePath+"/routes/" + i4+"/namespace",schemaPath:"#/$defs/RouteStatus/properties/namespace/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err119];
+}
+else {
+vErrors.push(err119);
+}
+errors++;
+}
+}
+if(data46.name !== undefined){
+let data49 = data46.name;
+if(typeof data49 === "string"){
+if(data49.length > 253 && codePoints(data49) > 253){
+const err120 = {instancePath:instancePath+"/routes/" + i4+"/name",schemaPath:"#/$defs/RouteStatus/properties/name/maxLength",keyword:"maxLength",params:{limit: 253}};
+if(vErrors === null){
+vErrors = [err120];
+}
+else {
+vErrors.push(err120);
+}
+errors++;
+}
+}
+else {
+const err121 = {instancePath:instancePath+"/routes/" + i4+"/name",schemaPath:"#/$defs/RouteStatus/properties/name/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err121];
+}
+else {
+vErrors.push(err121);
+}
+errors++;
+}
+}
+if(data46.resolved !== undefined){
+if(typeof data46.resolved !== "boolean"){
+const err122 = {instancePath:instancePath+"/routes/" + i4+"/resolved",schemaPath:"#/$defs/RouteStatus/properties/resolved/type",keyword:"type",params:{type: "boolean"}};
+if(vErrors === null){
+vErrors = [err122];
+}
+else {
+vErrors.push(err122);
+}
+errors++;
+}
+}
+if(data46.message !== undefined){
+let data51 = data46.message;
+if(typeof data51 === "string"){
+if(data51.length > 1024 && codePoints(data51) > 1024){
+const err123 = {instancePath:instancePath+"/routes/" + i4+"/message",schemaPath:"#/$defs/RouteStatus/properties/message/maxLength",keyword:"maxLength",params:{limit: 1024}};
+if(vErrors === null){
+vErrors = [err123];
+}
+else {
+vErrors.push(err123);
+}
+errors++;
+}
+}
+else {
+const err124 = {instancePath:instancePath+"/routes/" + i4+"/message",schemaPath:"#/$defs/RouteStatus/properties/message/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err124];
+}
+else {
+vErrors.push(err124);
+}
+errors++;
+}
+}
+}
+else {
+const err125 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err125];
+}
+else {
+vErrors.push(err125);
+}
+errors++;
+}
+}
+}
+else {
+const err126 = {instancePath:instancePath+"/routes",schemaPath:"#/properties/routes/type",keyword:"type",params:{type: "array"}};
+if(vErrors === null){
+vErrors = [err126];
+}
+else {
+vErrors.push(err126);
+}
+errors++;
+}
+}
+}
+else {
+const err127 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err127];
+}
+else {
+vErrors.push(err127);
 }
 errors++;
 }

@@ -344,11 +344,11 @@ export interface MeshEndpointsSpec {
    */
   readonly endpoints?: readonly MeshEndpoint[];
   /**
-   * The fields of discovered endpoints. A missing port or protocol comes from the device's tags port-N and protocol-x. Has no effect yet.
+   * The fields of discovered endpoints. A missing port or protocol comes from the device's tags port-N and protocol-x.
    */
   readonly endpointTemplate?: EndpointTemplate;
   /**
-   * Finds devices by their tags; a device must match all selectors. At least one must use In or Exists. Has no effect yet.
+   * Finds devices by their tags; a device must match all selectors. At least one must use In or Exists.
    */
   readonly tagSelectors?: readonly TagSelector[];
   /**
@@ -523,7 +523,7 @@ export interface SecretKeyReference {
   readonly key: string;
 }
 /**
- * The fields of discovered endpoints. A missing port or protocol comes from the device's tags port-N and protocol-x. Has no effect yet.
+ * The fields of discovered endpoints. A missing port or protocol comes from the device's tags port-N and protocol-x.
  */
 export interface EndpointTemplate {
   /**
@@ -550,6 +550,10 @@ export interface EndpointTemplate {
    * Labels of your own for this endpoint. They do not affect traffic.
    */
   readonly metadata?: {readonly [k: string]: string};
+  /**
+   * Keys of tags that become metadata: with region, the tag region-eu or region:eu of a device sets metadata region to eu.
+   */
+  readonly metadataFromTags?: readonly string[];
   /**
    * Where the name of a discovered endpoint comes from: Hostname (the first label of the device's name) or DeviceID.
    */
@@ -690,6 +694,10 @@ export interface EndpointStatus {
    */
   readonly source?: 'Static' | 'TagSelector';
   /**
+   * The id of the device that was discovered.
+   */
+  readonly deviceID?: string;
+  /**
    * Mesh address and port.
    */
   readonly address?: string;
@@ -705,6 +713,10 @@ export interface EndpointStatus {
    * The port the service listens on.
    */
   readonly port?: number;
+  /**
+   * The metadata of a discovered endpoint that comes from tags.
+   */
+  readonly metadata?: {readonly [k: string]: string};
   /**
    * When it was last checked; absent while checks are off.
    */
@@ -756,6 +768,10 @@ export interface VipServiceStatus {
  */
 export interface DiscoveryStatus {
   /**
+   * The tailnet in which the endpoints were found.
+   */
+  readonly tailnet?: string;
+  /**
    * When the list of devices was last read.
    */
   readonly lastSync?: string;
@@ -764,7 +780,7 @@ export interface DiscoveryStatus {
    */
   readonly devices?: number;
   /**
-   * Devices that match all selectors.
+   * Devices that match all selectors and may be endpoints, before static endpoints replace them.
    */
   readonly matched?: number;
   /**
@@ -1003,7 +1019,7 @@ export interface MeshTailnetSpec {
    */
   readonly tags: readonly string[];
   /**
-   * The tags that MeshEndpoints and MeshGateways may request, beyond those under tags. Has no effect yet.
+   * The tags by which MeshEndpoints may find devices: tagSelectors match only devices with one of these tags, in this spelling. Default: any.
    */
   readonly allowedTags?: readonly string[];
   /**
