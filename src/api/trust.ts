@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Kinds, MeshEndpoint } from './generated/types.ts';
-import { endpointsOf } from './objects/endpoints.ts';
+import { discovers, endpointsOf } from './objects/endpoints.ts';
 
 /*
  * The data of the ConfigMap `mesh-trust`, which the operator writes and the extension server reads:
@@ -57,7 +57,10 @@ export function caRefIn(text: string): CaRef {
 }
 
 /** The caRef of an endpoint; undefined where it has none, or accepts any certificate. */
-export function caRefOf({ metadata }: Kinds['MeshEndpoints'], { tls }: MeshEndpoint): CaRef | undefined {
+export function caRefOf(
+  { metadata }: Kinds['MeshEndpoints'],
+  { tls }: Pick<MeshEndpoint, 'tls'>,
+): CaRef | undefined {
   if (!tls?.caRef || tls.insecureSkipVerify) return undefined;
   const { name, key } = tls.caRef;
   return { namespace: metadata.namespace ?? '', name, key };
@@ -65,7 +68,9 @@ export function caRefOf({ metadata }: Kinds['MeshEndpoints'], { tls }: MeshEndpo
 
 /** The caRefs of a MeshEndpoints, each once. */
 export function caRefsOf(object: Kinds['MeshEndpoints']): readonly CaRef[] {
-  const refs = endpointsOf(object).flatMap(endpoint => caRefOf(object, endpoint) ?? []);
+  // Certificates for discovered endpoints are read before the first of them exists.
+  const template = discovers(object) ? [object.spec.endpointTemplate ?? {}] : [];
+  const refs = [...endpointsOf(object), ...template].flatMap(endpoint => caRefOf(object, endpoint) ?? []);
   return [...new Map(refs.map(ref => [caRefText(ref), ref])).values()];
 }
 

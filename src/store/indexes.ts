@@ -1,4 +1,5 @@
 import { anchoredBy, udpTailnetsOf, meshBackendsOf, tailnetsOf } from '../api/objects/references.ts';
+import { discovers } from '../api/objects/endpoints.ts';
 import { caRefsOf } from '../api/trust.ts';
 import { ROUTE_KINDS } from '../api/key.ts';
 import type { Kinds } from '../api/generated/types.ts';
@@ -22,6 +23,13 @@ export const udpEndpointsByTailnet: Index<'MeshEndpoints'> = {
   name: 'MeshEndpoints with UDP by tailnet',
   kind: 'MeshEndpoints',
   valuesOf: udpTailnetsOf,
+};
+
+/** Those of them that find devices by their tags. */
+export const selectingByTailnet: Index<'MeshEndpoints'> = {
+  name: 'MeshEndpoints with tagSelectors by tailnet',
+  kind: 'MeshEndpoints',
+  valuesOf: object => (discovers(object) ? tailnetsOf(object) : []),
 };
 
 const ANY = 'any';
@@ -56,6 +64,7 @@ export const anchorsByEndpoints: Index<'HTTPRoute'> = {
 export const sharedIndexes: readonly AnyIndex[] = [
   endpointsByTailnet,
   udpEndpointsByTailnet,
+  selectingByTailnet,
   endpointsWithCaRef,
   ...(routesByEndpoints as AnyIndex[]),
   anchorsByEndpoints,

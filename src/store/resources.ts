@@ -34,7 +34,7 @@ export type Change = {
   readonly key: Key;
   /** Part of the initial list, which has a lower priority than later changes. */
   readonly isInInitialList: boolean;
-  /** Nothing but its status and its resourceVersion differs from before. */
+  /** Nothing but its status and its resourceVersion differs from before, and it has the same discovered endpoints. */
   readonly isOfStatus: boolean;
   /**
    * Under which values indexes have it now, or had it before, by `indexedAs`; and the name of each index in which a value

@@ -1,5 +1,6 @@
 import { keyOf, refOf } from '../api/key.ts';
 import type { Key, Ref, ResourceKind } from '../api/key.ts';
+import { haveSameDiscovered } from '../api/objects/endpoints.ts';
 import { refTo } from '../api/objects/references.ts';
 import type { Resource, ResourceOf } from '../api/objects/resource.ts';
 import { KindStore } from './kind-store.ts';
@@ -142,7 +143,8 @@ class ObjectChange implements Change {
 
   get isOfStatus(): boolean {
     const { before, after } = this.#effect;
-    return before !== undefined && after !== undefined && differInStatusOnly(before, after);
+    if (before === undefined || after === undefined || !differInStatusOnly(before, after)) return false;
+    return before.kind !== 'MeshEndpoints' || haveSameDiscovered(before, after as typeof before);
   }
 
   get indexed(): readonly string[] {

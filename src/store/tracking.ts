@@ -15,14 +15,15 @@ import type { Index, ReadObjects, ReadResources } from './resources.ts';
  *   values(index)                 which values the index has
  *   list(kind)                    any object of the kind
  *   value(derived, name)          anything that the value was derived from, if the value is another one then
- *   exceptStatus.get and others   the same, but not where only the status of an object, or its resourceVersion, has changed
+ *   exceptStatus.get and others   the same, but not where only the status of an object, or its resourceVersion, has changed;
+ *                                 discovered endpoints, which are in a status, count as a part of spec
  */
 
 /** Reads the declared objects, and what is derived from them; each read is recorded. */
 export interface TrackedRead extends ReadObjects {
   /**
-   * Reads that are not affected by a change of status alone: nothing may be decided by the status that they return, and no
-   * index that they use may have values from it.
+   * Reads that are not affected by a change of status alone: nothing may be decided by the status that they return but for
+   * `endpointsOf`, and no index that they use may have other values from it.
    */
   readonly exceptStatus: ReadObjects;
   value<V>(derived: DerivedValues<V>, name: string): V;

@@ -337,10 +337,10 @@ function joined(words: readonly string[]): string {
   return words.join(' or ');
 }
 
-/** Discovered endpoints are not used yet, so an object may list none. */
+/** An object with tagSelectors may have found no device. */
 function portsOf(endpoints: Endpoints): string {
   const ports = [...new Set(endpoints.map(({ port }) => port))].sort((a, b) => a - b);
-  if (ports.length === 0) return 'it lists no endpoints';
+  if (ports.length === 0) return 'it has no endpoints';
   const more = ports.length > MAX_PORTS ? ', ...' : '';
   return `it has ${ports.slice(0, MAX_PORTS).join(', ')}${more}`;
 }

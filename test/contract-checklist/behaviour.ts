@@ -408,7 +408,13 @@ const SAFETY: readonly Table[] = [
         ['Legacy: routes marked with a backend-type annotation; now: `backendRefs` with group and kind'],
         ROUTE_KINDS,
       ),
-      row(['Static endpoint lists may be replaced by dynamic discovery with an `Exists` selector']),
+      row(
+        ['Static endpoint lists may be replaced by dynamic discovery with an `Exists` selector'],
+        [
+          'test/controllers/mesh-endpoints/discovery/discovery.test.ts',
+          'follows devices that join, leave, go offline and change their tags',
+        ],
+      ),
     ],
   },
 ];

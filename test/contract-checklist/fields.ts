@@ -19,6 +19,14 @@ const EXTERNAL_TARGET: NamedTest = [
 const STATUS = 'test/controllers/mesh-endpoints/health.test.ts';
 const WRITTEN: NamedTest = [STATUS, 'changes with each decision, at once'];
 const READY: NamedTest = [STATUS, 'is True while an endpoint is healthy'];
+const DISCOVERED: NamedTest = [
+  'test/controllers/mesh-endpoints/discovery/discovery.test.ts',
+  'has the devices that match as endpoints, after the static ones',
+];
+const SELECTOR: NamedTest = [
+  'test/controllers/mesh-endpoints/discovery/discover.test.ts',
+  'with %s matches devices by the forms of their tags',
+];
 const DECIDED: NamedTest = ['test/health/threshold.test.ts', '%s is after %j %s with the error %j'];
 const HTTP_CHECK: NamedTest = [
   'test/health/http.test.ts',
@@ -48,7 +56,11 @@ export const FIELD_TABLES: readonly Table[] = [
         ['serviceDiscovery', 'ServiceDiscoveryConfig', 'no', 'VIP service discovery configuration'],
         CORPUS,
       ),
-      row(['tagSelectors', '[]TagSelector', 'no', 'Tag-based endpoint discovery configuration'], CORPUS),
+      row(
+        ['tagSelectors', '[]TagSelector', 'no', 'Tag-based endpoint discovery configuration'],
+        CORPUS,
+        DISCOVERED,
+      ),
     ],
   },
   {
@@ -152,9 +164,13 @@ export const FIELD_TABLES: readonly Table[] = [
     fieldsOf: { kind: 'MeshEndpoints', path: 'spec.tagSelectors[]' },
     columns: ['Field', 'Type', 'Required', 'Description'],
     rows: [
-      row(['key', 'string', 'yes', 'Tag key to match'], CORPUS),
-      row(['operator', 'string', 'yes', 'One of `In`, `NotIn`, `Exists`, `DoesNotExist`'], CORPUS),
-      row(['values', '[]string', 'no', 'Values to match; required when operator is `In` or `NotIn`'], CORPUS),
+      row(['key', 'string', 'yes', 'Tag key to match'], CORPUS, SELECTOR),
+      row(['operator', 'string', 'yes', 'One of `In`, `NotIn`, `Exists`, `DoesNotExist`'], CORPUS, SELECTOR),
+      row(
+        ['values', '[]string', 'no', 'Values to match; required when operator is `In` or `NotIn`'],
+        CORPUS,
+        SELECTOR,
+      ),
     ],
   },
   {

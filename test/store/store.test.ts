@@ -226,6 +226,27 @@ describe('a change', () => {
     store.remove(web);
     expect(notified.map(change => change.isOfStatus)).toEqual([false, isOfStatus, false]);
   });
+
+  it('is not of its status alone where other endpoints are discovered', () => {
+    const { store, notified } = storeWithListener();
+    const tagSelectors = [{ key: 'web', operator: 'Exists' }];
+    const object = readMeshEndpoints('default/web', { tagSelectors });
+    const found = (name: string, status: 'Healthy' | 'Unhealthy', tailnet = 'example.ts.net') => {
+      const shown = {
+        source: 'TagSelector',
+        address: '100.64.0.9:80',
+        meshFQDN: 'a.example.ts.net',
+      } as const;
+      const entry = { ...shown, name, status, protocol: 'HTTP', port: 80 } as const;
+      return { ...object, status: { discovery: { tailnet }, endpoints: [entry] } };
+    };
+    store.put(object);
+    store.put(found('a', 'Unhealthy'));
+    store.put(found('a', 'Healthy'));
+    store.put(found('b', 'Healthy'));
+    store.put(found('b', 'Healthy', 'other.ts.net'));
+    expect(notified.map(change => change.isOfStatus)).toEqual([false, false, true, false, false]);
+  });
 });
 
 function withMetadata<T extends Resource>(object: T, metadata: Readonly<Record<string, unknown>>): T {

@@ -159,7 +159,7 @@ describe('an Envoy cluster', () => {
       'httproute/default/web/rule/0',
     );
     expect(rule?.unused.map(({ reason }) => reason)).toEqual(['PortNotFound']);
-    expect(rule?.unused[0]?.message).toContain('it lists no endpoints');
+    expect(rule?.unused[0]?.message).toContain('it has no endpoints');
   });
 });
 

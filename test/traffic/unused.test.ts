@@ -254,7 +254,8 @@ describe('an unused backend', () => {
       expect(named).toHaveLength(reason === 'BackendNotFound' ? 0 : 1);
       for (const object of named) {
         const { conditions, routes: statuses } = statusOf({
-          ...{ object, routes, tailnet: undefined, isAllowed: false, planned: [], now: new Date() },
+          ...{ object, stored: object, discovery: { is: 'off' }, planned: [], now: new Date() },
+          ...{ routes, tailnet: undefined, isAllowed: false },
           ...{ verdictOf: () => undefined, gateways: [], unanchored: undefined },
           unusedOf: each => unusedOfRoute(resources, each, 'Proxy', tlsBudgetsOf(resources)),
         });

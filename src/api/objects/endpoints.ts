@@ -1,6 +1,87 @@
-import type { Kinds, MeshEndpoint } from '../generated/types.ts';
+import type { EndpointStatus, EndpointTemplate, Kinds, MeshEndpoint } from '../generated/types.ts';
+import { isEqual } from '../json.ts';
+import { addressText, parseSocketAddress } from '../socket-address.ts';
 
-/** The endpoints of a MeshEndpoints, in the order in which they get traffic. */
-export function endpointsOf({ spec }: Pick<Kinds['MeshEndpoints'], 'spec'>): readonly MeshEndpoint[] {
-  return spec.endpoints ?? [];
+type MeshEndpoints = Pick<Kinds['MeshEndpoints'], 'spec' | 'status'>;
+
+/*
+ * A MeshEndpoints has the endpoints of its spec, and those that the operator discovered. The latter are in status.endpoints,
+ * from which they are made again with the present spec.endpointTemplate, so that all processes agree without a control API.
+ */
+
+/** The endpoints of a MeshEndpoints, in the order in which they get traffic: those of spec, then the discovered ones. */
+export function endpointsOf(object: MeshEndpoints): readonly MeshEndpoint[] {
+  const { endpoints = NONE } = object.spec;
+  const discovered = discoveredOf(object);
+  return discovered.length === 0 ? endpoints : [...endpoints, ...discovered];
+}
+
+/** Whether a MeshEndpoints finds devices by their tags. */
+export function discovers({ spec }: Pick<MeshEndpoints, 'spec'>): boolean {
+  return (spec.tagSelectors ?? []).length > 0;
+}
+
+/** The entries of discovered endpoints in the present tailnet: an address of another one means another device. */
+export function discoveredEntriesOf(object: MeshEndpoints): readonly EndpointStatus[] {
+  const { spec, status } = object;
+  if (!discovers(object) || status?.discovery?.tailnet !== spec.tailnet) return [];
+  return (status.endpoints ?? []).filter(({ source }) => source === 'TagSelector');
+}
+
+/** Whether two versions of an object that have the same spec have the same discovered endpoints. */
+export function haveSameDiscovered(one: MeshEndpoints, other: MeshEndpoints): boolean {
+  return isEqual(discoveredOf(one), discoveredOf(other));
+}
+
+/** What distinguishes the discovered endpoints of an object. */
+export type OwnFields = Pick<MeshEndpoint, 'name' | 'meshIP' | 'meshFQDN' | 'port' | 'protocol'> & {
+  /** The metadata that comes from tags. */
+  readonly metadata: Readonly<Record<string, string>>;
+};
+
+/** A discovered endpoint. */
+export function discoveredEndpoint(
+  { metadata: ofTags, ...fields }: OwnFields,
+  { weight = 1, tls, healthCheck, metadata: given }: Partial<EndpointTemplate>,
+): MeshEndpoint {
+  const metadata = { ...given, ...ofTags };
+  return {
+    ...fields,
+    weight,
+    priority: 0,
+    ...(tls && { tls }),
+    ...(healthCheck && { healthCheck }),
+    ...(Object.keys(metadata).length > 0 && { metadata }),
+  };
+}
+
+const NONE: readonly MeshEndpoint[] = [];
+
+/** By object: it is asked for once for each backendRef, and an object may have 1000. */
+const DISCOVERED = new WeakMap<MeshEndpoints, readonly MeshEndpoint[]>();
+
+function discoveredOf(object: MeshEndpoints): readonly MeshEndpoint[] {
+  if (!discovers(object)) return NONE;
+  const known = DISCOVERED.get(object);
+  if (known) return known;
+  const { endpoints = NONE, endpointTemplate = {} } = object.spec;
+  const names = new Set(endpoints.map(({ name }) => name));
+  const addresses = new Set(endpoints.map(addressText));
+  const discovered = discoveredEntriesOf(object)
+    .flatMap(entry => endpointIn(entry, endpointTemplate) ?? [])
+    // A static endpoint that was added since replaces it.
+    .filter(endpoint => !names.has(endpoint.name) && !addresses.has(addressText(endpoint)));
+  DISCOVERED.set(object, discovered);
+  return discovered;
+}
+
+/** The endpoint of an entry; undefined where the entry lacks what an endpoint has. */
+function endpointIn(
+  { name, address = '', meshFQDN, protocol, metadata = {} }: EndpointStatus,
+  template: Partial<EndpointTemplate>,
+): MeshEndpoint | undefined {
+  const dialled = parseSocketAddress(address);
+  if (!dialled || meshFQDN === undefined || protocol === undefined) return undefined;
+  const { address: meshIP, port } = dialled;
+  return discoveredEndpoint({ name, meshIP, port, meshFQDN, protocol, metadata }, template);
 }

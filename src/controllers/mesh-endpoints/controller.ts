@@ -7,9 +7,10 @@ import { REPORT } from '../../api/names.ts';
 import { refTo } from '../../api/objects/references.ts';
 import type { HealthMonitor } from '../../health/health.ts';
 import type { Controller } from '../../runtime/controller.ts';
-import { udpEndpointsByTailnet } from '../../store/indexes.ts';
-import type { ReadObjects, RecordEvents, WriteResources } from '../../store/resources.ts';
+import { selectingByTailnet, udpEndpointsByTailnet } from '../../store/indexes.ts';
+import type { Index, ReadObjects, RecordEvents, WriteResources } from '../../store/resources.ts';
 import { operatorTrafficKinds } from '../../traffic/access.ts';
+import { discoveryReader } from './discovery/discovery.ts';
 import { eventsOf } from './events.ts';
 import { gatherer } from './gather.ts';
 import type { GatherDeps } from './gather.ts';
@@ -40,8 +41,9 @@ export const reads: readonly ResourceKind[] = operatorTrafficKinds;
 
 /** Writes the status of each MeshEndpoints. */
 export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoints'> {
-  const { tracking, write, events, relayPorts, health, inputs, now } = deps;
-  const gather = gatherer(deps);
+  const { tracking, write, events, relayPorts, health, inputs, tailnets, now } = deps;
+  const discovery = discoveryReader(tailnets);
+  const gather = gatherer(deps, discovery);
   return {
     name: 'mesh-endpoints',
     kind: 'MeshEndpoints',
@@ -49,7 +51,10 @@ export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoi
     subscribe: enqueue => {
       const unsubscribers = [
         relayPorts?.subscribe(name => {
-          for (const ref of usersOf(name, tracking.untracked)) enqueue(ref);
+          for (const ref of usersOf(name, udpEndpointsByTailnet, tracking.untracked)) enqueue(ref);
+        }),
+        tailnets.subscribe(name => {
+          for (const ref of usersOf(name, selectingByTailnet, tracking.untracked)) enqueue(ref);
         }),
         health.subscribe(key => enqueue(refOf(key) as Ref<'MeshEndpoints'>)),
         ...inputs.map(source => source.subscribe?.(key => enqueue(refOf(key) as Ref<'MeshEndpoints'>))),
@@ -64,12 +69,14 @@ export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoi
         health.remove(keyOf(ref));
         for (const source of inputs) source.forget?.(keyOf(ref));
       }
-      if (!object) return { requeue: 'on-change' };
+      if (!object) {
+        discovery.forget(keyOf(ref));
+        return { requeue: 'on-change' };
+      }
       if (object.spec.paused) {
         await writeStatus(object, pausedStatusOf(object, now()));
         return { requeue: 'on-change' };
       }
-      for (const source of inputs) source.use?.(object);
       const input = await gather(object, read, signal);
       const planned = plan(input);
       health.set(keyOf(ref), checkedEndpoints(planned));
@@ -87,8 +94,12 @@ export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoi
   }
 }
 
-/** The MeshEndpoints of the domain of a MeshTailnet that have UDP endpoints: others have no relay ports. */
-function usersOf(name: string, read: ReadObjects): readonly Ref<'MeshEndpoints'>[] {
+/** The MeshEndpoints of the domain of a MeshTailnet: those with UDP endpoints, or those with selectors. */
+function usersOf(
+  name: string,
+  index: Index<'MeshEndpoints'>,
+  read: ReadObjects,
+): readonly Ref<'MeshEndpoints'>[] {
   const tailnet = read.get({ kind: 'MeshTailnet', namespace: '', name });
-  return tailnet ? read.find(udpEndpointsByTailnet, tailnet.spec.tailnet).map(refTo) : [];
+  return tailnet ? read.find(index, tailnet.spec.tailnet).map(refTo) : [];
 }

@@ -21,14 +21,14 @@ import { cutText } from './routes.ts';
  *   never decided                               Unhealthy: not checked yet, or why it cannot be checked
  */
 export function entryOf(
-  { endpoint, inputs, known, relayed, check }: PlannedEndpoint,
+  { endpoint, origin, inputs, known, relayed, check }: PlannedEndpoint,
   verdict: Verdict | undefined,
 ): EndpointStatus {
   const { name, meshFQDN, protocol, port, externalTarget } = endpoint;
   const { addresses = [] } = inputs;
   const shown = {
     name,
-    source: 'Static',
+    ...origin,
     address: addressText(endpoint),
     meshFQDN,
     protocol,
@@ -87,20 +87,19 @@ function stable({ lastChecked, ...rest }: EndpointStatus): object {
   return { ...rest, isChecked: lastChecked !== undefined };
 }
 
-/** The shortest time between two writes of an object that only refresh lastChecked. */
+/** The shortest time between two writes of an object that only refresh lastChecked and lastSync. */
 const REFRESH_MS = 600_000;
 
-/** Whether the newest time of a check is 10 to 15 minutes, by object, after the newest one that was written. */
-export function isRefreshDue(
-  key: Key,
-  entries: readonly EndpointStatus[],
-  { status }: Kinds['MeshEndpoints'],
-): boolean {
+/** The times in a status that are no reason to write it. */
+type Times = Pick<NonNullable<Kinds['MeshEndpoints']['status']>, 'endpoints' | 'discovery'>;
+
+/** Whether the newest time of a check or a list is 10 to 15 minutes, by object, after the newest one that was written. */
+export function isRefreshDue(key: Key, now: Times, { status }: Kinds['MeshEndpoints']): boolean {
   const spreadMs = createHash('sha256').update(key).digest().readUInt32BE() % (REFRESH_MS / 2);
-  return newestMs(entries) - newestMs(status?.endpoints ?? []) >= REFRESH_MS + spreadMs;
+  return newestMs(now) - newestMs(status ?? {}) >= REFRESH_MS + spreadMs;
 }
 
-function newestMs(entries: readonly EndpointStatus[]): number {
-  const times = entries.map(({ lastChecked }) => (lastChecked === undefined ? 0 : Date.parse(lastChecked)));
-  return Math.max(0, ...times);
+function newestMs({ endpoints = [], discovery }: Times): number {
+  const times = [discovery?.lastSync, ...endpoints.map(({ lastChecked }) => lastChecked)];
+  return Math.max(...times.map(time => (time === undefined ? 0 : Date.parse(time))));
 }

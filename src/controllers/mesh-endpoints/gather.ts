@@ -15,6 +15,8 @@ import { hasReported } from '../../traffic/translation-report.ts';
 import { oldestOf } from '../../api/objects/oldest.ts';
 import type { TrafficResources } from '../../traffic/traffic-resources.ts';
 import type { ReadCaBundle } from '../../traffic/upstream-tls.ts';
+import type { DeviceLists, Discovery, ReadDiscovery } from './discovery/discovery.ts';
+import { withFound } from './discovery/found-endpoints.ts';
 import { readInputs } from './inputs/inputs.ts';
 import type { EndpointInputs, InputSource } from './inputs/inputs.ts';
 import type { NamedGateway } from './programmed.ts';
@@ -36,6 +38,8 @@ export type GatherDeps = {
   readonly dataPath: DataPathMode;
   /** Undefined where no relays run. */
   readonly relayPorts: RelayPorts | undefined;
+  /** The lists of the devices of tailnets. */
+  readonly tailnets: DeviceLists;
   /** Where what endpoints refer to outside of their object is read. */
   readonly inputs: readonly InputSource[];
   /** The namespace of the anchors; undefined where none are kept. */
@@ -46,7 +50,11 @@ export type GatherDeps = {
 
 /** Everything that decides the checks and the status of a MeshEndpoints, but for the verdicts of checks. */
 export type Input = {
+  /** The object, with the endpoints that discovery finds now. */
   readonly object: MeshEndpoints;
+  /** The object as it is stored. */
+  readonly stored: MeshEndpoints;
+  readonly discovery: Discovery;
   /** The MeshTailnet of its domain. */
   readonly tailnet: Kinds['MeshTailnet'] | undefined;
   /** Whether the MeshTailnet allows the namespace of the object. */
@@ -67,20 +75,24 @@ export type Input = {
 
 /** Reads everything that decides the status of an object, and its checks. */
 export function gatherer(
-  deps: GatherDeps,
-): (object: MeshEndpoints, read: TrackedRead, signal: AbortSignal) => Promise<Input> {
+  deps: Omit<GatherDeps, 'tailnets'>,
+  discovery: ReadDiscovery,
+): (stored: MeshEndpoints, read: TrackedRead, signal: AbortSignal) => Promise<Input> {
   const { values, relayPorts, inputs, now, dataPath, anchorNamespace } = deps;
   const gatewaysNamed = gatewaysReader(deps);
-  return async (object, read, signal) => {
+  return async (stored, read, signal) => {
     const traffic = values.resources(read);
-    const tailnet = oldestOf(traffic.tailnets(object.spec.tailnet));
+    const { spec, metadata } = stored;
+    const tailnet = oldestOf(traffic.tailnets(spec.tailnet));
+    const mayUse =
+      tailnet !== undefined && isAllowed(traffic, tailnet.spec.allowedNamespaces, metadata.namespace ?? '');
+    const found = discovery.of(stored, tailnet, mayUse);
+    const object = withFound(stored, found);
     const routes = routesTo(keyOf(refTo(object)), read.exceptStatus);
+    for (const source of inputs) source.use?.(object);
     return {
-      object,
-      tailnet,
-      isAllowed:
-        tailnet !== undefined &&
-        isAllowed(traffic, tailnet.spec.allowedNamespaces, object.metadata.namespace ?? ''),
+      ...{ object, stored, discovery: found, tailnet },
+      isAllowed: mayUse,
       relayPorts: tailnet && relayPorts?.of(tailnet.metadata.name),
       inputs: await readInputs(inputs, object, { traffic, signal }),
       readCa: pem => traffic.caBundle(pem),
@@ -94,7 +106,7 @@ export function gatherer(
 }
 
 /** Reads the Gateways that routes name, each once, in an order that does not change. */
-function gatewaysReader({ tracking, values }: GatherDeps) {
+function gatewaysReader({ tracking, values }: Pick<GatherDeps, 'tracking' | 'values'>) {
   const existing = new Derived(tracking, (key, read) => read.value(values.revisions, key) !== undefined);
   const translated = new Derived(tracking, (key, read) => {
     const gateway = refOf(key as Key) as Ref<'Gateway'>;

@@ -12,6 +12,7 @@ import type { RelayedPath } from './relay-ports.ts';
 /** An endpoint with everything that its status and its check depend on. */
 export type PlannedEndpoint = {
   readonly endpoint: MeshEndpoint;
+  readonly origin: Origin;
   readonly inputs: EndpointInputs;
   /** Its entry in status.endpoints, if that is about the same address. */
   readonly known: EndpointStatus | undefined;
@@ -19,11 +20,16 @@ export type PlannedEndpoint = {
   readonly check: PlannedCheck;
 };
 
+/** Where an endpoint comes from, as its entry shows it. */
+type Origin = Pick<EndpointStatus, 'source' | 'deviceID' | 'metadata'>;
+
+const STATIC: Origin = { source: 'Static' };
+
 const NO_INPUTS: EndpointInputs = {};
 
 type PlanInput = Pick<Input, 'object' | 'tailnet' | 'isAllowed' | 'relayPorts' | 'inputs' | 'readCa'>;
 
-/** Plans how the endpoints of an object are reached and checked, in the order of spec. */
+/** Plans how the endpoints of an object are reached and checked, in the order of `endpointsOf`. */
 export function plan({
   object,
   isAllowed,
@@ -34,6 +40,7 @@ export function plan({
 }: PlanInput): readonly PlannedEndpoint[] {
   const tailnet = isAllowed ? rest.tailnet : undefined;
   const entries = statusEntriesOf(object);
+  const listed = new Set(object.spec.endpoints);
   const { namespace = '' } = object.metadata;
   return endpointsOf(object).map(endpoint => {
     const entry = entries.get(endpoint.name);
@@ -41,8 +48,17 @@ export function plan({
     const inputs = all.get(endpoint.name) ?? NO_INPUTS;
     const relayed = relayedPathOf(endpoint, known, tailnet, relayPorts);
     const context = { inputs, relayed, tailnet, namespace, domain: object.spec.tailnet, readCa };
-    return { endpoint, inputs, known, relayed, check: checkOf(endpoint, context) };
+    const origin = listed.has(endpoint) || !entry ? STATIC : originOf(entry);
+    return { endpoint, origin, inputs, known, relayed, check: checkOf(endpoint, context) };
   });
+}
+
+function originOf({ source, deviceID, metadata }: EndpointStatus): Origin {
+  return {
+    ...(source && { source }),
+    ...(deviceID !== undefined && { deviceID }),
+    ...(metadata && { metadata }),
+  };
 }
 
 /** The checks of endpoints that can be used, by their names. */

@@ -30,6 +30,8 @@ type ReadyInput = {
   readonly planned: readonly PlannedEndpoint[];
   readonly entries: readonly EndpointStatus[];
   readonly summary: EndpointSummary;
+  /** The condition Discovered; undefined without selectors. */
+  readonly discovered: ConditionUpdate | undefined;
 };
 
 /** The condition Ready: the first reason that applies, or True. */
@@ -40,6 +42,7 @@ export function readyOf({
   planned,
   entries,
   summary,
+  discovered,
 }: ReadyInput): ConditionUpdate {
   if (!tailnet) return notReady('TailnetNotFound', tailnetNotFound(object.spec.tailnet));
   const { name } = tailnet.metadata;
@@ -53,7 +56,7 @@ export function readyOf({
   if (references.length > 0) return notReady('InvalidReference', firstOf(references));
   const unread = planned.some(({ inputs }) => inputs.isCheckPending === true) && writtenProblem(object);
   if (unread) return notReady('InvalidReference', unread);
-  if (planned.length === 0) return notReady('NoEndpoints', NO_ENDPOINTS);
+  if (planned.length === 0) return notReady('NoEndpoints', noEndpoints(discovered));
   if (summary.healthy === 0) return notReady('NoHealthyEndpoints', noneHealthy(entries, tailnet));
   const message = `${summary.ready} endpoints are healthy or not checked`;
   return { type: 'Ready', status: 'True', reason: 'EndpointsConfigured', message };
@@ -76,7 +79,10 @@ export const PAUSED: ConditionUpdate = notReady(
   'spec.paused is true: nothing is checked, and the rest of this status stays as it is. Set it to false to continue',
 );
 
-const NO_ENDPOINTS = 'spec.endpoints is empty: list at least one endpoint';
+function noEndpoints(discovered: ConditionUpdate | undefined): string {
+  if (!discovered) return 'spec.endpoints is empty: list at least one endpoint';
+  return `spec.tagSelectors finds no endpoints: ${discovered.message}`;
+}
 
 function tailnetNotFound(domain: string): string {
   return `no MeshTailnet has spec.tailnet ${domain}: correct spec.tailnet of this object, or apply one, with the OAuth client of the tailnet in Secret ${OAUTH_SECRET} in the namespace of the operator:

@@ -107,8 +107,10 @@ export function unusedReader(
   dataPath: DataPathMode,
 ): UnusedOf {
   return (route, object, status) => {
-    if (!endpointsOf(object).some(dependsOnStatus)) return read.value(unused, keyOf(refTo(route)));
     const traffic = resources(read);
+    const isStored = traffic.meshEndpoints(refTo(object)) === object;
+    if (isStored && !endpointsOf(object).some(dependsOnStatus))
+      return read.value(unused, keyOf(refTo(route)));
     const key = keyOf(refTo(object));
     const meshEndpoints: TrafficResources['meshEndpoints'] = ref =>
       keyOf(ref) === key ? { ...object, status } : traffic.meshEndpoints(ref);

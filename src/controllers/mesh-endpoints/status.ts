@@ -3,8 +3,10 @@ import type { ConditionUpdate } from '../../api/conditions.ts';
 import { isEqual } from '../../api/json.ts';
 import type { EndpointStatus, EndpointSummary, Kinds } from '../../api/generated/types.ts';
 import { keyOf } from '../../api/key.ts';
+import { discovers } from '../../api/objects/endpoints.ts';
 import { refTo } from '../../api/objects/references.ts';
 import type { Verdict } from '../../health/health.ts';
+import { discoveredConditionOf, discoveryStatusOf } from './discovery/status.ts';
 import { entryOf, isRefreshDue, withoutNewTimes } from './entries.ts';
 import type { Input } from './gather.ts';
 import type { PlannedEndpoint } from './plan.ts';
@@ -25,32 +27,47 @@ type StatusInput = Omit<Input, 'relayPorts' | 'inputs' | 'readCa'> & {
 
 /** The status that a MeshEndpoints is to have; the very same where nothing differs that is worth a write. */
 export function statusOf(input: StatusInput): Status {
-  const { object, planned, verdictOf, now } = input;
+  const { object, stored, discovery, planned, verdictOf, now } = input;
   const { generation } = object.metadata;
   const entries = planned.map(each => entryOf(each, verdictOf(each.endpoint.name)));
-  const { endpoints: _endpoints, routes: _routes, ...rest } = object.status ?? {};
+  const { endpoints: _endpoints, routes: _routes, discovery: _discovery, ...rest } = object.status ?? {};
+  const found = discoveryStatusOf(stored, discovery);
   // Without the field, the health of endpoints counts as not known, so that they are used.
-  const listed = { ...rest, ...(entries.length === 0 ? {} : { endpoints: entries }) };
+  const listed = {
+    ...rest,
+    ...(found && { discovery: found }),
+    ...(entries.length === 0 ? {} : { endpoints: entries }),
+  };
   const resolved = resolveRoutes(object, input.routes, route => input.unusedOf(route, object, listed));
   const routes = routeStatusesOf(resolved, route => unanchoredMessage(route, input.unanchored, now));
-  const programmed = programmedOf(input.gateways, wasProgrammed(object, routes));
-  const withEntries = (endpoints: readonly EndpointStatus[]): Status => {
+  const programmed = programmedOf(input.gateways, wasProgrammed(stored, routes));
+  const discovered = discoveredConditionOf(stored, discovery);
+  const withEntries = (endpoints: readonly EndpointStatus[], found: Status['discovery']): Status => {
     const summary = summaryOf(endpoints);
-    const ready = readyOf({ ...input, entries: endpoints, summary });
+    const ready = readyOf({ ...input, entries: endpoints, summary, discovered });
+    const conditions = [ready, ...(discovered ? [discovered] : []), routesResolvedOf(resolved), programmed];
     return {
       ...rest,
       ...(generation === undefined ? {} : { observedGeneration: generation }),
-      conditions: conditionsWith([ready, routesResolvedOf(resolved), programmed], object, now),
+      conditions: conditionsWith(conditions, stored, now),
       summary,
       ...(endpoints.length === 0 ? {} : { endpoints }),
+      ...(found && { discovery: found }),
       ...(routes ? { routes } : {}),
     };
   };
-  const unchanged = withEntries(withoutNewTimes(entries, object));
-  const isSame = object.status !== undefined && isEqual(object.status, unchanged);
-  if (isSame && !isRefreshDue(keyOf(refTo(object)), entries, object)) return object.status;
-  const status = withEntries(entries);
-  return object.status && isEqual(object.status, status) ? object.status : status;
+  const written = stored.status;
+  const unchanged = withEntries(withoutNewTimes(entries, stored), found && withoutNewSync(found, written));
+  const isSame = written !== undefined && isEqual(written, unchanged);
+  if (isSame && !isRefreshDue(keyOf(refTo(object)), listed, stored)) return written;
+  const status = withEntries(entries, found);
+  return written && isEqual(written, status) ? written : status;
+}
+
+/** As it was written, where only the time of the list differs. */
+function withoutNewSync(found: NonNullable<Status['discovery']>, written: Status | undefined) {
+  const { lastSync } = written?.discovery ?? {};
+  return lastSync === undefined ? found : { ...found, lastSync };
 }
 
 function summaryOf(entries: readonly EndpointStatus[]): EndpointSummary {
@@ -80,6 +97,8 @@ function conditionsWith(updates: readonly ConditionUpdate[], object: MeshEndpoin
     status,
   } = object;
   const before = status?.conditions ?? [];
-  const others = before.filter(({ type }) => !updates.some(update => update.type === type));
+  // Discovered is computed with the others, and is removed with the last selector.
+  const isKept = (type: string) => type !== 'Discovered' || discovers(object);
+  const others = before.filter(({ type }) => isKept(type) && !updates.some(update => update.type === type));
   return [...conditionsOf(updates, before, { generation, now }), ...others];
 }

@@ -8,6 +8,7 @@ import { ROUTE_KINDS } from '../../../src/api/key.ts';
 import { clusterNameIn, COMPONENTS, NAMESPACE, SECRET_READER } from '../../../src/api/names.ts';
 import { addressText } from '../../../src/api/socket-address.ts';
 import { explainRoutes } from '../../../src/tools/explain-routes.ts';
+import type { NotDiscoveredReason } from '../../../src/controllers/mesh-endpoints/discovery/status.ts';
 import type { EndpointEventReason } from '../../../src/controllers/mesh-endpoints/events.ts';
 import type { NotReadyReason } from '../../../src/controllers/mesh-endpoints/ready.ts';
 import { lint } from '../../../src/tools/lint-text.ts';
@@ -84,6 +85,15 @@ const NOT_READY: Readonly<Record<NotReadyReason, true>> = {
   NoHealthyEndpoints: true,
 };
 
+const NOT_DISCOVERED: Readonly<Record<NotDiscoveredReason, true>> = {
+  Stale: true,
+  Unreachable: true,
+  TagNotAllowed: true,
+  ProtocolMismatch: true,
+  PortUnknown: true,
+  Truncated: true,
+};
+
 const REASONS: Readonly<Record<EndpointReason, true>> = {
   NotCheckedYet: true,
   CheckFailed: true,
@@ -133,9 +143,12 @@ function rowsIn(title: string): readonly (readonly string[])[] {
 }
 
 describe('docs/mesh-endpoints.md', () => {
-  it('has a row for each reason of the condition Ready, with cause and fix', () => {
-    const rows = rowsIn('Conditions').filter(([, type, status]) => type === 'Ready' && status === 'False');
-    expect(rows.map(([, , , reason]) => reason)).toEqual(Object.keys(NOT_READY));
+  it.each([
+    ['Ready', NOT_READY],
+    ['Discovered', NOT_DISCOVERED],
+  ])('has a row for each reason of the condition %s, with cause and fix', (condition, reasons) => {
+    const rows = rowsIn('Conditions').filter(([, type, status]) => type === condition && status === 'False');
+    expect(rows.map(([, , , reason]) => reason)).toEqual(Object.keys(reasons));
     expect(rows.filter(([, , , , cause, fix]) => cause === '' || fix === '')).toEqual([]);
   });
 

@@ -78,7 +78,7 @@ describe('the condition RoutesResolved', () => {
 
   it('leaves other conditions and fields as they are', async () => {
     const scene = await EndpointsScene.start(tailnet, web(), toWeb);
-    const found = { type: 'Discovered', status: 'True', reason: 'Discovered', message: '' } as const;
+    const found = { type: 'VIPServicesReady', status: 'True', reason: 'Registered', message: '' } as const;
     const condition = { ...found, lastTransitionTime: '2026-01-01T00:00:00Z' };
     await scene.write({ conditions: [condition], vipServices: [{ name: 'web', status: 'Registered' }] });
     expect(scene.status()?.conditions).toContainEqual(condition);

@@ -16,6 +16,7 @@ import { trafficValues } from '../../../../src/store/traffic/values.ts';
 import { healthMetrics } from '../../../../src/telemetry/metrics.ts';
 import { createRegistry } from '../../../../src/telemetry/registry.ts';
 import { createGuard } from '../../../../src/traffic/address-guard.ts';
+import { GivenDevices } from '../mesh-endpoints/given-devices.ts';
 import { MemoryNamespace } from '../mesh-tailnet/namespace.ts';
 import { ClusterRun } from './cluster-run.ts';
 import type { ProcessDeps } from './cluster-run.ts';
@@ -122,6 +123,7 @@ function startProcess({ start, counted, ...deps }: ProcessDeps, outside: Outside
     endpointsController({
       ...{ tracking, values, write, events, relayPorts, health, now },
       ...{ dataPath: 'Proxy', anchorNamespace: 'mesh-system' },
+      tailnets: new GivenDevices(),
       inputs: [secrets, externalTargetInputs(targets)],
     }),
   );

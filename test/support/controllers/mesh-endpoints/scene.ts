@@ -20,6 +20,7 @@ import { sharedIndexes } from '../../../../src/store/indexes.ts';
 import type { ObjectEvent } from '../../../../src/store/resources.ts';
 import type { RunningController } from '../../../../src/runtime/controller.ts';
 import { Runtime } from '../../runtime/runtime.ts';
+import { GivenDevices } from './given-devices.ts';
 import { ScriptedRevisions } from './scripted-revisions.ts';
 import { ScriptedHealth } from './scripted-health.ts';
 
@@ -98,6 +99,8 @@ export class EndpointsScene {
   readonly runtime: Runtime;
   ports = new PublishedPorts();
   health = new ScriptedHealth();
+  /** The lists of devices of tailnets. */
+  devices = new GivenDevices();
   readonly inputs = new GivenInputs();
   readonly revisions = new ScriptedRevisions();
   /** The answers of DNS; other names do not exist. */
@@ -142,6 +145,7 @@ export class EndpointsScene {
       events: { record: event => void this.events.push(event) },
       dataPath: 'Proxy',
       relayPorts: this.ports,
+      tailnets: this.devices,
       health: this.health,
       inputs: [this.inputs, meshAddressInputs(GUARD), externalTargetInputs(this.#targets())],
       anchorNamespace: 'mesh-system',
@@ -164,12 +168,13 @@ export class EndpointsScene {
     return new Date(Date.parse('2026-01-15T12:00:00Z') + this.runtime.clock.now());
   }
 
-  /** Another process becomes the leader, which has published no relay ports and checked nothing yet; it finds `written`, if given. */
+  /** Another process becomes the leader, which has published no relay ports, listed no devices and checked nothing yet; it finds `written`, if given. */
   async restart(written?: Status): Promise<void> {
     await this.#running?.drain({ graceMs: 0, abortMs: 0 });
     if (written) await this.write(written);
     this.ports = new PublishedPorts();
     this.health = new ScriptedHealth();
+    this.devices = new GivenDevices();
     this.#startController();
     await this.runtime.clock.settle();
   }
@@ -187,6 +192,15 @@ export class EndpointsScene {
 
   async remove(key: Key): Promise<void> {
     await this.runtime.memory.author.remove(refOf(key));
+    await this.runtime.clock.settle();
+  }
+
+  /** The devices of MeshTailnet `example` are listed. */
+  async list(
+    devices: Parameters<GivenDevices['list']>[1],
+    fields: Parameters<GivenDevices['list']>[2] = {},
+  ): Promise<void> {
+    this.devices.list('example', devices, { lastSuccess: this.now(), ...fields });
     await this.runtime.clock.settle();
   }
 
@@ -222,6 +236,15 @@ export class EndpointsScene {
     const object = read.get({ kind: 'MeshEndpoints', namespace: 'default', name });
     if (!object) throw new Error(`MeshEndpoints default/${name} does not exist`);
     await write.replaceStatus(object, status);
+    await this.runtime.clock.settle();
+  }
+
+  /** Writes the status of MeshTailnet `example`. */
+  async writeTailnet(status: NonNullable<Kinds['MeshTailnet']['status']>): Promise<void> {
+    const { read, write } = this.runtime.memory;
+    const tailnet = read.get({ kind: 'MeshTailnet', namespace: '', name: 'example' });
+    if (!tailnet) throw new Error('MeshTailnet example does not exist');
+    await write.replaceStatus(tailnet, status);
     await this.runtime.clock.settle();
   }
 

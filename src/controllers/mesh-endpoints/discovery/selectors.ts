@@ -1,0 +1,107 @@
+import type { TagSelector } from '../../../api/generated/types.ts';
+import type { Device } from '../../../control/control.ts';
+
+/*
+ * A selector and a tag of a device, which is tag:KEY, tag:KEY-VALUE or tag:KEY:VALUE:
+ *
+ *   Exists, DoesNotExist     any of the three
+ *   In, NotIn                the latter two, with one of the values
+ *
+ * A device matches Exists and In by any of its tags. It matches DoesNotExist and NotIn unless it matches the opposite, so also
+ * without the key. allowedTags are whole tags: without one of them a device matches nothing, and a selector that none of them
+ * could match is beyond them, so that all selectors together match nothing.
+ */
+
+/** The devices that match all selectors. */
+export type Selected = {
+  /** In no particular order. */
+  readonly devices: readonly Device[];
+  /** The keys of selectors with In or Exists that none of the allowed tags could match. */
+  readonly beyondAllowed: readonly string[];
+};
+
+/** Selects devices; selectors without In and Exists select none. */
+export function select(
+  devices: readonly Device[],
+  selectors: readonly TagSelector[],
+  allowedTags: readonly string[] | undefined,
+): Selected {
+  const allowed = allowedTags && new Set(allowedTags.map(bare));
+  const positive = selectors.filter(isPositive);
+  const beyond = allowed ? positive.filter(selector => ![...allowed].some(tag => fits(selector, tag))) : [];
+  if (beyond.length > 0 || positive.length === 0)
+    return { devices: [], beyondAllowed: beyond.map(({ key }) => key) };
+  const snapshot = snapshotOf(devices);
+  const having = positive.map(selector => snapshot.having(textOf(selector), tag => fits(selector, tag)));
+  if (allowed) having.push(snapshot.having(`allowed ${[...allowed].join(' ')}`, tag => allowed.has(tag)));
+  const lacking = selectors
+    .filter(selector => !isPositive(selector))
+    .map(selector => snapshot.having(textOf(selector), tag => fits(selector, tag)));
+  const [smallest, ...others] = having.sort((one, other) => one.size - other.size);
+  const matches = [...(smallest ?? [])].filter(
+    device => others.every(set => set.has(device)) && !lacking.some(set => set.has(device)),
+  );
+  return { devices: matches, beyondAllowed: [] };
+}
+
+/** A tag without its prefix. */
+export function bare(tag: string): string {
+  return tag.startsWith('tag:') ? tag.slice('tag:'.length) : tag;
+}
+
+/** The value that a tag has for a key, both without the prefix: empty for the key alone, undefined for any other tag. */
+export function valueIn(tag: string, key: string): string | undefined {
+  if (tag === key) return '';
+  const separator = tag.startsWith(key) ? tag[key.length] : undefined;
+  return separator === '-' || separator === ':' ? tag.slice(key.length + 1) : undefined;
+}
+
+function isPositive({ operator }: TagSelector): boolean {
+  return operator === 'In' || operator === 'Exists';
+}
+
+/** Whether a device with the tag has what the selector requires, or with NotIn and DoesNotExist refuses. */
+function fits({ key, operator, values = [] }: TagSelector, tag: string): boolean {
+  const value = valueIn(tag, bare(key));
+  if (value === undefined) return false;
+  return operator === 'Exists' || operator === 'DoesNotExist' || values.includes(value);
+}
+
+/** Equal for selectors that the same tags fit. */
+function textOf({ key, values = [] }: TagSelector): string {
+  return [bare(key), ...values].join(' ');
+}
+
+/** The devices of one list by their tags, so that their texts are compared once for all objects. */
+class Snapshot {
+  readonly #byTag = new Map<string, Device[]>();
+  readonly #found = new Map<string, ReadonlySet<Device>>();
+
+  constructor(devices: readonly Device[]) {
+    for (const device of devices)
+      for (const tag of new Set(device.tags.map(bare))) {
+        const list = this.#byTag.get(tag);
+        if (list) list.push(device);
+        else this.#byTag.set(tag, [device]);
+      }
+  }
+
+  /** The devices with a tag for which a condition holds, of which equal ones have the same name. */
+  having(condition: string, holds: (tag: string) => boolean): ReadonlySet<Device> {
+    const known = this.#found.get(condition);
+    if (known) return known;
+    const found = new Set<Device>();
+    for (const [tag, devices] of this.#byTag) if (holds(tag)) for (const device of devices) found.add(device);
+    this.#found.set(condition, found);
+    return found;
+  }
+}
+
+/** They live as long as their list of devices. */
+const SNAPSHOTS = new WeakMap<readonly Device[], Snapshot>();
+
+function snapshotOf(devices: readonly Device[]): Snapshot {
+  const snapshot = SNAPSHOTS.get(devices) ?? new Snapshot(devices);
+  SNAPSHOTS.set(devices, snapshot);
+  return snapshot;
+}
