@@ -63,12 +63,12 @@ export function discover(
   const withoutPort: string[] = [];
   const misfits: string[] = [];
   const usable = matching.filter(device => {
-    const { meshIP = '', ...facts } = factsOf(device);
-    const { protocol, port } = serviceOf({ meshIP, ...facts }, template);
+    const facts = factsOf(device);
+    const { protocol, port } = serviceOf(facts, template);
     const misfit = misfitOf(protocol, template);
     if (misfit !== undefined) misfits.push(`${device.name}: ${misfit}`);
     else if (port === undefined) withoutPort.push(device.name);
-    else return !addresses.has(addressText({ meshIP, port }));
+    else return addresses.size === 0 || !addresses.has(addressText({ meshIP: facts.meshIP ?? '', port }));
     return false;
   });
   const named = inOrderOfNames(usable, template, new Set(listed.map(({ name }) => name)));

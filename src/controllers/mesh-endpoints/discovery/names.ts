@@ -41,7 +41,9 @@ export function namesOf(
       later.push(known);
     }
   }
-  const names = new Map([...first].map(([label, device]) => [device, label]));
+  const names = new Map<Device, string>();
+  for (const [label, device] of first) names.set(device, label);
+  if (later.length === 0) return names;
   const used = new Set([...taken, ...first.keys()]);
   for (const device of later.sort((a, b) => compareIds(a.id, b.id))) {
     const name = suffixed(labelFor(device), device.id, used);

@@ -79,7 +79,8 @@ class Snapshot {
 
   constructor(devices: readonly Device[]) {
     for (const device of devices)
-      for (const tag of new Set(device.tags.map(bare))) {
+      for (const text of device.tags) {
+        const tag = bare(text);
         const list = this.#byTag.get(tag);
         if (list) list.push(device);
         else this.#byTag.set(tag, [device]);
