@@ -111,7 +111,7 @@ class ObservedTailnet {
   #tried: Credentials | undefined;
   /** Resolved while the refresh continues after its callers have stopped waiting. */
   #running: Promise<void> | undefined;
-  #notified: { readonly devices: readonly Device[] | undefined; readonly isStale: boolean } | undefined;
+  #notified: Pick<TailnetView, 'devices' | 'expected' | 'isStale'> | undefined;
 
   constructor(source: TailnetSource, deps: ObservedDeps, earlier: ObservedTailnet | undefined) {
     this.source = source;
@@ -198,10 +198,12 @@ class ObservedTailnet {
   }
 
   #notifyOfChange(): void {
-    const { devices, isStale } = this.view();
+    const { devices, expected, isStale } = this.view();
     const before = this.#notified;
-    if (before && before.devices === devices && before.isStale === isStale) return;
-    this.#notified = { devices, isStale };
+    const isSame = before?.devices === devices && before?.isStale === isStale;
+    // Expected ones only become fewer between two lists, but for those of a caller, who knows of them.
+    if (isSame && before.expected.size === expected.size) return;
+    this.#notified = { devices, expected, isStale };
     this.#deps.notify(this.source.name);
   }
 

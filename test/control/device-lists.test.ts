@@ -94,16 +94,18 @@ describe('the list of devices', () => {
 
 describe('a device that an earlier process has seen', () => {
   it('is expected until it was requested and does not exist', async () => {
-    const { api, later, tailnets } = await observed();
+    const { api, later, tailnets, notified } = await observed();
     const { nodeId } = api.addDevice({ hostname: 'web-1' });
     tailnets.expect('example', ['n1']);
     expect((await later()).expected.size).toBe(0);
     tailnets.expect('example', ['n1', nodeId]);
     expect(tailnets.lastView('example')?.expected).toEqual(new Set(['n1']));
     expect((await later()).expected).toEqual(new Set(['n1']));
+    const before = notified.length;
     expect(hostnamesOf(await later())).toEqual(['web-1']);
     await later();
     expect((await later()).expected.size).toBe(0);
+    expect(notified).toHaveLength(before + 1);
   });
 
   it('is listed again as soon as a list has it', async () => {
