@@ -33,18 +33,18 @@ const KINDS = [
 
 const PORT = 8080;
 
-/** Pods that answer with their names. A deleted one serves a while longer, because Envoy is updated a moment later. */
+/** Pods that answer with their names. A deleted one serves for longer than a busy machine needs to update Envoy. */
 function pods(name: string, replicas: number): KubeObject {
   const container = {
     image: 'backends',
     env: [{ name: 'POD', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } }],
     args: ['--name', '$(POD)', '--host', '0.0.0.0', '--http-port', `${PORT}`, '--control', '127.0.0.1:9000'],
     readinessProbe: { tcpSocket: { port: PORT }, periodSeconds: 1 },
-    lifecycle: { preStop: { sleep: { seconds: 3 } } },
+    lifecycle: { preStop: { sleep: { seconds: 8 } } },
   } as const;
   const { metadata, spec } = restrictedPod(scene.namespace, name, container, {
     restartPolicy: 'Always',
-    terminationGracePeriodSeconds: 10,
+    terminationGracePeriodSeconds: 15,
   });
   const { labels } = metadata;
   const template = { metadata: { labels }, spec };
