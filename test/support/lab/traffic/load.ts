@@ -119,9 +119,11 @@ function senderOf(listener: string) {
         .end();
     });
     const body = await text(answer);
-    if (answer.statusCode !== 200) throw new Error(`status ${answer.statusCode}: ${body.slice(0, 200)}`);
+    const endpoint = String(answer.headers[CHOSEN]);
+    if (answer.statusCode !== 200)
+      throw new Error(`status ${answer.statusCode} at ${endpoint}: ${body.slice(0, 200)}`);
     const { backend } = JSON.parse(body) as { readonly backend: string };
-    return { endpoint: String(answer.headers[CHOSEN]), backend };
+    return { endpoint, backend };
   };
   return { send: ask, close: () => agent.destroy() };
 }
