@@ -29,6 +29,7 @@ import { externalTargetInputs } from './controllers/mesh-endpoints/inputs/extern
 import { meshAddressInputs } from './controllers/mesh-endpoints/inputs/inputs.ts';
 import { referenceInputs } from './controllers/mesh-endpoints/inputs/references.ts';
 import { readMeshGatewayGauges } from './controllers/mesh-gateway/gauges.ts';
+import { readRoutePolicyGauges } from './controllers/mesh-route-policy/gauges.ts';
 import { readPoolGauges } from './controllers/mesh-tailnet/pool/gauges.ts';
 import type { PoolsOptions } from './controllers/mesh-tailnet/controller.ts';
 import { readMeshdState } from './controllers/mesh-tailnet/pool/meshd-state.ts';
@@ -195,6 +196,9 @@ type ElectionDeps = {
 
 const DRAIN = { graceMs: 5000, abortMs: 500 };
 
+/** What the leader reads for metrics. */
+const GAUGES = [readPoolGauges, readEndpointGauges, readMeshGatewayGauges, readRoutePolicyGauges];
+
 /** Runs the controllers while this process is the leader; the caches are kept warm in any case. */
 function electLeader(
   settings: OperatorSettings,
@@ -232,9 +236,7 @@ function electLeader(
       const withoutDevice = new Set<string>();
       const relayPorts = createPublishedPorts();
       const { health, close: endChecks } = healthChecksFrom(settings, read, withoutDevice, telemetry);
-      const endGauges = [readPoolGauges, readEndpointGauges, readMeshGatewayGauges].map(readGauges =>
-        readGauges(read, telemetry.metrics),
-      );
+      const endGauges = GAUGES.map(readGauges => readGauges(read, telemetry.metrics));
       const deps = {
         ...settings,
         tracking,

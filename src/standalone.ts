@@ -23,6 +23,7 @@ import {
 import { envoyGatewayFile } from './api/envoy-gateway.ts';
 import { readEndpointGauges } from './controllers/mesh-endpoints/gauges.ts';
 import { readMeshGatewayGauges } from './controllers/mesh-gateway/gauges.ts';
+import { readRoutePolicyGauges } from './controllers/mesh-route-policy/gauges.ts';
 import { readyMembers } from './controllers/mesh-tailnet/pool/ready-members.ts';
 import { meshPodSettings } from './process/mesh-pods.ts';
 import { runUntilSignal, controllerSteps } from './runtime/shutdown.ts';
@@ -121,6 +122,7 @@ export async function startStandalone(
     const { health, close: endChecks } = healthChecksFrom(settings, read, telemetry);
     readEndpointGauges(read, telemetry.metrics);
     readMeshGatewayGauges(read, telemetry.metrics);
+    readRoutePolicyGauges(read, telemetry.metrics);
     const targets = openExternalTargets({ clock: systemClock, guard });
     const tailnets = tailnetsFrom(options, telemetry);
     const deps = {

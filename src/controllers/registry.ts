@@ -24,6 +24,12 @@ import {
   meshGatewayController,
 } from './mesh-gateway/controller.ts';
 import type { MeshGatewayDeps } from './mesh-gateway/controller.ts';
+import {
+  access as routePolicyAccess,
+  reads as routePolicyReads,
+  meshRoutePolicyController,
+} from './mesh-route-policy/controller.ts';
+import type { MeshRoutePolicyDeps } from './mesh-route-policy/controller.ts';
 import { eventAccess, leaseAccess } from '../kubernetes/access.ts';
 import { sharedIndexes } from '../store/indexes.ts';
 import type { AnyIndex } from '../store/resources.ts';
@@ -51,6 +57,7 @@ type Deps = ControllerDeps &
   BindingDeps &
   EndpointsDeps &
   MeshGatewayDeps &
+  MeshRoutePolicyDeps &
   Pick<RelayPortsDeps, 'values'> &
   Omit<TailnetDeps, 'log'> & {
     /** Undefined without a cluster. */
@@ -106,6 +113,12 @@ const controllers: readonly RegisteredController[] = [
     reads: gatewayReads,
     access: gatewayAccess,
     start: (deps, options) => startController(meshGatewayController(deps), deps, options),
+  },
+  {
+    name: 'mesh-route-policy',
+    reads: routePolicyReads,
+    access: routePolicyAccess,
+    start: (deps, options) => startController(meshRoutePolicyController(deps), deps, options),
   },
   {
     name: 'mesh-trust',

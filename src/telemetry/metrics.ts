@@ -352,6 +352,15 @@ export const meshGatewayMetrics = {
   ),
 } as const satisfies MetricDeclarations;
 
+/** Metrics of MeshRoutePolicies, reported by the leader. */
+export const routePolicyMetrics = {
+  routePolicies: gauge(
+    'mesh_gateway_meshroutepolicies',
+    'MeshRoutePolicies by whether they are accepted for all of their targets; only the leader reports them',
+    { accepted: ['true', 'false', 'unknown'] },
+  ),
+} as const satisfies MetricDeclarations;
+
 /** Metrics of the UDP relay of a mesh pod. */
 export const relayMetrics = {
   relayPackets: counter(
@@ -395,6 +404,7 @@ export const allMetrics = {
   ...healthMetrics,
   ...endpointMetrics,
   ...meshGatewayMetrics,
+  ...routePolicyMetrics,
   ...relayMetrics,
 } as const;
 

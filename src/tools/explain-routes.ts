@@ -2,10 +2,12 @@ import type { Route } from '../api/objects/gateway-api.ts';
 import type { BackendTrafficPolicy } from '../api/objects/traffic-policy.ts';
 import { policyExplainer } from './explain-policies.ts';
 import type { ExplainPolicies } from './explain-policies.ts';
+import { explainRoutePolicies } from './explain-route-policies.ts';
 import type { Kinds } from '../api/generated/types.ts';
 import { keyOf, ROUTE_KINDS } from '../api/key.ts';
 import type { Ref } from '../api/key.ts';
 import { oldestOf } from '../api/objects/oldest.ts';
+import { refTo } from '../api/objects/references.ts';
 import type { SocketAddress } from '../api/socket-address.ts';
 import { Derived } from '../store/derived.ts';
 import type { Tracking } from '../store/tracking.ts';
@@ -50,6 +52,7 @@ export function explainRoutes(
     explainRoute(trafficOfRoute(resources, route, defaultPath, budgets), route, {
       explainPolicies,
       meshGateways,
+      routePolicies: resources.routePolicies(refTo(route)),
     });
   return [...routes].sort(byName).flatMap(explained);
 }
@@ -84,17 +87,21 @@ function explainRoute(
   {
     explainPolicies,
     meshGateways,
+    routePolicies,
   }: {
     readonly explainPolicies: ExplainPolicies;
     readonly meshGateways: readonly Kinds['MeshGateway'][];
+    readonly routePolicies: readonly Kinds['MeshRoutePolicy'][];
   },
 ): readonly Explained[] {
   const hosts = route.hostnames.length > 0 ? ` for ${route.hostnames.join(', ')}` : '';
   return traffic
     .filter(({ rules }) => rules.length > 0)
     .map(({ path, gateways, rules }) => {
-      const policiesOf = ({ rule: { cluster } }: RuleTraffic) =>
-        explainPolicies(route, cluster.rule, gateways);
+      const policiesOf = ({ rule }: RuleTraffic) => [
+        ...explainPolicies(route, rule.cluster.rule, gateways),
+        ...explainRoutePolicies(rule, routePolicies),
+      ];
       const explained = rules.map(rule => explainRule(rule, path, policiesOf(rule)));
       const title = `${titleOf(route)}${hosts} at ${placeOf(gateways)}`;
       return {

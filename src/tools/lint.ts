@@ -10,8 +10,8 @@ import type { SourceText } from '../files/file.ts';
 /** What `mesh-gateway help lint` prints. */
 export const LINT_HELP = `mesh-gateway lint [--strict] PATH...
 
-Checks MeshEndpoints, MeshTailnet, MeshGateway and MeshBinding objects in YAML or JSON files
-as the API server would, without a cluster: every fault with its file, line, field and fix.
+Checks the objects of mesh-gateway's kinds, such as MeshEndpoints, in YAML or JSON files as the
+API server would, without a cluster: every fault with its file, line, field and fix.
 Objects of other groups are ignored, except a ConfigMap that tls.caRef in the same file names.
 
   PATH       a file, a folder (all .yaml, .yml and .json files below it), or - for standard input

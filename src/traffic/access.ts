@@ -13,6 +13,7 @@ const trafficKinds: readonly ResourceKind[] = [
   'ListenerSet',
   'MeshBinding',
   'MeshEndpoints',
+  'MeshRoutePolicy',
   'MeshTailnet',
   'Namespace',
   'ReferenceGrant',

@@ -16,6 +16,7 @@
  *      settings/tls-budget              takes the TLS of those that the share of their namespace has no room for
  *   6  endpoints/load-assignment        the endpoints that Envoy gets (by path-to-backend, health-status)
  */
+import type { Kinds } from '../api/generated/types.ts';
 import type { BackendRef, Route } from '../api/objects/gateway-api.ts';
 import { isAnchor } from '../api/objects/references.ts';
 import { backendRefsOf, isMeshEndpoints } from './backend-refs.ts';
@@ -24,6 +25,7 @@ import { formatEnvoyClusterName } from './envoy-cluster-name.ts';
 import type { EnvoyClusterName } from './envoy-cluster-name.ts';
 import { canMixWith, isResolved, otherBackendsOf } from './other-backends.ts';
 import type { OtherBackend } from './other-backends.ts';
+import { policyOf } from './policy/route-policy.ts';
 import { resolveBackendRef } from './resolve-backend-ref.ts';
 import type { Candidate, Filtered, ResolvedEndpoint } from './resolve-backend-ref.ts';
 import {
@@ -51,6 +53,8 @@ export type ResolvedRule = {
   readonly otherBackends: readonly OtherBackend[];
   /** The backendRefs to MeshEndpoints in their order, also those without endpoints. */
   readonly backends: readonly ResolvedBackend[];
+  /** Which of these endpoints are used, and which first; settings of the cluster do not depend on it. */
+  readonly policy?: Kinds['MeshRoutePolicy'];
   /** What gets no traffic, or no filters, although the rule names it. */
   readonly unused: readonly UnusedBackend[];
 };
@@ -134,6 +138,7 @@ function resolveRule(
     isMixed && !canMix
       ? unusedMixed(meshRefs)
       : resolveBackendRefs(resources, meshRefs, isMixed ? [withDefaultProtocol, ...CONFLICTS] : CONFLICTS);
+  const policy = policyOf(resources, route, cluster.rule);
   return {
     cluster,
     protocol: kept[0]?.protocol ?? defaultProtocol(route.kind),
@@ -145,6 +150,7 @@ function resolveRule(
       path,
       endpoints: kept.filter(({ backendRef }) => backendRef.index === index).map(({ resolved }) => resolved),
     })),
+    ...(policy && { policy }),
     unused: [...unused, ...refusedByEnvoyGateway(resources, route, cluster, meshRefs)],
   };
 }

@@ -13,6 +13,8 @@ export interface TrafficResources {
   /** The routes of all kinds in a namespace. */
   routesIn(namespace: string): readonly Route[];
   meshEndpoints(ref: Ref<'MeshEndpoints'>): Kinds['MeshEndpoints'] | undefined;
+  /** The MeshRoutePolicies that target a route, wholly or by a rule. */
+  routePolicies(route: Ref<RouteKind>): readonly Kinds['MeshRoutePolicy'][];
   /** The MeshTailnets with this spec.tailnet. */
   tailnets(domain: string): readonly Kinds['MeshTailnet'][];
   /** The ReferenceGrants of a namespace. */

@@ -44,6 +44,8 @@ export type UnusedReason =
   | 'InvalidCertificate'
   /** The TLS settings of the rule are too many or too large for one cluster. */
   | 'TooManyTlsSettings'
+  /** With the policy of the rule it would have more priorities than a rule can have. */
+  | 'TooManyPriorities'
   /** The MeshTailnet has no proxy, or for UDP no relay. */
   | 'ProxyUnknown'
   /** The proxy of the MeshTailnet is a host name, and EDS takes IP addresses only. */
@@ -222,6 +224,16 @@ export const unusedEndpoint = {
       'TooManyTlsSettings',
       candidate,
       `with ${namedCandidate(candidate)} the rule has more than ${max} different TLS settings: use equal settings, or give endpoints rules of their own`,
+    ),
+} as const;
+
+/** Reasons by the policy of a rule. */
+export const unusedByPolicy = {
+  tooManyPriorities: (backend: BackendPlace, policy: string, max: number) =>
+    unused(
+      'TooManyPriorities',
+      backend,
+      `endpoints of ${named(backend)} would be in priority ${max + 1} or later of the rule, and it has ${max} at most: list fewer preferences in MeshRoutePolicy ${policy}, or give endpoints equal priorities`,
     ),
 } as const;
 

@@ -21,6 +21,7 @@ const WRITERS: Readonly<Record<KindName, 'users' | 'platform team' | 'operator'>
   MeshBinding: 'operator',
   MeshEndpoints: 'users',
   MeshGateway: 'users',
+  MeshRoutePolicy: 'users',
   MeshTailnet: 'platform team',
 };
 

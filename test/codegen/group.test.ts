@@ -37,6 +37,7 @@ describe('another group, version and categories in group.json', () => {
       'dist/crds/meshbindings.tailroutes.example.org.yaml',
       'dist/crds/meshendpoints.tailroutes.example.org.yaml',
       'dist/crds/meshgateways.tailroutes.example.org.yaml',
+      'dist/crds/meshroutepolicies.tailroutes.example.org.yaml',
       'dist/crds/meshtailnets.tailroutes.example.org.yaml',
     ]);
   });

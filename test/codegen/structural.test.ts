@@ -180,6 +180,7 @@ describe('the CRD', () => {
       'meshbindings.mesh-gateway.dev',
       'meshendpoints.mesh-gateway.dev',
       'meshgateways.mesh-gateway.dev',
+      'meshroutepolicies.mesh-gateway.dev',
       'meshtailnets.mesh-gateway.dev',
     ]);
   });

@@ -107,7 +107,15 @@ const OBJECTS: readonly Table[] = [
   {
     name: 'MeshRoutePolicy',
     columns: ['Item', 'Description'],
-    rows: [row(['MeshRoutePolicy', 'advanced routing policies'])],
+    rows: [
+      row(
+        ['MeshRoutePolicy', 'advanced routing policies'],
+        [
+          'test/traffic/route-policy.test.ts',
+          'orders endpoints by the first entry that they match, and those without a match last',
+        ],
+      ),
+    ],
   },
 ];
 

@@ -66,6 +66,7 @@ describe('the registry of controllers', () => {
       'mesh-binding',
       'mesh-endpoints',
       'mesh-gateway',
+      'mesh-route-policy',
       'mesh-tailnet',
     ]);
     await Promise.all(running.map(controller => controller.drain({ graceMs: 0, abortMs: 0 })));

@@ -37,6 +37,12 @@ export function meshGateway(spec: Fields = {}): Fields {
   return objectOf('MeshGateway', { targetRefs: [gateway], ...spec });
 }
 
+/** A valid MeshRoutePolicy of HTTPRoute web, with some of its spec replaced. */
+export function meshRoutePolicy(spec: Fields = {}): Fields {
+  const route = { group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', name: 'web' };
+  return objectOf('MeshRoutePolicy', { targetRefs: [route], ...spec });
+}
+
 function objectOf(kind: KindName, spec: Fields): Fields {
   return { apiVersion: API_VERSION, kind, metadata: { name: 'sample' }, spec };
 }

@@ -202,7 +202,7 @@ describe('RBAC', () => {
   });
 
   it.each(['admin', 'edit', 'view'])(
-    'to users with the role %s is what concerns MeshEndpoints and MeshGateways alone',
+    'to users with the role %s is what concerns MeshEndpoints, MeshGateways and MeshRoutePolicies alone',
     role => {
       const found = objectOf(objects, 'ClusterRole', `mesh-gateway-${role}.mesh-system`);
       const label = `rbac.authorization.k8s.io/aggregate-to-${role}`;
@@ -214,8 +214,10 @@ describe('RBAC', () => {
       expect(resources).toEqual([
         'meshendpoints',
         'meshgateways',
+        'meshroutepolicies',
         'meshendpoints/status',
         'meshgateways/status',
+        'meshroutepolicies/status',
       ]);
       const verbs = listAt(found, 'rules').flatMap(rule => listAt(rule, 'verbs'));
       expect(verbs.includes('create')).toBe(role !== 'view');

@@ -6,7 +6,14 @@ import { trafficIndexes } from '../../src/store/traffic/resources.ts';
 import type { DataPathMode } from '../../src/traffic/data-path.ts';
 import { createMemory } from '../support/store/memory.ts';
 import { meshBackend, named, openGateway, route } from '../support/declared.ts';
-import { endpoint, meshBinding, meshEndpoints, meshGateway, meshTailnet } from '../support/objects.ts';
+import {
+  endpoint,
+  meshBinding,
+  meshEndpoints,
+  meshGateway,
+  meshRoutePolicy,
+  meshTailnet,
+} from '../support/objects.ts';
 import { resourceOf } from '../support/store/resources.ts';
 import { managedTailnet, relaysObject } from '../support/traffic/objects.ts';
 import { resourcesFrom, tlsBudgetsOf } from '../support/traffic/resolve.ts';
@@ -95,6 +102,31 @@ describe('the explanation of a route', () => {
       '  MeshGateway later is not applied to Gateway default/public: MeshGateway edge decides, as the oldest',
       '  cluster httproute/default/web/rule/0: HTTP/1.1, not checked by Envoy',
       expect.stringMatching(/ directly +backend 0, weight 1, priority 0, UNHEALTHY$/),
+    ]);
+  });
+
+  it('has what a MeshRoutePolicy sets for a rule, and which others do not apply', async () => {
+    const metadata = [{ region: 'eu', tier: 'prod' }, { tier: 'prod' }, {}];
+    const endpoints = metadata.map((each, index) =>
+      endpoint({ name: `e${index}`, meshIP: `100.64.0.${index + 1}`, metadata: each }),
+    );
+    const labels = (matchLabels: object) => ({ matchLabels });
+    const policy = meshRoutePolicy({
+      failover: { healthyPercent: 80 },
+      endpoints: {
+        require: labels({ tier: 'prod' }),
+        prefer: [labels({ region: 'eu' }), labels({ a: 'b', c: 'd' })],
+      },
+    });
+    const [text = ''] = await explained(
+      ...[tailnet, named(meshEndpoints({ endpoints }), 'default/web'), route('HTTPRoute', 'default/web')],
+      ...[named(policy, 'default/a'), named(meshRoutePolicy(), 'default/b')],
+    );
+    expect(text.split('\n').slice(2)).toEqual([
+      '    MeshRoutePolicy a sets for the rule: requires tier=prod, which selects 2 of 3 endpoints; prefers region=eu, then a=b and c=d; a priority gives traffic away below 80 percent of healthy endpoints',
+      '    MeshRoutePolicy b does not apply: MeshRoutePolicy a does',
+      expect.stringMatching(/100\.64\.0\.1:8080 .* priority 0, HEALTHY$/),
+      expect.stringMatching(/100\.64\.0\.2:8080 .* priority 1, HEALTHY$/),
     ]);
   });
 

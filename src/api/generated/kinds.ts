@@ -14,6 +14,7 @@ export const kinds = {
   MeshBinding: { kind: 'MeshBinding', plural: 'meshbindings', singular: 'meshbinding', scope: 'Namespaced' },
   MeshEndpoints: { kind: 'MeshEndpoints', plural: 'meshendpoints', singular: 'meshendpoints', scope: 'Namespaced' },
   MeshGateway: { kind: 'MeshGateway', plural: 'meshgateways', singular: 'meshgateway', scope: 'Namespaced' },
+  MeshRoutePolicy: { kind: 'MeshRoutePolicy', plural: 'meshroutepolicies', singular: 'meshroutepolicy', scope: 'Namespaced' },
   MeshTailnet: { kind: 'MeshTailnet', plural: 'meshtailnets', singular: 'meshtailnet', scope: 'Cluster' },
 } as const;
 

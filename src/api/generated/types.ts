@@ -34,6 +34,10 @@ export interface Kinds {
    */
   readonly MeshGateway: MeshGateway;
   /**
+   * Which endpoints the rules of a route use, and which of them first. Optional: a rule without one uses all endpoints by their weight and priority.
+   */
+  readonly MeshRoutePolicy: MeshRoutePolicy;
+  /**
    * One tailnet: how to reach its control API, who may use it, and the proxies that carry traffic into it.
    */
   readonly MeshTailnet: MeshTailnet;
@@ -236,7 +240,7 @@ export interface MeshBindingStatus {
  */
 export interface PolicyAncestor {
   /**
-   * The Gateway that this entry is about.
+   * The Gateway that this entry is about; of a MeshRoutePolicy a route, where no Gateway has it.
    */
   readonly ancestorRef: AncestorRef;
   /**
@@ -249,7 +253,7 @@ export interface PolicyAncestor {
   readonly conditions?: readonly Condition[];
 }
 /**
- * The Gateway that this entry is about.
+ * The Gateway that this entry is about; of a MeshRoutePolicy a route, where no Gateway has it.
  */
 export interface AncestorRef {
   /**
@@ -405,7 +409,7 @@ export interface MeshEndpoint {
    */
   readonly healthCheck?: HealthCheck;
   /**
-   * Labels of your own for this endpoint. They do not affect traffic.
+   * Labels of your own for this endpoint, by which a MeshRoutePolicy selects it.
    */
   readonly metadata?: {readonly [k: string]: string};
 }
@@ -547,7 +551,7 @@ export interface EndpointTemplate {
    */
   readonly tls?: EndpointTls;
   /**
-   * Labels of your own for this endpoint. They do not affect traffic.
+   * Labels of your own for this endpoint, by which a MeshRoutePolicy selects it.
    */
   readonly metadata?: {readonly [k: string]: string};
   /**
@@ -956,6 +960,109 @@ export interface CrowdedBackendCount {
    * Those that the operator alone checks. Envoy checks the others, for example until the operator has a result for each endpoint.
    */
   readonly checkedByOperator?: number;
+}
+/**
+ * Which endpoints the rules of a route use, and which of them first. Optional: a rule without one uses all endpoints by their weight and priority.
+ */
+export interface MeshRoutePolicy {
+  /**
+   * Group and version of the kind.
+   */
+  readonly apiVersion: 'mesh-gateway.dev/v1alpha1';
+  /**
+   * The kind.
+   */
+  readonly kind: 'MeshRoutePolicy';
+  /**
+   * Standard metadata of an object.
+   */
+  readonly metadata: ObjectMeta;
+  /**
+   * Which routes, and which of their endpoints they use.
+   */
+  readonly spec: MeshRoutePolicySpec;
+  /**
+   * Written by the operator: the policy status of the Gateway API.
+   */
+  readonly status?: MeshRoutePolicyStatus;
+}
+/**
+ * Which routes, and which of their endpoints they use.
+ */
+export interface MeshRoutePolicySpec {
+  /**
+   * The routes, in the namespace of this object. Of several policies for one rule, one that names the rule comes before one that names the route, and then the oldest counts.
+   */
+  readonly targetRefs: readonly RouteTarget[];
+  /**
+   * When endpoints of one priority give traffic to those of the next.
+   */
+  readonly failover?: RouteFailover;
+  /**
+   * Which endpoints of MeshEndpoints are used, and which first, by their metadata. Services and Backends of the rule are always used, and match no preference.
+   */
+  readonly endpoints?: RouteEndpoints;
+}
+/**
+ * A route in the namespace of this object, or one of its rules.
+ */
+export interface RouteTarget {
+  /**
+   * The group of the route.
+   */
+  readonly group: 'gateway.networking.k8s.io';
+  /**
+   * The kind of the route.
+   */
+  readonly kind: 'HTTPRoute' | 'GRPCRoute' | 'TLSRoute' | 'TCPRoute' | 'UDPRoute';
+  /**
+   * The name of the route.
+   */
+  readonly name: string;
+  /**
+   * The name of a rule of the route. Default: all of its rules.
+   */
+  readonly sectionName?: string;
+}
+/**
+ * When endpoints of one priority give traffic to those of the next.
+ */
+export interface RouteFailover {
+  /**
+   * Endpoints of a priority give traffic to the next one while fewer than this share of them, in percent, are healthy. Default: what Envoy does, which is about 72.
+   */
+  readonly healthyPercent?: number;
+}
+/**
+ * Which endpoints of MeshEndpoints are used, and which first, by their metadata. Services and Backends of the rule are always used, and match no preference.
+ */
+export interface RouteEndpoints {
+  /**
+   * Only endpoints with this metadata are used.
+   */
+  readonly require?: EndpointSelector;
+  /**
+   * Endpoints that match the first entry are used first, then those that match the second, and so on; those that match none are used last. An endpoint counts for the first entry that it matches.
+   */
+  readonly prefer?: readonly EndpointSelector[];
+}
+/**
+ * Only endpoints with this metadata are used.
+ */
+export interface EndpointSelector {
+  /**
+   * The keys and values that the metadata of an endpoint must have.
+   */
+  readonly matchLabels: {readonly [k: string]: string};
+}
+/**
+ * Written by the operator: the policy status of the Gateway API.
+ */
+export interface MeshRoutePolicyStatus {
+  /**
+   * The state of this object for each Gateway of its routes, and for each target that no Gateway has; at most 16, first those with a problem.
+   */
+  readonly ancestors?: readonly PolicyAncestor[];
 }
 /**
  * One tailnet: how to reach its control API, who may use it, and the proxies that carry traffic into it.

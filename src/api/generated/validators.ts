@@ -14,6 +14,10 @@ import { outline as outlineMeshGateway } from './mesh-gateway.outline.ts';
 import { evaluate as evaluateMeshGateway, rules as rulesMeshGateway } from './mesh-gateway.rules.ts';
 import { shape as shapeMeshGateway } from './mesh-gateway.shape.ts';
 import { structure as structureMeshGateway } from './mesh-gateway.structure.ts';
+import { outline as outlineMeshRoutePolicy } from './mesh-route-policy.outline.ts';
+import { evaluate as evaluateMeshRoutePolicy, rules as rulesMeshRoutePolicy } from './mesh-route-policy.rules.ts';
+import { shape as shapeMeshRoutePolicy } from './mesh-route-policy.shape.ts';
+import { structure as structureMeshRoutePolicy } from './mesh-route-policy.structure.ts';
 import { outline as outlineMeshTailnet } from './mesh-tailnet.outline.ts';
 import { evaluate as evaluateMeshTailnet, rules as rulesMeshTailnet } from './mesh-tailnet.rules.ts';
 import { shape as shapeMeshTailnet } from './mesh-tailnet.shape.ts';
@@ -41,6 +45,13 @@ export const validators: Readonly<Record<KindName, GeneratedValidator>> = {
     evaluate: evaluateMeshGateway,
     rules: rulesMeshGateway,
     outline: outlineMeshGateway,
+  },
+  MeshRoutePolicy: {
+    shape: shapeMeshRoutePolicy,
+    structure: structureMeshRoutePolicy,
+    evaluate: evaluateMeshRoutePolicy,
+    rules: rulesMeshRoutePolicy,
+    outline: outlineMeshRoutePolicy,
   },
   MeshTailnet: {
     shape: shapeMeshTailnet,

@@ -58,7 +58,11 @@ const SOCKET_KEY = 'envoy.transport_socket_match';
 const MAX = { port: 65_535, weight: 2 ** 32 - 1 } as const;
 
 /** Encodes a ClusterLoadAssignment; equal assignments have equal bytes. */
-export function encodeAssignment({ cluster, localities }: LoadAssignment): Uint8Array {
+export function encodeAssignment({
+  cluster,
+  localities,
+  overprovisioningFactor,
+}: LoadAssignment): Uint8Array {
   return encode(ClusterLoadAssignmentSchema, {
     clusterName: cluster,
     endpoints: localities.map(({ backend, weight, priority, endpoints }) => ({
@@ -67,6 +71,7 @@ export function encodeAssignment({ cluster, localities }: LoadAssignment): Uint8
       loadBalancingWeight: validWeight(weight),
       priority,
     })),
+    ...(overprovisioningFactor !== undefined && { policy: { overprovisioningFactor } }),
   });
 }
 

@@ -7,6 +7,7 @@ import { tailnetsOf } from '../../api/objects/references.ts';
 import type { CaRef, TrustedCa } from '../../api/trust.ts';
 import { byNamespace } from '../resources.ts';
 import type { AnyIndex, Index, ReadObjects } from '../resources.ts';
+import { targetedRoutes } from '../../traffic/policy/route-policy.ts';
 import { targetsOf } from '../../traffic/gateway-settings.ts';
 import { relaysIn } from '../../traffic/endpoints/relays.ts';
 import type { ReadCaBundle } from '../../traffic/upstream-tls.ts';
@@ -35,6 +36,13 @@ export const meshGatewaysByGateway: Index<'MeshGateway'> = {
   valuesOf: targetsOf,
 };
 
+/** MeshRoutePolicies by the keys of the routes that they target. */
+export const policiesByRoute: Index<'MeshRoutePolicy'> = {
+  name: 'MeshRoutePolicy by route',
+  kind: 'MeshRoutePolicy',
+  valuesOf: targetedRoutes,
+};
+
 const slicesByService: Index<'EndpointSlice'> = {
   name: 'EndpointSlice by Service',
   kind: 'EndpointSlice',
@@ -48,13 +56,14 @@ export const trafficIndexes: readonly AnyIndex[] = [
   tailnetsByDomain,
   bindingsByGateway,
   meshGatewaysByGateway,
+  policiesByRoute,
   slicesByService,
   ...attachmentIndexes,
 ];
 
 type TrafficResourcesOptions = Pick<
   TrafficResources,
-  'readsBackends' | 'caBundle' | 'trusted' | 'gatewaySettings' | 'guard'
+  'readsBackends' | 'caBundle' | 'trusted' | 'gatewaySettings' | 'routePolicies' | 'guard'
 > & {
   /** The namespace of the mesh pods; undefined where EndpointSlices are not read. */
   readonly podNamespace: string | undefined;

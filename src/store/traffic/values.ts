@@ -28,7 +28,7 @@ import type { ReadObjects } from '../resources.ts';
 import type { TrackedRead, Tracking } from '../tracking.ts';
 import { attachedRoutesFrom } from './attachments.ts';
 import { crowdedByGateway, gatewaySettingsFrom, settingsInEnvoyFrom } from './gateway-settings.ts';
-import { caOf, trafficResourcesFrom } from './resources.ts';
+import { caOf, policiesByRoute, trafficResourcesFrom } from './resources.ts';
 
 /** What a cluster of Envoy resolves to. */
 export type ResolvedCluster = {
@@ -91,6 +91,8 @@ export function trafficValues(tracking: Tracking, options: TrafficOptions): Traf
       ...{ readsBackends, podNamespace, guard, caBundle },
       trusted: ref => read.value(trust, caRefText(ref)),
       gatewaySettings: gateway => read.value(settings, keyOf(gateway)),
+      // No status of a policy decides about traffic.
+      routePolicies: route => read.exceptStatus.find(policiesByRoute, keyOf(route)),
     });
   const resources = (read: TrackedRead) => resourcesOf(read, read);
   const settingsResources = (read: TrackedRead) => resourcesOf(read, read.exceptStatus);

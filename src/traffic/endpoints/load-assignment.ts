@@ -3,11 +3,13 @@ import type { EnvoyClusterSettings } from '../settings/envoy-cluster-settings.ts
 import { healthCheckHostOf, healthCheckOf } from '../settings/envoy-health-check.ts';
 import { healthStatusesOf } from './health-status.ts';
 import type { HealthStatus } from './health-status.ts';
+import { isRequired, MAX_PRIORITIES, overprovisioningFactor, rankOf } from '../policy/route-policy.ts';
 import type { OtherBackend } from '../other-backends.ts';
 import type { ResolvedEndpoint } from '../resolve-backend-ref.ts';
 import type { ResolvedBackend, ResolvedRule } from '../resolve-route.ts';
 import { pathsOf } from './path-to-backend.ts';
 import type { Path, PathResources, DialledAddress } from './path-to-backend.ts';
+import { unusedByPolicy } from '../unused.ts';
 import type { UnusedBackend } from '../unused.ts';
 import { CLEAR_SOCKET, socketName, tlsKey } from '../upstream-tls.ts';
 
@@ -36,7 +38,12 @@ export type EnvoyLocality = {
 };
 
 /** The endpoints of a cluster: a ClusterLoadAssignment. */
-export type LoadAssignment = { readonly cluster: string; readonly localities: readonly EnvoyLocality[] };
+export type LoadAssignment = {
+  readonly cluster: string;
+  readonly localities: readonly EnvoyLocality[];
+  /** In percent; Envoy's own without it. */
+  readonly overprovisioningFactor?: number;
+};
 
 /** A load assignment, and the backends that are withheld from it because Envoy cannot reach them. */
 export type LoadAssignmentResult = {
@@ -46,13 +53,17 @@ export type LoadAssignmentResult = {
 
 /** The endpoints of a rule for Envoys with a data path. */
 export function loadAssignmentOf(
-  rule: ResolvedRule,
+  given: ResolvedRule,
   settings: EnvoyClusterSettings,
   dataPath: DataPathMode,
   resources: PathResources,
 ): LoadAssignmentResult {
+  const rule = withRequired(given);
+  const { policy } = rule;
   const unused: UnusedBackend[] = [];
-  const localities = rule.otherBackends.filter(({ endpoints }) => endpoints.length > 0).map(localityOf);
+  const localities = rule.otherBackends
+    .filter(({ endpoints }) => endpoints.length > 0)
+    .map(each => localityOf(each, policy));
   const pathTo = pathsOf(rule, dataPath, resources);
   // Where Envoy checks, it decides about those that the operator has not decided about; elsewhere the operator soon does.
   const ifUndecided = settings.healthCheck ? 'UNKNOWN' : 'UNHEALTHY';
@@ -62,14 +73,51 @@ export function loadAssignmentOf(
     const { placesOf, unused: unreachable } = pathTo(backend, first.tailnet);
     unused.push(...unreachable);
     localities.push(
-      ...localitiesOf(backend, placesOf, healthStatusesOf(first.object, ifUndecided), settings),
+      ...localitiesOf(backend, placesOf, healthStatusesOf(first.object, ifUndecided), {
+        settings,
+        policy,
+      }),
     );
   }
   const contiguous = withContiguousPriorities(withoutDrainingRelays(localities));
+  const [kept, tooMany] = partition(contiguous, ({ priority }) => priority < MAX_PRIORITIES);
+  const factor = overprovisioningFactor(policy);
   return {
-    assignment: { cluster: rule.cluster.text, localities: trustEnvoyIfAllUnhealthy(contiguous, settings) },
-    unused,
+    assignment: {
+      cluster: rule.cluster.text,
+      localities: trustEnvoyIfAllUnhealthy(kept, settings),
+      ...(factor !== undefined && { overprovisioningFactor: factor }),
+    },
+    unused: [...unused, ...unusedIn(rule, tooMany)],
   };
+}
+
+/** Without the endpoints that the policy does not select. */
+function withRequired(rule: ResolvedRule): ResolvedRule {
+  const { policy, backends } = rule;
+  if (policy?.spec.endpoints?.require === undefined) return rule;
+  return {
+    ...rule,
+    backends: backends.map(backend => ({
+      ...backend,
+      endpoints: backend.endpoints.filter(({ endpoint }) => isRequired(policy, endpoint)),
+    })),
+  };
+}
+
+function partition<T>(all: readonly T[], holds: (one: T) => boolean): readonly [readonly T[], readonly T[]] {
+  return [all.filter(holds), all.filter(each => !holds(each))];
+}
+
+/** The MeshEndpoints of localities beyond the last priority. */
+function unusedIn(
+  { backends, policy }: ResolvedRule,
+  tooMany: readonly EnvoyLocality[],
+): readonly UnusedBackend[] {
+  const indexes = new Set(tooMany.map(({ backend }) => backend));
+  return backends
+    .filter(({ index }) => indexes.has(index))
+    .map(backend => unusedByPolicy.tooManyPriorities(backend, policy?.metadata.name ?? '', MAX_PRIORITIES));
 }
 
 /** An endpoint occurs once for each of its places, which share its traffic evenly. */
@@ -77,13 +125,14 @@ function localitiesOf(
   { index, ref, endpoints }: ResolvedBackend,
   placesOf: Path['placesOf'],
   healthOf: (resolved: ResolvedEndpoint) => HealthStatus,
-  settings: EnvoyClusterSettings,
+  { settings, policy }: { readonly settings: EnvoyClusterSettings; readonly policy: ResolvedRule['policy'] },
 ): readonly EnvoyLocality[] {
   const byPriority = new Map<number, EnvoyEndpoint[]>();
   const placed = endpoints.map(resolved => ({ resolved, places: placesOf(resolved) }));
   const shareOf = sharesAmong(placed.map(({ places }) => places.length));
   for (const { resolved, places } of placed) {
-    const { priority, weight } = resolved.endpoint;
+    const { weight } = resolved.endpoint;
+    const priority = rankOf(policy, resolved.endpoint);
     const health = healthOf(resolved);
     const share = shareOf(weight, places.length);
     for (const { isDraining = false, ...place } of places) {
@@ -155,11 +204,14 @@ function isAllUnhealthy(statuses: readonly HealthStatus[]): boolean {
 }
 
 /** The locality of a Service or Backend, as Envoy Gateway would make it. */
-function localityOf({ index, ref, socket, priority, endpoints }: OtherBackend): EnvoyLocality {
+function localityOf(
+  { index, ref, socket, priority, endpoints }: OtherBackend,
+  policy: ResolvedRule['policy'],
+): EnvoyLocality {
   return {
     backend: index,
     weight: ref.weight,
-    priority,
+    priority: rankOf(policy, { priority }),
     endpoints: endpoints.map(({ address, port, isDraining }) => ({
       address,
       port,

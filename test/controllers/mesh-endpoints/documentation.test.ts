@@ -126,6 +126,7 @@ const UNRESOLVED: Readonly<Record<UnusedReason, true>> = {
   CertificateNotFound: true,
   InvalidCertificate: true,
   TooManyTlsSettings: true,
+  TooManyPriorities: true,
   ProxyUnknown: true,
   ProxyNotAnAddress: true,
   DatagramsThroughProxy: true,

@@ -1,4 +1,5 @@
 import { fromBinary } from '@bufbuild/protobuf';
+import { anyUnpack } from '@bufbuild/protobuf/wkt';
 import type { ClientDuplexStream } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import { trafficIndexes } from '../../../src/store/traffic/resources.ts';
@@ -8,6 +9,7 @@ import {
   DeltaDiscoveryResponseSchema,
 } from '../../../src/extension/proto/envoy/service/discovery/v3_pb.ts';
 import type { DeltaDiscoveryResponse } from '../../../src/extension/proto/envoy/service/discovery/v3_pb.ts';
+import { ClusterLoadAssignmentSchema } from '../../../src/extension/proto/envoy/config/endpoint/v3_pb.ts';
 import { createExtension } from '../../../src/extension/extension.ts';
 import { derivedFrom } from '../../support/store/traffic.ts';
 import { createMemory } from '../../support/store/memory.ts';
@@ -15,6 +17,8 @@ import { systemClock } from '../../../src/runtime/clock.ts';
 import { createLog } from '../../../src/telemetry/log.ts';
 import { extensionMetrics } from '../../../src/telemetry/metrics.ts';
 import { createRegistry } from '../../../src/telemetry/registry.ts';
+import { named, openGateway } from '../../support/declared.ts';
+import { endpoint, meshRoutePolicy } from '../../support/objects.ts';
 import { eventually } from '../../support/eventually.ts';
 import { testClient } from '../../support/grpc/client.ts';
 import { serving } from '../../support/grpc/serving.ts';
@@ -39,15 +43,16 @@ async function scene(routes: number) {
   const memory = createMemory(trafficIndexes, [...objects, tailnetObject()]);
   await memory.start();
   const metrics = createRegistry({ metrics: extensionMetrics, version: 'test' });
+  const derived = derivedFrom(memory.read);
   const extension = createExtension({
-    ...derivedFrom(memory.read),
+    ...derived,
     options: { dataPath: 'Proxy', edsTarget: '127.0.0.1:5005', messageBytes: 1e8 },
     telemetry: { log: createLog({ level: 'error' }), metrics },
     clock: systemClock,
   });
   const { port } = await serving({ methods: Object.fromEntries(extension.methods) });
   const streams = async () => valueOf(parseExposition(await metrics.text()), 'mesh_gateway_eds_streams');
-  return { memory, client: testClient(port), streams };
+  return { memory, client: testClient(port), streams, traffic: derived.traffic };
 }
 
 /** Subscribes to a cluster over a stream of its own, as Envoy does, and records the responses. */
@@ -90,6 +95,51 @@ describe('endpoints over the network', () => {
     expect(open.flatMap(({ responses }) => responses)).toHaveLength(501);
     for (const { stream } of open) stream.cancel();
     await eventually(async () => expect(await streams()).toBe(0));
+  });
+
+  it('follow a MeshRoutePolicy, which changes no setting of the cluster', async () => {
+    const { memory, client, traffic } = await scene(1);
+    await memory.author.put(
+      endpointsObject('web-0', [
+        ...endpointList(1, { metadata: { region: 'us' } }),
+        endpoint({ name: 'eu', meshIP: '100.64.1.1', metadata: { region: 'eu' } }),
+      ]),
+    );
+    await memory.author.put(openGateway('default/public'));
+    const stream = client.stream(DELTA_ENDPOINTS);
+    const responses = follow(stream, clusterOf(0));
+    /** The last assignment: its factor, and the addresses by priority. */
+    const last = () => {
+      const any = responses.at(-1)?.resources[0]?.resource;
+      const assignment = any && anyUnpack(any, ClusterLoadAssignmentSchema);
+      const priorities = assignment?.endpoints.map(({ priority, lbEndpoints }) => {
+        const address = lbEndpoints[0]?.hostIdentifier.value?.address?.address;
+        return [priority, address?.case === 'socketAddress' ? address.value.address : undefined];
+      });
+      return { factor: assignment?.policy?.overprovisioningFactor, priorities };
+    };
+    await eventually(() => expect(last().priorities).toEqual([[0, '100.64.0.1']]));
+    const revision = traffic.revisions.read('Gateway/default/public');
+    const target = { group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', name: 'web-0' };
+    const policy = meshRoutePolicy({
+      targetRefs: [target],
+      endpoints: { prefer: [{ matchLabels: { region: 'eu' } }] },
+      failover: { healthyPercent: 50 },
+    });
+    await memory.author.put(named(policy, 'default/p'));
+    const preferred = [
+      [0, '100.64.1.1'],
+      [1, '100.64.0.1'],
+    ];
+    await eventually(() => expect(last()).toEqual({ factor: 200, priorities: preferred }));
+    expect(traffic.revisions.read('Gateway/default/public')).toBe(revision);
+    const sent = responses.length;
+    const stored = memory.read.get({ kind: 'MeshRoutePolicy', namespace: 'default', name: 'p' });
+    if (stored) await memory.write.replaceStatus(stored, { ancestors: [] });
+    await memory.author.remove({ kind: 'MeshRoutePolicy', namespace: 'default', name: 'p' });
+    await eventually(() => expect(last().factor).toBeUndefined());
+    expect(responses.length).toBe(sent + 1);
+    stream.cancel();
   });
 
   it('end with a status for an unsupported request', async () => {

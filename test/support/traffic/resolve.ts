@@ -15,6 +15,7 @@ import type { EnvoyClusterSettings } from '../../../src/traffic/settings/envoy-c
 import { overTlsBudget } from '../../../src/traffic/settings/tls-budget.ts';
 import type { TlsBudgets } from '../../../src/traffic/settings/tls-budget.ts';
 import type { DataPathMode } from '../../../src/traffic/data-path.ts';
+import { targetedRoutes } from '../../../src/traffic/policy/route-policy.ts';
 import { relaysIn } from '../../../src/traffic/endpoints/relays.ts';
 import { caInConfigMap } from '../../../src/traffic/trusted-ca.ts';
 import type { TrafficResources } from '../../../src/traffic/traffic-resources.ts';
@@ -45,6 +46,8 @@ export function resourcesOf(resources: readonly Resource[], guard = DEFAULT_GUAR
         ({ metadata }) => metadata.namespace === namespace,
       ),
     meshEndpoints: get,
+    routePolicies: ref =>
+      list('MeshRoutePolicy').filter(policy => targetedRoutes(policy).includes(keyOf(ref))),
     gateway: get,
     listenerSet: get,
     tailnets: domain => list('MeshTailnet').filter(({ spec }) => spec.tailnet === domain),

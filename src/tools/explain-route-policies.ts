@@ -1,0 +1,45 @@
+import type { EndpointSelector, Kinds } from '../api/generated/types.ts';
+import { isRequired } from '../traffic/policy/route-policy.ts';
+import type { ResolvedRule } from '../traffic/resolve-route.ts';
+
+type MeshRoutePolicy = Kinds['MeshRoutePolicy'];
+
+/** Lines about the MeshRoutePolicies of a route: what the one sets that applies to a rule, and which others do not apply. */
+export function explainRoutePolicies(
+  rule: ResolvedRule,
+  policies: readonly MeshRoutePolicy[],
+): readonly string[] {
+  const { policy } = rule;
+  if (!policy) return [];
+  const name = `MeshRoutePolicy ${policy.metadata.name}`;
+  const others = policies.filter(({ metadata }) => metadata.name !== policy.metadata.name);
+  return [
+    `    ${name} sets for the rule: ${settingsOf(policy, rule).join('; ') || 'nothing'}`,
+    ...others.map(({ metadata }) => `    MeshRoutePolicy ${metadata.name} does not apply: ${name} does`),
+  ];
+}
+
+function settingsOf({ spec }: MeshRoutePolicy, rule: ResolvedRule): readonly string[] {
+  const { endpoints: { require, prefer = [] } = {}, failover: { healthyPercent } = {} } = spec;
+  return [
+    ...(require ? [`requires ${textOf(require)}, which ${selectedText(rule)}`] : []),
+    ...(prefer.length > 0 ? [`prefers ${prefer.map(textOf).join(', then ')}`] : []),
+    ...(healthyPercent === undefined
+      ? []
+      : [`a priority gives traffic away below ${healthyPercent} percent of healthy endpoints`]),
+  ];
+}
+
+function selectedText({ policy, backends }: ResolvedRule): string {
+  const all = backends.flatMap(({ endpoints }) => endpoints.map(({ endpoint }) => endpoint));
+  const selected = all.filter(endpoint => isRequired(policy, endpoint));
+  return `selects ${selected.length} of ${all.length} ${all.length === 1 ? 'endpoint' : 'endpoints'}`;
+}
+
+function textOf({ matchLabels }: EndpointSelector): string {
+  return (
+    Object.entries(matchLabels)
+      .map(([key, value]) => `${key}=${value}`)
+      .join(' and ') || 'any metadata'
+  );
+}

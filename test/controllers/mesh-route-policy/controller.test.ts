@@ -1,0 +1,204 @@
+import { describe, expect, it } from 'vitest';
+import { findCondition } from '../../../src/api/conditions.ts';
+import { access, meshRoutePolicyController } from '../../../src/controllers/mesh-route-policy/controller.ts';
+import type { ObjectEvent } from '../../../src/store/resources.ts';
+import { trafficIndexes } from '../../../src/store/traffic/resources.ts';
+import { trafficValues } from '../../../src/store/traffic/values.ts';
+import { meshBackend, named, openGateway, route } from '../../support/declared.ts';
+import { endpoint, meshEndpoints, meshRoutePolicy, meshTailnet } from '../../support/objects.ts';
+import { Runtime } from '../../support/runtime/runtime.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const policy = (name: string, spec: Fields = {}, metadata: Fields = {}) =>
+  named(meshRoutePolicy(spec), `default/${name}`, metadata);
+const target = (sectionName?: string, name = 'web') => ({
+  ...{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', name },
+  ...(sectionName !== undefined && { sectionName }),
+});
+const to = (gateways: readonly string[], spec: Fields = {}) =>
+  route('HTTPRoute', 'default/web', { parentRefs: gateways.map(name => ({ name })), ...spec });
+const web = (metadata: Fields = {}) =>
+  named(meshEndpoints({ endpoints: [endpoint({ metadata })] }), 'default/web');
+const MESH = [openGateway('default/public'), named(meshTailnet(), 'one'), web(), to(['public'])];
+const REQUIRE_EU = { endpoints: { require: { matchLabels: { region: 'eu' } } } };
+
+/** The controller on resources in memory. */
+async function controllerOn(...objects: readonly object[]) {
+  const runtime = new Runtime(objects, trafficIndexes);
+  const { memory, clock, tracking } = runtime;
+  const events: ObjectEvent[] = [];
+  let writes = 0;
+  const write = {
+    replaceStatus: async (...given: Parameters<typeof memory.write.replaceStatus>) => {
+      writes++;
+      await memory.write.replaceStatus(...given);
+    },
+  } as Pick<typeof memory.write, 'replaceStatus'>;
+  const values = trafficValues(tracking, {
+    ...{ dataPath: 'Proxy', clusterEncoding: '', settingsFrom: 'MeshGateway' },
+    readsBackends: false,
+  });
+  runtime.start(
+    meshRoutePolicyController({
+      ...{ tracking, values, write },
+      now: () => new Date('2026-01-01T00:00:00Z'),
+      events: { record: event => void events.push(event) },
+    }),
+    { syncPeriodMs: 30_000 },
+  );
+  await memory.start();
+  const settle = () => clock.advance(1000);
+  await settle();
+  /** Each ancestor with its conditions. */
+  const statusOf = (name = 'p') =>
+    memory.read
+      .get({ kind: 'MeshRoutePolicy', namespace: 'default', name })
+      ?.status?.ancestors?.map(({ ancestorRef, conditions }) => {
+        const texts = ['Accepted', 'ResolvedRefs'].map(type => {
+          const { status, reason, message } = findCondition(conditions, type) ?? {};
+          return `${status} ${reason}: ${message}`;
+        });
+        return [`${ancestorRef.kind} ${ancestorRef.namespace}/${ancestorRef.name}`, ...texts];
+      });
+  const put = async (...changed: readonly object[]) => {
+    for (const object of changed) await memory.author.put(object);
+    await settle();
+  };
+  const remove = async (name: string) => {
+    await memory.author.remove({ kind: 'MeshRoutePolicy', namespace: 'default', name });
+    await settle();
+  };
+  return { statusOf, put, remove, events, memory, countWrites: () => writes };
+}
+
+const ACCEPTED = 'True Accepted: applies to HTTPRoute web';
+const RESOLVED = 'True ResolvedRefs: the policy has its effect on all rules that it applies to';
+
+describe('the status of a MeshRoutePolicy', () => {
+  it('has an entry for each Gateway of its routes', async () => {
+    const objects = [...MESH, openGateway('default/b'), to(['public', 'b'])];
+    const { statusOf, memory, countWrites } = await controllerOn(...objects, policy('p'));
+    expect(statusOf()).toEqual([
+      ['Gateway default/b', ACCEPTED, RESOLVED],
+      ['Gateway default/public', ACCEPTED, RESOLVED],
+    ]);
+    const stored = memory.read.get({ kind: 'MeshRoutePolicy', namespace: 'default', name: 'p' });
+    expect(stored?.status?.ancestors?.[0]).toMatchObject({
+      ancestorRef: { group: 'gateway.networking.k8s.io' },
+      controllerName: 'mesh-gateway.dev/mesh-operator',
+      conditions: [{ observedGeneration: 1, lastTransitionTime: '2026-01-01T00:00:00Z' }, {}],
+    });
+    expect(countWrites()).toBe(1);
+  });
+
+  it('has at most 16 entries, first those with a problem', async () => {
+    const names = Array.from({ length: 20 }, (_, index) => `g${index + 10}`);
+    const gateways = names.map(name => openGateway(`default/${name}`));
+    const missing = policy('p', { targetRefs: [target(), target(undefined, 'zzz')] });
+    const { statusOf } = await controllerOn(...gateways, ...MESH, to(names), missing);
+    expect(statusOf()).toHaveLength(16);
+    expect(
+      statusOf()
+        ?.slice(0, 2)
+        .map(([ancestor]) => ancestor),
+    ).toEqual(['HTTPRoute default/zzz', 'Gateway default/g10']);
+  });
+
+  it('is written again only when it changes', async () => {
+    const { put, countWrites } = await controllerOn(...MESH, policy('p'));
+    await put(web({ region: 'eu' }));
+    expect(countWrites()).toBe(1);
+  });
+});
+
+describe('the condition Accepted of a MeshRoutePolicy', () => {
+  it('is False while a route does not exist, with Events', async () => {
+    const { statusOf, put, events } = await controllerOn(...MESH.slice(0, 3), policy('p'));
+    const why = 'HTTPRoute web does not exist in this namespace: create it, or correct spec.targetRefs';
+    expect(statusOf()).toEqual([['HTTPRoute default/web', `False TargetNotFound: ${why}`, RESOLVED]]);
+    await put(to(['public']));
+    expect(statusOf()).toEqual([['Gateway default/public', ACCEPTED, RESOLVED]]);
+    expect(events.map(({ type, reason }) => `${type} ${reason}`)).toEqual(['Warning TargetNotFound']);
+  });
+
+  it.each([
+    ['of an HTTPRoute', 'HTTPRoute', [{ name: 'a' }], /has no rule with the name b: set name in the rule/],
+    ['of a TCPRoute with several rules', 'TCPRoute', [{ name: 'b' }, {}], /or several rules, which share/],
+  ] as const)('is False for a rule %s that cannot be named', async (_, kind, rules, why) => {
+    const given = route(kind, 'default/web', {
+      rules: rules.map(rule => ({ ...rule, backendRefs: [meshBackend()] })),
+    });
+    const named = policy('p', { targetRefs: [{ ...target('b'), kind }] });
+    const { statusOf } = await controllerOn(...MESH.slice(0, 3), given, named);
+    const [entry] = statusOf() ?? [];
+    expect(entry?.[0]).toBe(`${kind} default/web`);
+    expect(entry?.[1]).toMatch(/^False TargetNotFound: /);
+    expect(entry?.[1]).toMatch(why);
+  });
+
+  it('is Unknown while no Gateway accepts the route', async () => {
+    const { statusOf } = await controllerOn(...MESH.slice(1), policy('p'));
+    expect(statusOf()?.[0]?.slice(0, 2)).toEqual([
+      'HTTPRoute default/web',
+      expect.stringMatching(/^Unknown NoGateway: no Gateway accepts HTTPRoute web: /),
+    ]);
+  });
+
+  it('is False where an older policy has the same target, until that is deleted', async () => {
+    // In memory all are equally old, so that the first by name applies.
+    const { statusOf, remove } = await controllerOn(...MESH, policy('a'), policy('b'));
+    expect(statusOf('a')?.[0]?.[1]).toBe(ACCEPTED);
+    expect(statusOf('b')?.[0]?.[1]).toMatch(/^False Conflicted: HTTPRoute web: MeshRoutePolicy a applies, /);
+    await remove('a');
+    expect(statusOf('b')?.[0]?.[1]).toBe(ACCEPTED);
+  });
+
+  it('is False for a policy of a route whose rules all have policies of their own', async () => {
+    const rules = [{ name: 'a', backendRefs: [meshBackend()] }];
+    const ofRule = policy('rule', { targetRefs: [target('a')] });
+    const { statusOf } = await controllerOn(...MESH, to(['public'], { rules }), policy('p'), ofRule);
+    expect(statusOf('rule')?.[0]?.[1]).toBe('True Accepted: applies to rule a of HTTPRoute web');
+    expect(statusOf()?.[0]?.[1]).toMatch(/^False Conflicted: HTTPRoute web: MeshRoutePolicy rule applies, /);
+  });
+});
+
+describe('the condition ResolvedRefs of a MeshRoutePolicy', () => {
+  it('is False where the route has no MeshEndpoints', async () => {
+    const rules = [{ backendRefs: [{ name: 'shop', port: 80 }] }];
+    const { statusOf } = await controllerOn(...MESH, to(['public'], { rules }), policy('p'));
+    expect(statusOf()?.[0]?.[2]).toMatch(/^False NoMeshEndpoints: HTTPRoute web has no MeshEndpoints /);
+  });
+
+  it('is False while require selects no endpoint of a backend', async () => {
+    const { statusOf, put } = await controllerOn(...MESH, policy('p', REQUIRE_EU));
+    expect(statusOf()?.[0]?.[2]).toMatch(
+      /^False NoMatchingEndpoints: spec\.rules\[0\]\.backendRefs\[0\]: spec\.endpoints\.require selects no endpoint of MeshEndpoints default\/web, /,
+    );
+    await put(web({ region: 'eu' }));
+    expect(statusOf()?.[0]?.[2]).toBe(RESOLVED);
+  });
+
+  it('is False where a rule would have more than 16 priorities', async () => {
+    const endpoints = Array.from({ length: 20 }, (_, index) =>
+      endpoint({
+        name: `e${index}`,
+        meshIP: `100.64.0.${index + 1}`,
+        meshFQDN: `e${index}.example.ts.net`,
+        priority: index % 10,
+        metadata: { tier: index < 10 ? 'a' : 'b' },
+      }),
+    );
+    const many = named(meshEndpoints({ endpoints }), 'default/web');
+    const spec = { endpoints: { prefer: [{ matchLabels: { tier: 'a' } }] } };
+    const { statusOf } = await controllerOn(...MESH, many, policy('p', spec));
+    expect(statusOf()?.[0]?.[2]).toMatch(/^False TooManyPriorities: .* would have 20 priorities, /);
+  });
+});
+
+it('the controller may only read MeshRoutePolicies and write their status', () => {
+  expect(access.cluster.map(({ resources, verbs }) => [resources, verbs])).toEqual([
+    [['meshroutepolicies'], ['get']],
+    [['meshroutepolicies/status'], ['patch']],
+  ]);
+});
