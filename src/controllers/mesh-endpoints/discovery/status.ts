@@ -63,7 +63,8 @@ export function discoveredConditionOf(
       if (why !== undefined) return notDiscovered('Unreachable', `${NO_LIST}: ${why}`);
       // A new leader lists devices soon; until then the condition of the one before holds.
       const before = findCondition(status?.conditions, TYPE);
-      return before ?? unknown('NotListed', `the devices of MeshTailnet ${tailnet} are not listed yet`);
+      if (before && before.status !== 'Unknown') return before;
+      return unknown('NotListed', `the devices of MeshTailnet ${tailnet} are not listed yet`);
     }
     case 'listed':
       return ofList(discovery);

@@ -183,6 +183,15 @@ describe('the condition Discovered', () => {
   );
 });
 
+describe('a MeshTailnet', () => {
+  it('is waited for, and then for its devices', async () => {
+    const scene = await EndpointsScene.start(web());
+    expect(discovered(scene)).toMatchObject({ status: 'Unknown', reason: 'TailnetNotFound' });
+    await scene.put(tailnet());
+    expect(discovered(scene)).toMatchObject({ status: 'Unknown', reason: 'NotListed' });
+  });
+});
+
 describe('while the control API is away', () => {
   it('the endpoints of the last list stay, and are marked as stale with its time', async () => {
     const scene = await EndpointsScene.start(tailnet(), web());
