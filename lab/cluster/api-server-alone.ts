@@ -63,14 +63,14 @@ export async function startApiServerAlone(options: ApiServerOptions): Promise<Ap
   const starter = starterIn(notes, pathOf, searchPath);
   startEtcd(starter, place);
   let record = startApiServer(starter, credentials, place, flags);
+  const access = { server, caFile: credentials.ca, token: credentials.adminToken };
+  const client = kubeClient(access);
+  await withLogTail(record, untilReady(client));
   startControllerManager(starter, credentials, [
     `--secure-port=${controllers}`,
     // Tests create objects whose owners do not exist, which it would delete at any moment.
     '--controllers=*,-garbage-collector-controller',
   ]);
-  const access = { server, caFile: credentials.ca, token: credentials.adminToken };
-  const client = kubeClient(access);
-  await withLogTail(record, untilReady(client));
   await applyAll(client, [...(await gatewayKinds(notes.path, pathOf)), ...readManifests(CRDS)]);
   return {
     access,

@@ -23,11 +23,10 @@ const IN_SANDBOX: ControlPlanePlace = {
   port: 6443,
 };
 
-/** Starts etcd, the API server, the controller manager and the scheduler, without waiting: they retry. */
+/** Starts etcd, the API server and the scheduler, without waiting: they retry. */
 export function startControlPlane(starter: Starter, credentials: Credentials): void {
   startEtcd(starter, IN_SANDBOX);
   startApiServer(starter, credentials, IN_SANDBOX);
-  startControllerManager(starter, credentials);
   starter.start('kube-scheduler', 'kube-scheduler', [
     `--kubeconfig=${credentials.kubeconfigOf('scheduler')}`,
     '--bind-address=127.0.0.1',
@@ -48,7 +47,7 @@ export function startEtcd(starter: Starter, { etcd, etcdPeer }: ControlPlanePlac
   ]);
 }
 
-/** Starts the controller manager. */
+/** Starts the controller manager, which ends unless the API server is ready within 10 s. */
 export function startControllerManager(
   starter: Starter,
   credentials: Credentials,

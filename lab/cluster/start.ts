@@ -11,7 +11,7 @@ import { createCgroup } from './cgroup.ts';
 import { ClusterFolder } from './cluster-folder.ts';
 import type { Cluster } from './cluster-folder.ts';
 import { importImages, startContainerd, waitForContainerd } from './containerd.ts';
-import { startControlPlane } from './control-plane.ts';
+import { startControllerManager, startControlPlane } from './control-plane.ts';
 import { dnsAccess } from './dns.ts';
 import { withLogs } from './logs.ts';
 import { ENVOY_GATEWAY, renderEnvoyGateway } from './envoy-gateway.ts';
@@ -77,13 +77,15 @@ async function startAll(folder: ClusterFolder, options: ClusterOptions, made: st
   const client = kubeClient(access);
   const kubeconfig = credentials.kubeconfigOf('admin');
   const containerd = waitForContainerd(starter, inside);
+  const ready = waitFor('the API server', () => answersReady(client));
   const [mesh] = await Promise.all([
     startMesh(starterIn(folder, options.pathOf, options.searchPath)),
     containerd.then(() => startKubelet(starter, credentials)),
     Promise.all([makeImages(options, folder), containerd]).then(([files]) =>
       importImages(starter, inside, files),
     ),
-    withLogs(folder, client, fill(client, starter, options.onStep)),
+    ready.then(() => startControllerManager(starter, credentials)),
+    withLogs(folder, client, fill(client, starter, { ready, onStep: options.onStep })),
   ]);
   return { fingerprint: made, access, kubeconfig, kubectl: options.pathOf('kubectl'), ...mesh };
 }
@@ -104,10 +106,10 @@ async function startMesh(starter: Starter): Promise<Pick<Cluster, 'tailnet' | 'r
 async function fill(
   client: KubeClient,
   { folder, pathOf }: Starter,
-  onStep: ClusterOptions['onStep'],
+  { ready, onStep }: Pick<ClusterOptions, 'onStep'> & { readonly ready: Promise<unknown> },
 ): Promise<void> {
   const envoyGateway = await renderEnvoyGateway(folder, pathOf);
-  await waitFor('the API server', () => answersReady(client));
+  await ready;
   onStep('objects of Envoy Gateway');
   await applyAll(client, [...dnsAccess(), ...envoyGateway]);
   onStep('waiting for the node and Envoy Gateway');
