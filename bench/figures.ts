@@ -10,8 +10,8 @@ export type Figure = {
   readonly good?: 'low' | 'high';
 };
 
-/** A named group of measurements. */
-export type Bench = () => Promise<readonly Figure[]>;
+/** A named group of measurements, or one part of it. */
+export type Bench = (part?: string) => Promise<readonly Figure[]>;
 
 /** Prints the figures as a table and writes them to .cache/bench/NAME.json. */
 export function report(name: string, figures: readonly Figure[]): void {

@@ -1,4 +1,4 @@
-/** `npm run bench -- NAME`: measures, prints a table, and writes .cache/bench/NAME.json. */
+/** `npm run bench -- NAME [PART]`: measures, prints a table, and writes .cache/bench/NAME.json. */
 import { EXIT, runMain } from '../lab/commands/run-main.ts';
 import { compiler } from './compiler.ts';
 import { control } from './control.ts';
@@ -27,9 +27,9 @@ const BENCHES: Readonly<Record<string, Bench>> = {
 };
 
 await runMain('bench', async () => {
-  const name = process.argv[2] ?? '';
+  const [, , name = '', part] = process.argv;
   const bench = Object.hasOwn(BENCHES, name) ? BENCHES[name] : undefined;
   if (!bench) throw new Error(`name a bench: ${Object.keys(BENCHES).join(', ')}`);
-  report(name, await bench());
+  report(name, await bench(part));
   return EXIT.done;
 });

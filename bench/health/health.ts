@@ -3,13 +3,27 @@ import { flipFigures } from './flips.ts';
 import { awaitHealthy, loadFigures, objectsOf } from './load.ts';
 import type { Load } from './load.ts';
 import { checkedObject } from './objects.ts';
+import { manyRoutesFigures } from './many-routes.ts';
 import { createAll, deleteAll, startInstallation } from './operator.ts';
 
 const MANY: Load = { endpoints: 10_000, intervalSeconds: 30, seconds: 60 };
 const OFTEN: Load = { endpoints: 1000, intervalSeconds: 1, seconds: 30 };
 
-/** Measures what health checks cost the operator, and how soon Envoys have a new verdict. */
-export async function health(): Promise<readonly Figure[]> {
+const PARTS = { operator: operatorFigures, routes: () => manyRoutesFigures(FORM) };
+
+/** `routes` in its long form takes about an hour. */
+const FORM = process.env['MESH_GATEWAY_FORM'] === 'long' ? 'long' : 'short';
+
+/** Measures what health checks cost, and how soon Envoys have a new verdict: of an operator alone, and of many routes. */
+export async function health(part?: string): Promise<readonly Figure[]> {
+  const figures: Figure[] = [];
+  for (const [name, measure] of Object.entries(PARTS))
+    if (part === undefined || part === name) figures.push(...(await measure()));
+  if (figures.length === 0) throw new Error(`a part is one of ${Object.keys(PARTS).join(', ')}`);
+  return figures;
+}
+
+async function operatorFigures(): Promise<readonly Figure[]> {
   const installation = await startInstallation(objectsOf(MANY));
   const { client } = installation.server;
   try {

@@ -72,7 +72,8 @@ function namesOf(kind: Kind, from: number, to: number): readonly string[] {
 
 const AT_ONCE = 8;
 
-async function eachOf(names: readonly string[], work: (name: string) => Promise<void>): Promise<void> {
+/** Works on names, some at once, in their order. */
+export async function eachOf(names: readonly string[], work: (name: string) => Promise<void>): Promise<void> {
   const rest = [...names].reverse();
   const workers = Array.from({ length: AT_ONCE }, async () => {
     for (let name = rest.pop(); name !== undefined; name = rest.pop()) await work(name);

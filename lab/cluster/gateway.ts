@@ -23,7 +23,7 @@ const OWNER = 'gateway.envoyproxy.io/owning-gateway';
 const ADMIN_PORT = 19_000;
 
 /** The pods in which the Envoys of a Gateway run. */
-async function envoyPods(client: KubeClient, gateway: GatewayRef): Promise<readonly KubeObject[]> {
+export async function envoyPods(client: KubeClient, gateway: GatewayRef): Promise<readonly KubeObject[]> {
   const labels = { [`${OWNER}-name`]: gateway.name, [`${OWNER}-namespace`]: gateway.namespace };
   return await podsWith(client, ENVOY_GATEWAY.namespace, labels);
 }
