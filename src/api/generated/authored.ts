@@ -813,7 +813,7 @@ export interface RouteStatus {
    */
   readonly resolved: boolean;
   /**
-   * The reason if not, and what to do.
+   * Why it does not, or why Envoy Gateway does not resolve a route that does; and what to do.
    */
   readonly message?: string;
 }
