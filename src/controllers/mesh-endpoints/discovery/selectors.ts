@@ -33,7 +33,8 @@ export function select(
     return { devices: [], beyondAllowed: beyond.map(({ key }) => key) };
   const snapshot = snapshotOf(devices);
   const having = positive.map(selector => snapshot.having(textOf(selector), tag => fits(selector, tag)));
-  if (allowed) having.push(snapshot.having(`allowed ${[...allowed].join(' ')}`, tag => allowed.has(tag)));
+  // No key of a selector begins with this sign.
+  if (allowed) having.push(snapshot.having(`=${[...allowed].join(' ')}`, tag => allowed.has(tag)));
   const lacking = selectors
     .filter(selector => !isPositive(selector))
     .map(selector => snapshot.having(textOf(selector), tag => fits(selector, tag)));
