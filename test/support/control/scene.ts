@@ -123,6 +123,7 @@ export async function startScene({
     memory.read.get({ kind: 'MeshTailnet', namespace: '', name })?.status ?? {};
   return {
     ...{ api: simulated, client, ownNamespace, clock, memory, events, runs, put, status, tailnets },
+    runtime,
     lines: runtime.lines,
     /** Lets one interval pass, and waits until the object has been reconciled. */
     interval: async (ms = SYNC_MS) => {
