@@ -341,6 +341,11 @@ export const endpointMetrics = {
     'Endpoints by tailnet and status; only the leader reports them',
     { ...TAILNET, status: ['healthy', 'unhealthy'] },
   ),
+  discoveredEndpoints: gauge(
+    'mesh_gateway_discovered_endpoints',
+    'Endpoints that the tagSelectors of a MeshEndpoints find; of at most 1000 objects; only the leader reports them',
+    { namespace: [], name: [] },
+  ),
 } as const satisfies MetricDeclarations;
 
 /** Metrics of MeshGateways, reported by the leader. */

@@ -111,7 +111,7 @@ function queues(): readonly Graph[] {
 
 function healthGraphs(): readonly Graph[] {
   const { healthSuccess, healthFailure, healthUnknown, healthSeconds, healthStartLagSeconds } = healthMetrics;
-  const { endpointHealthy, endpointsNotShown, endpoints } = endpointMetrics;
+  const { endpointHealthy, endpointsNotShown, endpoints, discoveredEndpoints } = endpointMetrics;
   const perEndpoint = maxOf(seriesOf(endpointHealthy, OPERATOR), ['namespace', 'name', 'endpoint']);
   const rateByTailnet = (metric: typeof healthSuccess | typeof healthFailure | typeof healthUnknown) =>
     sumOf(rateOf(metric, OPERATOR, OVER), ['tailnet']);
@@ -121,6 +121,15 @@ function healthGraphs(): readonly Graph[] {
       description: 'Endpoints of all MeshEndpoints, by tailnet and status.',
       unit: 'short',
       lines: { '{{tailnet}} {{status}}': maxOf(seriesOf(endpoints, OPERATOR), ['tailnet', 'status']) },
+    },
+    {
+      title: 'Discovered endpoints',
+      description:
+        'Endpoints of each MeshEndpoints with tagSelectors, which come and go with the tags of devices.',
+      unit: 'short',
+      lines: {
+        '{{namespace}}/{{name}}': maxOf(seriesOf(discoveredEndpoints, OPERATOR), ['namespace', 'name']),
+      },
     },
     {
       title: 'Unhealthy endpoints',

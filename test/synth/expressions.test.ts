@@ -95,6 +95,7 @@ describe('the labels of a metric', () => {
     expect(own).toEqual([
       'mesh_gateway_endpoint_healthy namespace',
       'mesh_gateway_endpoint_healthy endpoint',
+      'mesh_gateway_discovered_endpoints namespace',
     ]);
     const monitor = objectOf(objectsIn(synthesized({})), 'ServiceMonitor', COMPONENTS.operator);
     expect(listAt(monitor, 'spec', 'endpoints').map(one => at(one, 'honorLabels'))).toEqual([true]);

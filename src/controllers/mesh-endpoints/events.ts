@@ -1,9 +1,11 @@
 import { findCondition } from '../../api/conditions.ts';
 import type { Condition, EndpointStatus, Kinds } from '../../api/generated/types.ts';
+import { discoveredEntriesOf } from '../../api/objects/endpoints.ts';
 import { conditionChanges, conditionEvent } from '../../store/condition-events.ts';
 import { regardingOf } from '../../store/resources.ts';
 import type { ObjectEvent } from '../../store/resources.ts';
 import { reasonOf } from '../../traffic/endpoints/health-status.ts';
+import type { NotDiscoveredReason } from './discovery/status.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
 type Status = NonNullable<MeshEndpoints['status']>;
@@ -11,12 +13,52 @@ type Described = Pick<ObjectEvent, 'type' | 'reason' | 'action' | 'note'>;
 
 /** The Events of a change of status, which is written. */
 export function eventsOf(object: MeshEndpoints, status: Status): readonly ObjectEvent[] {
-  const described = endpointEvents(object.status?.endpoints ?? [], status.endpoints ?? []);
+  const described = [
+    ...deviceEvents(discoveredEntriesOf(object), discoveredEntriesOf({ ...object, status })),
+    ...endpointEvents(object.status?.endpoints ?? [], status.endpoints ?? []),
+  ];
   return [
     ...described.map(each => ({ regarding: regardingOf(object), ...each })),
     ...conditionEvents(object, status),
   ];
 }
+
+/** One Event about all devices that are endpoints now, and one about all that are none any more. */
+function deviceEvents(
+  before: readonly EndpointStatus[],
+  now: readonly EndpointStatus[],
+): readonly Described[] {
+  const eventOf = (reason: DeviceEventReason, verb: string, changed: readonly EndpointStatus[]) => {
+    if (changed.length === 0) return [];
+    const note = `${changed.length} ${changed.length === 1 ? 'device' : 'devices'} ${verb}: ${namesOf(changed)}`;
+    return [{ type: 'Normal', reason, action: 'Discover', note } as const];
+  };
+  return [
+    ...eventOf('DevicesDiscovered', 'discovered', entriesWithout(now, before)),
+    ...eventOf('DevicesLeft', 'left', entriesWithout(before, now)),
+  ];
+}
+
+/** The entries of devices that are not among others. */
+function entriesWithout(
+  entries: readonly EndpointStatus[],
+  others: readonly EndpointStatus[],
+): readonly EndpointStatus[] {
+  const known = new Set(others.map(({ deviceID }) => deviceID));
+  return entries.filter(({ deviceID }) => !known.has(deviceID));
+}
+
+/** The most devices that an Event names. */
+const MAX_NAMED = 10;
+
+function namesOf(entries: readonly EndpointStatus[]): string {
+  const named = entries.slice(0, MAX_NAMED).map(({ name, address }) => `${name} (${address})`);
+  const others = entries.length - named.length;
+  return [...named, ...(others > 0 ? [`and ${others} more`] : [])].join(', ');
+}
+
+/** The closed list of reasons of Events about devices. */
+export type DeviceEventReason = 'DevicesDiscovered' | 'DevicesLeft';
 
 /** The most Events about single endpoints; one more sums up the others. */
 const MAX_ENDPOINT_EVENTS = 10;
@@ -58,7 +100,11 @@ function kindOf({
 }
 
 /** The conditions that are reported, and the actions of their Events. */
-const ACTIONS: Readonly<Record<string, string>> = { Ready: 'Reconcile', RoutesResolved: 'Resolve' };
+const ACTIONS: Readonly<Record<string, string>> = {
+  Ready: 'Reconcile',
+  Discovered: 'Discover',
+  RoutesResolved: 'Resolve',
+};
 
 /** That a condition is False, with a reason that is new; or no longer False. */
 function conditionEvents(object: MeshEndpoints, status: Status): readonly ObjectEvent[] {
@@ -67,8 +113,15 @@ function conditionEvents(object: MeshEndpoints, status: Status): readonly Object
     const action = ACTIONS[now.type];
     if (action === undefined || (now.type === 'Ready' && isUndecided)) return [];
     if (now.status !== 'False' && before?.status !== 'False') return [];
+    if (isAboutList(now) || (isAboutList(before) && now.status !== 'False')) return [];
     return [conditionEvent(object, now, { type: typeOf(now), action })];
   });
+}
+
+/** There is no list of devices, or no new one: for all objects of a tailnet, an Event of its MeshTailnet reports it. */
+function isAboutList(condition: Condition | undefined): boolean {
+  const reasons: readonly NotDiscoveredReason[] = ['Stale', 'Unreachable'];
+  return condition?.type === 'Discovered' && reasons.some(reason => reason === condition.reason);
 }
 
 function typeOf(now: Condition): ObjectEvent['type'] {

@@ -1,5 +1,5 @@
 import type { Kinds } from '../../api/generated/types.ts';
-import { endpointsOf } from '../../api/objects/endpoints.ts';
+import { discoveredEntriesOf, discovers, endpointsOf } from '../../api/objects/endpoints.ts';
 import { keyOf } from '../../api/key.ts';
 import type { ReadResources } from '../../store/resources.ts';
 import type { endpointMetrics } from '../../telemetry/metrics.ts';
@@ -11,7 +11,7 @@ type MeshEndpoints = Kinds['MeshEndpoints'];
 /** A checked endpoint with its object. */
 type Checked = { readonly object: MeshEndpoints; readonly endpoint: string };
 
-/** Endpoints that have a series of their own. */
+/** Endpoints, and objects with selectors, that have a series of their own. */
 const MAX_SHOWN = 1000;
 
 /**
@@ -36,12 +36,29 @@ export function readEndpointGauges(
       { labels: {}, value: Math.max(0, checkedEndpoints(read).length - MAX_SHOWN) },
     ]),
     metrics.readGauge('endpoints', () => endpointTotals(read)),
+    metrics.readGauge('discoveredEndpoints', () =>
+      inOrder(read)
+        .filter(discovers)
+        .slice(0, MAX_SHOWN)
+        .map(object => {
+          const { name, namespace = '' } = object.metadata;
+          return { labels: { namespace, name }, value: discoveredEntriesOf(object).length };
+        }),
+    ),
   ];
   return () => ends.forEach(end => end());
 }
 
-/** In the order of their objects' keys, so that always the same ones are shown. */
 function checkedEndpoints(read: Pick<ReadResources, 'list'>): readonly Checked[] {
+  return inOrder(read).flatMap(object =>
+    endpointsOf(object)
+      .filter(({ healthCheck }) => healthCheck?.enabled)
+      .map(({ name }) => ({ object, endpoint: name })),
+  );
+}
+
+/** The objects in the order of their keys, so that always the same ones are shown. */
+function inOrder(read: Pick<ReadResources, 'list'>): readonly MeshEndpoints[] {
   return read
     .list('MeshEndpoints')
     .map(object => {
@@ -49,11 +66,7 @@ function checkedEndpoints(read: Pick<ReadResources, 'list'>): readonly Checked[]
       return { object, key: keyOf({ kind: 'MeshEndpoints', namespace, name }) };
     })
     .sort((one, other) => (one.key < other.key ? -1 : 1))
-    .flatMap(({ object }) =>
-      endpointsOf(object)
-        .filter(({ healthCheck }) => healthCheck?.enabled)
-        .map(({ name }) => ({ object, endpoint: name })),
-    );
+    .map(({ object }) => object);
 }
 
 /** The label is empty for objects without a MeshTailnet. */

@@ -9,7 +9,10 @@ import { clusterNameIn, COMPONENTS, NAMESPACE, SECRET_READER } from '../../../sr
 import { addressText } from '../../../src/api/socket-address.ts';
 import { explainRoutes } from '../../../src/tools/explain-routes.ts';
 import type { NotDiscoveredReason } from '../../../src/controllers/mesh-endpoints/discovery/status.ts';
-import type { EndpointEventReason } from '../../../src/controllers/mesh-endpoints/events.ts';
+import type {
+  DeviceEventReason,
+  EndpointEventReason,
+} from '../../../src/controllers/mesh-endpoints/events.ts';
 import type { NotReadyReason } from '../../../src/controllers/mesh-endpoints/ready.ts';
 import { lint } from '../../../src/tools/lint-text.ts';
 import { endpointMetrics, healthMetrics } from '../../../src/telemetry/metrics.ts';
@@ -105,9 +108,11 @@ const REASONS: Readonly<Record<EndpointReason, true>> = {
   NoRelayPort: true,
 };
 
-const ENDPOINT_EVENTS: Readonly<Record<EndpointEventReason, true>> = {
+const ENDPOINT_EVENTS: Readonly<Record<EndpointEventReason | DeviceEventReason, true>> = {
   EndpointHealthy: true,
   EndpointUnhealthy: true,
+  DevicesDiscovered: true,
+  DevicesLeft: true,
 };
 
 const UNRESOLVED: Readonly<Record<UnusedReason, true>> = {
@@ -195,14 +200,14 @@ describe('docs/mesh-endpoints.md', () => {
     );
   });
 
-  it('has a row for each Event about an endpoint', () => {
+  it('has a row for each Event about an endpoint or a device', () => {
     const rows = rowsIn('Events');
     const warnings = rows.filter(([, , type]) => type === 'Warning');
     expect(warnings.length).toBeGreaterThan(2);
     expect(warnings.filter(([, , , cause, fix]) => cause === '' || fix === '')).toEqual([]);
     const reasons = rows.map(([, reason = '']) => reason);
-    const ofEndpoints = reasons.filter(reason => reason.startsWith('Endpoint') && reason in ENDPOINT_EVENTS);
-    expect(ofEndpoints.sort()).toEqual(Object.keys(ENDPOINT_EVENTS));
+    const documented = reasons.filter(reason => reason in ENDPOINT_EVENTS);
+    expect(documented.sort()).toEqual(Object.keys(ENDPOINT_EVENTS).sort());
   });
 });
 

@@ -63,6 +63,20 @@ describe('the gauges of endpoints', () => {
     expect(await series('endpoints')).toEqual({ 'example healthy': 1200, 'example unhealthy': 0 });
   });
 
+  it('are the number of discovered endpoints of each object with selectors', async () => {
+    const { memory, series } = await started({ web: { a: 'Healthy' } });
+    const tagSelectors = [{ key: 'web', operator: 'Exists' }];
+    for (const name of ['found', 'nothing'])
+      await memory.author.put(named(meshEndpoints({ tagSelectors }), `team/${name}`));
+    const object = memory.read.get({ kind: 'MeshEndpoints', namespace: 'team', name: 'found' });
+    const entry = (name: string, source: 'Static' | 'TagSelector') =>
+      ({ name, source, status: 'Healthy', address: '100.64.0.1:80' }) as const;
+    const endpoints = [entry('a', 'Static'), entry('b', 'TagSelector'), entry('c', 'TagSelector')];
+    if (object)
+      await memory.write.replaceStatus(object, { endpoints, discovery: { tailnet: object.spec.tailnet } });
+    expect(await series('discovered_endpoints')).toEqual({ 'team found': 2, 'team nothing': 0 });
+  });
+
   it('disappear with the object, and once they are no longer read', async () => {
     const { memory, end, series } = await started({ web: { a: 'Healthy' }, api: { a: 'Healthy' } });
     await memory.author.remove({ kind: 'MeshEndpoints', namespace: 'team', name: 'web' });
