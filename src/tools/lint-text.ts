@@ -6,6 +6,7 @@ import { objectsIn, readDocuments } from '../api/yaml-documents.ts';
 import type { ConfigMap } from '../api/objects/config-map.ts';
 import { decode } from '../api/objects/decode.ts';
 import { isRecord } from '../api/json.ts';
+import { discovers } from '../api/objects/endpoints.ts';
 import { keyOf } from '../api/key.ts';
 import type { Key } from '../api/key.ts';
 import { refTo } from '../api/objects/references.ts';
@@ -15,9 +16,9 @@ import { meshNameProblem, readCaBundle } from '../traffic/upstream-tls.ts';
 import { unknownFields } from '../api/validation/unknown-fields.ts';
 import { validate } from '../api/validation/validate.ts';
 
-/** A finding in a line of a file. The API server refuses an object with an error, not one with a warning. */
+/** A finding in a line of a file. The API server refuses an object with an error, not one with a warning; a note is no fault. */
 type Finding = {
-  readonly severity: 'error' | 'warning';
+  readonly severity: 'error' | 'warning' | 'note';
   readonly line: number;
   readonly message: string;
 };
@@ -41,6 +42,7 @@ export function lint(text: string): Report {
     ...reports.flatMap(report => report ?? []),
     ...lintCertificates(placed),
     ...lintMeshNames(placed),
+    ...noteSelectors(placed),
   ];
   findings.sort((a, b) => a.line - b.line);
   return { findings: findings.slice(0, MAX_FINDINGS), objects: reports.filter(Boolean).length };
@@ -83,6 +85,16 @@ function lintMeshNames(placed: readonly Placed[]): readonly Finding[] {
       return [{ severity: 'warning', line, message: `spec.endpoints[${index}].${problem}` }];
     }),
   );
+}
+
+/** A note for each object with tagSelectors, whose endpoints are not in a file. */
+function noteSelectors(placed: readonly Placed[]): readonly Finding[] {
+  return meshEndpointsIn(placed).flatMap(({ resource, lineOf }): Finding[] => {
+    if (!discovers(resource)) return [];
+    const message =
+      'spec.tagSelectors: which devices match is known in the tailnet alone: once it is applied, status.endpoints lists them';
+    return [{ severity: 'note', line: lineOf(['spec', 'tagSelectors']), message }];
+  });
 }
 
 /** The valid MeshEndpoints. */

@@ -13,6 +13,7 @@ export const LINT_HELP = `mesh-gateway lint [--strict] PATH...
 Checks the objects of mesh-gateway's kinds, such as MeshEndpoints, in YAML or JSON files as the
 API server would, without a cluster: every fault with its file, line, field and fix.
 Objects of other groups are ignored, except a ConfigMap that tls.caRef in the same file names.
+A note marks tagSelectors, whose devices only the tailnet knows.
 
   PATH       a file, a folder (all .yaml, .yml and .json files below it), or - for standard input
   --strict   unknown fields are errors too
@@ -79,7 +80,7 @@ function printReport(name: string, { findings }: Report): void {
 function summarize(reports: readonly Report[], isStrict: boolean): number {
   const findings = reports.flatMap(report => report.findings);
   const errors = findings.filter(finding => finding.severity === 'error').length;
-  const warnings = findings.length - errors;
+  const warnings = findings.filter(finding => finding.severity === 'warning').length;
   const objects = reports.reduce((sum, report) => sum + report.objects, 0);
   console.error(
     `${count(objects, 'object')} in ${count(reports.length, 'file')}: ${count(errors, 'error')}, ${count(warnings, 'warning')}`,

@@ -58,6 +58,40 @@ describe('the explanation of a route', () => {
     ]);
   });
 
+  it('has the discovered endpoints of a status, with their health', async () => {
+    const tagSelectors = [{ key: 'web', operator: 'Exists' }];
+    const found = (name: string, address: string, status: string) => ({
+      name,
+      address,
+      status,
+      source: 'TagSelector',
+      meshFQDN: `${name}.example.ts.net`,
+      protocol: 'HTTP',
+    });
+    const selecting = {
+      ...named(
+        meshEndpoints({
+          ...{ endpoints: undefined, tagSelectors },
+          endpointTemplate: { healthCheck: { enabled: true } },
+        }),
+        'default/web',
+      ),
+      status: {
+        discovery: { tailnet: 'example.ts.net' },
+        endpoints: [found('a', '100.64.0.1:8080', 'Healthy'), found('b', '100.64.0.2:8080', 'Unhealthy')],
+      },
+    };
+    const [text] = explainIn([tailnet, selecting], [toWeb], 'Proxy').map(each => each.text);
+    expect(text).toMatch(/100\.64\.0\.1:8080 .* weight 1, priority 0, HEALTHY\n/);
+    expect(text).toMatch(/100\.64\.0\.2:8080 .* weight 1, priority 0, UNHEALTHY$/);
+    const [without] = await explained(
+      tailnet,
+      { ...selecting, status: undefined },
+      route('HTTPRoute', 'default/web'),
+    );
+    expect(without).toContain('it has no endpoints');
+  });
+
   it('is one for each data path that its Gateways have', () => {
     const direct = named(meshBinding({ settings: { dataPath: { mode: 'Direct' } } }), 'default/public');
     const parentRefs = ['public', 'b', 'c', 'b'].map(name => ({ name }));

@@ -39,6 +39,13 @@ data: ${JSON.stringify(data)}
 
 const FILES: readonly (readonly [sentence: string, text: string, findings: readonly string[]])[] = [
   ['nothing in a valid object', endpoints('80'), []],
+  [
+    'a note that no file shows which devices selectors match',
+    `${HEAD}spec:\n  tailnet: example.ts.net\n  tagSelectors:\n    - {key: web, operator: Exists}\n`,
+    [
+      '8 note spec.tagSelectors: which devices match is known in the tailnet alone: once it is applied, status.endpoints lists them',
+    ],
+  ],
   ['nothing in a tls.caRef with certificates', withCaRef({ 'ca.crt': CERTIFICATE }), []],
   ['nothing in a tls.caRef whose ConfigMap may be elsewhere', withCaRef({}, 'other'), []],
   [

@@ -47,10 +47,19 @@ const FAULT =
   'error: spec.tailnet: "Example.ts.net" is not a DNS name (lower-case labels joined by \'.\', no final dot, at most 253 characters), such as example.ts.net';
 const WARNING = 'warning: spec.colour: is not a field of MeshTailnet and is dropped by the API server';
 
+const NOTE =
+  'spec.tagSelectors: which devices match is known in the tailnet alone: once it is applied, status.endpoints lists them';
+const SELECTING = `apiVersion: mesh-gateway.dev/v1alpha1
+kind: MeshEndpoints
+metadata: {name: web}
+spec: {tailnet: example.ts.net, tagSelectors: [{key: web, operator: Exists}]}
+`;
+
 const FILES: Readonly<Record<string, string>> = {
   'good.yaml': GOOD,
   'bad.yaml': BAD,
   'odd.yaml': ODD,
+  'selecting.yaml': SELECTING,
   'broken.yaml': 'a: [\n',
   'foreign.yaml': 'apiVersion: v1\nkind: Secret\n',
   'several.yaml': `${GOOD}---\n${BAD}---\n${ODD}`,
@@ -88,6 +97,13 @@ const JUDGED: readonly Row[] = [
     1,
   ],
   ['a valid object, strictly', ['good.yaml', '--strict'], '', '1 object in 1 file: 0 errors, 0 warnings', 0],
+  [
+    'a note, which is no fault, strictly',
+    ['--strict', 'selecting.yaml'],
+    `selecting.yaml:4: note: ${NOTE}\n`,
+    '1 object in 1 file: 0 errors, 0 warnings',
+    0,
+  ],
   ['an object of others', ['foreign.yaml'], '', '0 objects in 1 file: 0 errors, 0 warnings', 0],
   [
     'several documents',
