@@ -153,6 +153,25 @@ const unknowns: Cases = {
     ),
     error: 'UDPRoute does not support protocol HTTP of port 1234',
   },
+  'a port of discovered endpoints beside declared ones': {
+    text: moduleWith(
+      TWO,
+      `${routeText('HTTPRoute', '[backend(web, 8080), backend(web, 7070)]')}; backend(web, 'web-2');`,
+      `${SELECTORS} endpointTemplate: { port: 7070, metadataFromTags: ['region'] },`,
+    ),
+  },
+  'a port that neither declared nor discovered endpoints have': {
+    text: moduleWith(TWO, 'backend(web, 81);', `${SELECTORS} endpointTemplate: { port: 7070 },`),
+    error: '"port 81 is not declared; declared are 8080 | 9090 | 7070"',
+  },
+  'discovered endpoints whose protocol does not fit beside declared ones that do': {
+    text: moduleWith(
+      TWO,
+      routeText('HTTPRoute', 'backend(web, 8080)'),
+      `${SELECTORS} endpointTemplate: { port: 8080, protocol: 'TCP' },`,
+    ),
+    error: 'HTTPRoute does not support protocol TCP of port 8080',
+  },
   'the name of a discovered endpoint': {
     text: moduleWith([], "backend(web, 'web-1');", SELECTORS),
     error: '"endpoint web-1 is not declared; declared are none"',
