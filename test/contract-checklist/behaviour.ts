@@ -422,6 +422,10 @@ const SAFETY: readonly Table[] = [
           'test/controllers/mesh-endpoints/discovery/discovery.test.ts',
           'follows devices that join, leave, go offline and change their tags',
         ],
+        [
+          'test/controllers/mesh-endpoints/discovery/documentation.test.ts',
+          'finds what the static list of examples/cluster names, on the same port',
+        ],
       ),
     ],
   },
