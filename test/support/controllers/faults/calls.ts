@@ -1,13 +1,17 @@
 import type { Fault } from '../../../../lab/control-api/faults.ts';
-import { ResourceError } from '../../../../src/store/resources.ts';
-import type { ResourceErrorReason } from '../../../../src/store/resources.ts';
+import { KubeError } from '../../../../src/kubernetes/transport/transport.ts';
+import { requestError } from '../../../../src/kubernetes/write/errors.ts';
+import { sendWithRetries } from '../../../../src/kubernetes/write/requests.ts';
+import type { VirtualClock } from '../../virtual-clock.ts';
+
+/** What a server that has not carried out a call responds. */
+const RESPONSES = ['is refused', 'conflicts', 'is throttled', 'meets an internal error'] as const;
 
 /** What happens at one call of the controller: a request to the control API, or a call of a port of Kubernetes. */
 export const DISTURBANCES = [
-  /** It is not carried out. */
+  /** It is not carried out, and there is no response. */
   'fails',
-  /** It is not carried out, for a reason that a retry does not expect to pass. */
-  'is refused',
+  ...RESPONSES,
   /** It is carried out, and fails nevertheless. */
   'loses its response',
   /** The same, and every later call fails until the reconcile ends. */
@@ -21,16 +25,71 @@ export const DISTURBANCES = [
 /** What happens at which call; the next is 1. */
 export type Disturbance = { readonly at: number; readonly is: (typeof DISTURBANCES)[number] };
 
-const READS = /^(get|secret|configMap|httpGet|probe|devices\.list|device\.get|keys\.list)\b/;
+/** How calls of several runs are disturbed. */
+export type Way =
+  | Disturbance['is']
+  /** In one of these ways, the next call in the next one. */
+  | 'gets an error response';
+
+/** How the call of a run is disturbed, after a number of other runs. */
+export function disturbanceOf(way: Way, runs: number): Disturbance['is'] {
+  if (way !== 'gets an error response') return way;
+  return RESPONSES[runs % RESPONSES.length] ?? RESPONSES[0];
+}
+
+const READS =
+  /^(get|secret|configMap|httpGet|unknown|probe|devices\.list|device\.get|keys\.list|services\.list)\b/;
 
 /** Whether a call changes nothing. */
 export function isRead(call: string): boolean {
   return READS.test(call);
 }
 
+/** Reads whose adapters retry nothing. */
+const READ_ONCE = /^(secret|configMap|httpGet|probe)\b/;
+
+const RETRY_AFTER_SECONDS = 2;
+const RETRY_AFTER_MS = RETRY_AFTER_SECONDS * 1000;
+
+/** How a call that is not carried out fails, at an API server and at the control API. */
+const FAILURES = {
+  fails: {
+    kube: new KubeError('Unreachable', 'the connection was reset'),
+    control: { is: 'reset', when: 'before' },
+  },
+  'is refused': {
+    kube: new KubeError('Forbidden', 'forbidden', { status: 403 }),
+    control: { is: 'answer', status: 403, json: { message: 'forbidden' } },
+  },
+  conflicts: {
+    kube: new KubeError('Conflict', 'the object has been modified', { status: 409 }),
+    control: { is: 'answer', status: 409, json: { message: 'conflict' } },
+  },
+  'is throttled': {
+    kube: new KubeError('Busy', 'too many requests', { status: 429, retryAfterMs: RETRY_AFTER_MS }),
+    control: {
+      ...{ is: 'answer', status: 429, json: { message: 'too many requests' } },
+      headers: { 'retry-after': String(RETRY_AFTER_SECONDS) },
+    },
+  },
+  'meets an internal error': {
+    kube: new KubeError('Failed', 'internal error', { status: 500 }),
+    control: { is: 'answer', status: 500, json: { message: 'internal server error' } },
+  },
+} as const satisfies Readonly<Record<string, { readonly kube: KubeError; readonly control: Fault }>>;
+
+/** What becomes of a call: it is not carried out, or it is, and its response is lost. */
+type Next = keyof typeof FAILURES | 'response lost' | 'crash' | undefined;
+
+export type CallsDeps = {
+  readonly clock: VirtualClock;
+  /** Lets mesh pods take a step. */
+  readonly stepPods: () => void;
+};
+
 /** The calls of one process of the controller, one of which may be disturbed. */
 export class Calls {
-  readonly #stepPods: () => void;
+  readonly #deps: CallsDeps;
   /** Every call so far, such as `apply StatefulSet meshd-example` and `keys.create`. */
   readonly names: string[] = [];
   /** Whether the process has ended: no further call is carried out. */
@@ -38,9 +97,8 @@ export class Calls {
   #isFailing = false;
   #disturbance: Disturbance | undefined;
 
-  /** `stepPods` lets mesh pods take a step. */
-  constructor(stepPods: () => void) {
-    this.#stepPods = stepPods;
+  constructor(deps: CallsDeps) {
+    this.#deps = deps;
   }
 
   /** Disturbs a call; the next one is 1. */
@@ -53,7 +111,7 @@ export class Calls {
     this.#isFailing = false;
   }
 
-  /** The same port with counted calls of its methods. */
+  /** The same port with counted calls of its methods; those of writes have the retries of the real adapter. */
   counted<T extends object>(port: T): T {
     const perform = (name: string, act: () => unknown) => this.#perform(name, act);
     return new Proxy(port, {
@@ -70,44 +128,42 @@ export class Calls {
 
   /** The fault of the next request to the control API. */
   request(route: string): Fault | undefined {
-    const before = { is: 'reset', when: 'before' } as const;
-    const after = { is: 'reset', when: 'after' } as const;
-    switch (this.#next(route)) {
-      case 'not carried out':
-        return before;
-      case 'refused':
-        return { is: 'answer', status: 403, json: { message: 'forbidden' } };
-      case 'response lost':
-        return after;
-      case 'crash':
-        this.isOver = true;
-        return after;
-      case undefined:
-        return undefined;
-    }
+    const next = this.#next(route);
+    if (next === 'crash') this.isOver = true;
+    if (next === 'response lost' || next === 'crash') return { is: 'reset', when: 'after' };
+    return next && FAILURES[next].control;
   }
 
   async #perform(name: string, act: () => unknown): Promise<unknown> {
-    const next = this.#next(name);
-    const failed = (reason: ResourceErrorReason = 'Unavailable') =>
-      new ResourceError(reason, `the simulated API server failed: ${name}`);
-    if (next === 'refused') throw failed('Refused');
-    if (next === 'not carried out') throw failed();
-    const result = await act();
-    if (next === 'crash') this.isOver = true;
-    if (next !== undefined) throw failed();
-    return result;
+    const send = async () => {
+      const next = this.#next(name);
+      if (next !== undefined && next in FAILURES) throw FAILURES[next as keyof typeof FAILURES].kube;
+      const result = await act();
+      if (next === 'crash') this.isOver = true;
+      if (next !== undefined) throw FAILURES.fails.kube;
+      return result;
+    };
+    try {
+      if (READ_ONCE.test(name)) return await send();
+      const { clock } = this.#deps;
+      return await sendWithRetries(REQUEST, { transport: { send }, clock, random: () => 0 });
+    } catch (failure) {
+      throw requestError(`the simulated API server failed: ${name}`, failure);
+    }
   }
 
-  #next(name: string): 'not carried out' | 'refused' | 'response lost' | 'crash' | undefined {
-    if (this.isOver || this.#isFailing) return 'not carried out';
+  #next(name: string): Next {
+    if (this.isOver || this.#isFailing) return 'fails';
     this.names.push(name);
     if (this.#disturbance?.at !== this.names.length) return undefined;
-    switch (this.#disturbance.is) {
+    const { is } = this.#disturbance;
+    switch (is) {
       case 'fails':
-        return 'not carried out';
       case 'is refused':
-        return 'refused';
+      case 'conflicts':
+      case 'is throttled':
+      case 'meets an internal error':
+        return is;
       case 'loses its response':
         return 'response lost';
       case 'is the last to be carried out':
@@ -116,11 +172,14 @@ export class Calls {
       case 'is followed by a crash':
         return 'crash';
       case 'comes after a step of the pods':
-        this.#stepPods();
+        this.#deps.stepPods();
         return undefined;
     }
   }
 }
+
+/** What a call sends does not matter. */
+const REQUEST = { verb: 'get', path: '/' } as const;
 
 /** A word for an argument of a call; empty for what is not a name or an object with one. */
 function wordOf(given: unknown): string {

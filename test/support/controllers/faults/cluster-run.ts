@@ -15,7 +15,7 @@ import { controllerMetrics, queueMetrics } from '../../../../src/telemetry/metri
 import { createRegistry } from '../../../../src/telemetry/registry.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
 import { Calls } from './calls.ts';
-import { LaggingCache } from './lagging-cache.ts';
+import { LaggingCache, UP_TO_DATE } from './lagging-cache.ts';
 import type { EndState, Run, World } from './runs.ts';
 
 /** What the controllers of a process work with. */
@@ -110,6 +110,7 @@ export class ClusterRun implements World {
   }
 
   async catchUp(): Promise<void> {
+    this.#cache.fallBehind(UP_TO_DATE);
     for (let taken = 0; this.#cache.takeChange(); taken++) {
       if (taken === MAX_CHANGES) throw new Error(`there are more than ${MAX_CHANGES} changes`);
       await this.#advance(1000);
@@ -140,7 +141,7 @@ export class ClusterRun implements World {
   }
 
   #start(): Process {
-    const calls = new Calls(() => undefined);
+    const calls = new Calls({ clock: this.clock, stepPods: () => undefined });
     const tracking = new Tracking(this.#cache.read);
     const log = createLog({ level: 'info', to: { write: line => void this.lines.push(line) } });
     const running: RunningController[] = [];

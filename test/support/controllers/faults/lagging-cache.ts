@@ -9,10 +9,12 @@ type Change = { readonly ref: Ref; readonly object: Resource | undefined };
 /** How many changes of which kinds a cache is behind: kinds are watched one by one, so that each may be late on its own. */
 export type Lag = { readonly changes: number; readonly kinds: readonly ResourceKind[] };
 
+export const UP_TO_DATE: Lag = { changes: 0, kinds: [] };
+
 /** The objects of a store as late watches show them, also those of one's own writes. */
 export class LaggingCache {
   readonly read: ResourceStore;
-  #lag: Lag = { changes: 0, kinds: [] };
+  #lag = UP_TO_DATE;
   readonly #changes: Change[] = [];
 
   /** Of a store that is still empty. */

@@ -1,7 +1,7 @@
 import { inspect, isDeepStrictEqual } from 'node:util';
 import type { ResourceKind } from '../../../../src/api/key.ts';
-import { isRead } from './calls.ts';
-import type { Disturbance } from './calls.ts';
+import { disturbanceOf, isRead } from './calls.ts';
+import type { Disturbance, Way } from './calls.ts';
 import type { Lag } from './lagging-cache.ts';
 
 /** What differs between the runs of a scenario. */
@@ -34,10 +34,14 @@ export type Scenario<W extends World> = {
   readonly changes: readonly ((world: W) => unknown)[];
   /** The kinds that change, whose watches may be late. */
   readonly kinds: readonly ResourceKind[];
+  /** The indexes of the calls that are disturbed, where `before` calls come before the first change; without it, of all. */
+  readonly disturbed?: (calls: readonly string[], before: number) => readonly number[];
 };
 
 type Ended = Pick<World, 'lines'> & {
   readonly calls: readonly string[];
+  /** How many calls come before the first change. */
+  readonly before: number;
   readonly events: ReadonlySet<string>;
   readonly reconciles: number;
   readonly end: EndState;
@@ -50,25 +54,41 @@ function maxReconciles(count: number): number {
   return 2 * count + 20;
 }
 
-/** Runs a scenario once for each of its calls, which is disturbed; returns what differs from a run without any disturbance. */
+/**
+ * Runs a scenario once for each of its calls, which is disturbed, and that in each of these ways; returns what differs from a
+ * run without any disturbance.
+ */
 export async function differencesAfter<W extends World>(
-  is: Disturbance['is'],
+  ways: Way | readonly Way[],
   scenario: Scenario<W>,
 ): Promise<readonly string[]> {
   const undisturbed = await runOf(scenario, {});
   const problems = problemsOf(undisturbed);
   if (problems.length > 0) return problems.map(each => `undisturbed: ${each}`);
+  const { calls, before } = undisturbed;
+  const indexes = scenario.disturbed?.(calls, before) ?? [...calls.keys()];
   const differences: string[] = [];
-  for (const [index, call] of undisturbed.calls.entries()) {
-    if (isRead(call) && AS_OTHERS.has(is)) continue;
-    const run = await runOf(scenario, { disturbance: { at: index + 1, is } });
+  for (const { at, is } of [ways].flat().flatMap(way => disturbancesOf(way, calls, indexes))) {
+    const run = await runOf(scenario, { disturbance: { at, is } });
+    const call = calls[at - 1] ?? '';
     // What could not be read for a while is reported.
     const events = isRead(call) ? [] : eventDifferences(run, undisturbed, EVENTS[is]);
     const found = [...differencesOf(run, undisturbed), ...events];
-    const where = `call ${index + 1} of ${undisturbed.calls.length} (${call}) ${is}`;
+    const where = `call ${at} of ${calls.length} (${call}) ${is}`;
     differences.push(...found.map(each => `${where}: ${each}`));
   }
   return differences;
+}
+
+function disturbancesOf(
+  way: Way,
+  calls: readonly string[],
+  indexes: readonly number[],
+): readonly Disturbance[] {
+  const isLikeOthers = (index: number) => AS_OTHERS.has(way) && isRead(calls[index] ?? '');
+  return indexes
+    .filter(index => !isLikeOthers(index))
+    .map((index, runs) => ({ at: index + 1, is: disturbanceOf(way, runs) }));
 }
 
 /**
@@ -90,8 +110,24 @@ export async function differencesWithLag<W extends World>(
   return differences;
 }
 
+/** The first of calls that are alike but for a number, and the last where that has an effect of its own; of a row only its ends. */
+export function tellingCalls(calls: readonly string[], from = 0): readonly number[] {
+  const alike = calls.map(call => call.replaceAll(/\d+/g, ''));
+  const verbs = calls.map(call => (isRead(call) ? '' : call.replace(/ .*/, '')));
+  return [...calls.keys()].slice(from).filter(index => {
+    const [call = '', verb = ''] = [alike[index], verbs[index]];
+    const isFirst = alike.indexOf(call, from) === index;
+    const isLast = CREATES_OR_DELETES.test(call) && alike.lastIndexOf(call) === index;
+    // Nothing is decided between the calls of a row.
+    const isInRow = verb !== '' && verb === verbs[index - 1] && verb === verbs[index + 1];
+    return (isFirst || isLast) && !isInRow;
+  });
+}
+
+const CREATES_OR_DELETES = /^(keys|device)\.(create|delete)|^(create|remove)/;
+
 /** At a read: as one that fails, or as at the end of the write before it. */
-const AS_OTHERS: ReadonlySet<Disturbance['is']> = new Set(['loses its response', 'is followed by a crash']);
+const AS_OTHERS: ReadonlySet<Way> = new Set(['loses its response', 'is followed by a crash']);
 
 /**
  * Which Events a run has. One is recorded after the write that it reports: if the process ends in between, or takes the write
@@ -100,6 +136,9 @@ const AS_OTHERS: ReadonlySet<Disturbance['is']> = new Set(['loses its response',
 const EVENTS: Readonly<Record<Disturbance['is'], 'all' | 'some'>> = {
   fails: 'all',
   'is refused': 'all',
+  conflicts: 'all',
+  'is throttled': 'all',
+  'meets an internal error': 'all',
   'loses its response': 'some',
   'is the last to be carried out': 'some',
   'is followed by a crash': 'some',
@@ -110,6 +149,7 @@ async function runOf<W extends World>({ start, changes }: Scenario<W>, run: Run)
   const world = await start(run);
   try {
     await world.settle();
+    const before = world.calls.length;
     for (const change of changes) {
       await change(world);
       await world.settle();
@@ -120,7 +160,7 @@ async function runOf<W extends World>({ start, changes }: Scenario<W>, run: Run)
     const end = world.end();
     await world.settle();
     const idleWrites = world.calls.slice(calls.length).filter(call => !isRead(call));
-    return { calls, events, reconciles, lines, end, idleWrites };
+    return { calls, before, events, reconciles, lines, end, idleWrites };
   } finally {
     await world.close();
   }

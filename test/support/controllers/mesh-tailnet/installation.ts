@@ -20,6 +20,8 @@ import { endpoint, meshEndpoints, meshTailnet } from '../../objects.ts';
 import type { VirtualClock } from '../../virtual-clock.ts';
 import { Calls } from '../faults/calls.ts';
 import type { Disturbance } from '../faults/calls.ts';
+import { LaggingCache, UP_TO_DATE } from '../faults/lagging-cache.ts';
+import type { Lag } from '../faults/lagging-cache.ts';
 import { SimulatedKubelet } from './kubelet.ts';
 import { MemoryNamespace } from './namespace.ts';
 import { stepStatefulSets } from './stateful-set.ts';
@@ -34,6 +36,10 @@ export type InstallationOptions = {
   readonly now: () => Date;
   /** The installation id. */
   readonly id: string;
+  /** Whether the simulator is the control API of MeshTailnets that name none. */
+  readonly isDefault?: boolean;
+  /** How far the watches of the process are behind. */
+  readonly lag?: Lag | undefined;
 };
 
 type Process = {
@@ -61,20 +67,21 @@ export class Installation {
   readonly id: string;
   readonly #options: InstallationOptions;
   readonly #store: ResourceStore;
+  readonly #cache: LaggingCache;
   readonly #objects: ObjectLifecycle;
+  /** How many reconciles of all processes have begun. */
+  reconciles = 0;
   #process: Process;
   #uids = 0;
 
   constructor(options: InstallationOptions) {
-    const { api, now, id } = options;
+    const { api, now, id, lag } = options;
     this.id = id;
     this.#options = options;
-    const store = new ResourceStore([...trafficIndexes, ...sharedIndexes, ...tailnetIndexes], failure =>
-      queueMicrotask(() => {
-        throw failure;
-      }),
-    );
+    const store = new ResourceStore(INDEXES, rethrow);
     this.#store = store;
+    this.#cache = new LaggingCache(store, INDEXES, rethrow);
+    if (lag) this.#cache.fallBehind(lag);
     this.#objects = new ObjectLifecycle(store, { now, newUid: () => this.#newUid() });
     this.kubelet = new SimulatedKubelet({
       api,
@@ -85,7 +92,6 @@ export class Installation {
     });
     this.namespace.deletePod = (name, uid) => this.kubelet.delete(name, uid);
     this.storeCredentials();
-    store.markSynced();
     this.#process = this.#start();
   }
 
@@ -172,11 +178,26 @@ export class Installation {
     return this.#process.calls.request(route);
   }
 
+  /** Watches show further changes at once. */
+  keepUp(): void {
+    this.#cache.fallBehind(UP_TO_DATE);
+  }
+
+  /** Watches show the oldest change that they have not shown yet; returns whether there was one. */
+  takeChange(): boolean {
+    return this.#cache.takeChange();
+  }
+
+  /** All objects of MeshTailnets and MeshEndpoints. */
+  objects() {
+    return [...this.#store.list('MeshTailnet'), ...this.#store.list('MeshEndpoints')];
+  }
+
   /** Waits until no reconcile runs; a process that has crashed is replaced. */
   async settle(): Promise<void> {
     const { clock } = this.#options;
-    do await clock.advance(0);
-    while (this.#process.inProgress > 0);
+    for (let turns = 0; turns === 0 || this.#process.inProgress > 0; turns++)
+      await clock.advance(turns < MAX_TURNS ? 0 : WAITING_MS);
     if (!this.#process.calls.isOver) return;
     this.beforeRestart();
     await this.restart();
@@ -200,12 +221,12 @@ export class Installation {
   }
 
   #start(): Process {
-    const { clock, now } = this.#options;
-    const calls = new Calls(() => this.stepCluster());
+    const { api, clock, now, isDefault = false } = this.#options;
+    const calls = new Calls({ clock, stepPods: () => this.stepCluster() });
     const tailnets = openTailnets({ clock, now, random: () => 0, userAgent: 'mesh-gateway/test', metrics });
     const log = createLog({ level: 'info', to: { write: line => void this.lines.push(line) } });
     const namespace = calls.counted(this.namespace);
-    const tracking = new Tracking(this.#store);
+    const tracking = new Tracking(this.#cache.read);
     const controller = tailnetController({
       tracking,
       write: calls.counted<WriteResources>({
@@ -224,7 +245,7 @@ export class Installation {
         readMeshd: () => Promise.resolve(undefined),
       },
       tailnets,
-      controlURL: undefined,
+      controlURL: isDefault ? api.url : undefined,
       events: { record: event => void this.events.push(event) },
       log,
       now,
@@ -238,6 +259,7 @@ export class Installation {
           ...controller,
           reconcile: async (...given) => {
             process.inProgress++;
+            this.reconciles++;
             try {
               return await controller.reconcile(...given);
             } finally {
@@ -253,6 +275,17 @@ export class Installation {
     return process;
   }
 }
+
+const INDEXES = [...trafficIndexes, ...sharedIndexes, ...tailnetIndexes];
+
+function rethrow(failure: unknown): void {
+  queueMicrotask(() => {
+    throw failure;
+  });
+}
+
+/** A reconcile that has not ended after this number of turns of the event loop waits for time, which then goes by in such steps. */
+const [MAX_TURNS, WAITING_MS] = [3000, 50];
 
 /** Short, so that tests take few steps. */
 const ORPHAN_AGE_MS = 60_000;

@@ -4,6 +4,7 @@ import type { ControlApi, ControlApiOptions } from '../../../../lab/control-api/
 import type { Device } from '../../../../lab/control-api/state.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
 import { Installation } from './installation.ts';
+import type { InstallationOptions } from './installation.ts';
 
 const START = Date.UTC(2026, 0, 15, 12);
 
@@ -30,9 +31,9 @@ export class PoolScene {
     return new Date(START + this.clock.now());
   }
 
-  install(id = 'a1b2c3d4'): Installation {
+  install(id = 'a1b2c3d4', options: Pick<InstallationOptions, 'isDefault' | 'lag'> = {}): Installation {
     const { api, clock } = this;
-    const installation = new Installation({ api, clock, now: () => this.now(), id });
+    const installation = new Installation({ api, clock, now: () => this.now(), id, ...options });
     this.installations.push(installation);
     return installation;
   }

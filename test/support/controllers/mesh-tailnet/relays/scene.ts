@@ -213,7 +213,7 @@ export class RelayScene {
   }
 
   private start() {
-    const calls = new Calls(() => undefined);
+    const calls = new Calls({ clock: this.clock, stepPods: () => undefined });
     const log = createLog({ level: 'info', to: { write: line => void this.lines.push(line) } });
     const telemetry = { log, metrics, activities: createActivities() };
     const relayPorts = createPublishedPorts();
