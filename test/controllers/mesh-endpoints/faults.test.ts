@@ -55,7 +55,7 @@ const changes: Scenario<EndpointsRun> = {
 };
 
 describe('the status of a MeshEndpoints', () => {
-  it.each(['fails', 'is refused', 'loses its response', 'is followed by a crash'] as const)(
+  it.each(['fails', 'loses its response', 'is followed by a crash', 'gets an error response'] as const)(
     'is the same in the end if any one call %s',
     async is => expect(await differencesAfter(is, changes)).toEqual([]),
   );

@@ -53,7 +53,7 @@ const changes: Scenario<ClusterRun> = {
 };
 
 describe('MeshGateways and MeshBindings', () => {
-  it.each(['fails', 'is refused', 'loses its response', 'is followed by a crash'] as const)(
+  it.each(['fails', 'loses its response', 'is followed by a crash', 'gets an error response'] as const)(
     'are the same in the end if any one call %s',
     async is => expect(await differencesAfter(is, changes)).toEqual([]),
   );
