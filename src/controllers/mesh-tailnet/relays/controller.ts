@@ -58,8 +58,10 @@ export function relayPortsController(deps: RelayPortsDeps): Controller<'MeshTail
       }
       const before = memories.get(name) ?? { plan: NO_PLAN, confirmation: UNCONFIRMED };
       const planned = plan(input, before.plan, { range, perNamespace });
-      const confirmation = await perform(planned, { input, before: before.confirmation, signal }, deps);
       const { owners, freed, appliedAt } = planned;
+      // Before the apply, whose response may be lost: the ConfigMap then no longer shows which ports it has freed.
+      memories.set(name, { ...before, plan: { owners, freed, appliedAt: before.plan.appliedAt } });
+      const confirmation = await perform(planned, { input, before: before.confirmation, signal }, deps);
       memories.set(name, { plan: { owners, freed, appliedAt }, confirmation });
       relayPorts.publish(name, portsOf(planned, confirmation));
       return outcomeOf(planned, confirmation, clock.now());

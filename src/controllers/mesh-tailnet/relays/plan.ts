@@ -78,13 +78,18 @@ export function plan(
   { range, perNamespace = shareOf(range) }: PlanOptions,
 ): Plan {
   const { wanted, stored = '', now } = input;
+  const targets = targetsIn(stored);
   const held = new Map([...before.freed].filter(([, { at }]) => now - at < FREED_MS));
   const heldTargets = [...held].map(([port, { target }]) => [port, target] as const);
-  const previous = new Map([...heldTargets, ...targetsIn(stored)]);
+  const previous = new Map([...heldTargets, ...targets]);
   const assignment = assignPorts(previous, wanted, { range, perNamespace, owners: before.owners });
   const assigned = new Set(assignment.ports.values());
   const lost = [...previous].filter(([port]) => !assigned.has(port));
-  const freed = lost.map(([port, target]) => [port, { target, at: held.get(port)?.at ?? now }] as const);
+  const freed = lost.map(([port, target]) => {
+    // A write that failed has not freed a port that is in the ConfigMap still.
+    const at = targets.has(port) ? now : (held.get(port)?.at ?? now);
+    return [port, { target, at }] as const;
+  });
   const ends = assignment.missing.size === 0 ? [] : freed.map(([, { at }]) => at + FREED_MS);
   const text = formatTargets(new Map([...assignment.ports].map(([target, port]) => [port, target])));
   const action = actionFor(text, input, before);

@@ -12,12 +12,16 @@ const dns = (...octets: readonly number[]) => {
   return named(meshEndpoints({ endpoints }), 'default/dns');
 };
 
+function start(...given: ConstructorParameters<typeof EndpointsRun>): EndpointsRun {
+  const cluster = new EndpointsRun(...given);
+  cluster.putWithStatus(relayPod('meshd-example-0', '10.0.0.7'));
+  return cluster;
+}
+
+const OBJECTS = [named(meshTailnet(), 'example'), dns(1)];
+
 const changes: Scenario<EndpointsRun> = {
-  start: run => {
-    const cluster = new EndpointsRun([named(meshTailnet(), 'example'), dns(1)], run);
-    cluster.putWithStatus(relayPod('meshd-example-0', '10.0.0.7'));
-    return cluster;
-  },
+  start: run => start(OBJECTS, run),
   kinds: ['MeshEndpoints', 'MeshTailnet', 'Pod'],
   changes: [
     run => run.put(dns(1, 2)),
@@ -30,10 +34,26 @@ const changes: Scenario<EndpointsRun> = {
   ],
 };
 
+/** One port for two targets, one after the other. */
+const replaced: Scenario<EndpointsRun> = {
+  ...changes,
+  start: run =>
+    start(OBJECTS, run, outside => {
+      outside.relayPortRange = { first: 20_000, last: 20_000 };
+    }),
+  disturbed: calls => [...calls.keys()].filter(index => calls[index]?.includes('ConfigMap')),
+  changes: [run => run.put(dns(2)), run => run.put(dns(3))],
+};
+
 describe('relay ports', () => {
-  it.each(['fails', 'is refused', 'loses its response', 'is followed by a crash'] as const)(
+  it.each(['fails', 'loses its response', 'is followed by a crash', 'gets an error response'] as const)(
     'are the same in the end if any one call %s',
     async is => expect(await differencesAfter(is, changes)).toEqual([]),
+  );
+
+  it.each(['fails', 'loses its response', 'gets an error response'] as const)(
+    'are not given to another target while they drain, also if any one call %s',
+    async is => expect(await differencesAfter(is, replaced)).toEqual([]),
   );
 
   it.each([1, 2, 3])('are the same in the end where the caches are %i changes behind', async lag =>

@@ -415,4 +415,10 @@ describe('a port that has lost its target', () => {
     const { freed } = planned({ wanted: [] });
     expect([...freed]).toEqual([[20_000, { target: ONE, at: 1_000_000 }]]);
   });
+
+  it('is kept from now on where the write that removes it has failed', () => {
+    const freed = new Map([[20_000, { target: ONE, at: 991_000 }]]);
+    const next = planned({ wanted: [] }, { freed });
+    expect([...next.freed]).toEqual([[20_000, { target: ONE, at: 1_000_000 }]]);
+  });
 });

@@ -1,5 +1,5 @@
 import { MESH_POD, RELAY, relayName } from '../../../../src/api/names.ts';
-import { TARGETS_KEY, targetsVersion } from '../../../../src/api/relay-targets.ts';
+import { parseTargets, TARGETS_KEY, targetsVersion } from '../../../../src/api/relay-targets.ts';
 import { endpointsController } from '../../../../src/controllers/mesh-endpoints/controller.ts';
 import { externalTargetInputs } from '../../../../src/controllers/mesh-endpoints/inputs/external-target-inputs.ts';
 import { createResolver } from '../../../../src/controllers/mesh-endpoints/inputs/resolver.ts';
@@ -15,28 +15,47 @@ import { trafficIndexes } from '../../../../src/store/traffic/resources.ts';
 import { trafficValues } from '../../../../src/store/traffic/values.ts';
 import { healthMetrics } from '../../../../src/telemetry/metrics.ts';
 import { createRegistry } from '../../../../src/telemetry/registry.ts';
-import { createGuard } from '../../../../src/traffic/address-guard.ts';
+import type { Workload } from '../../../../src/store/own-namespace.ts';
 import { GivenDevices } from '../mesh-endpoints/given-devices.ts';
+import { GUARD, TRAFFIC } from '../mesh-endpoints/scene.ts';
 import { MemoryNamespace } from '../mesh-tailnet/namespace.ts';
 import { ClusterRun } from './cluster-run.ts';
 import type { ProcessDeps } from './cluster-run.ts';
 import type { EndState, Run } from './runs.ts';
 
-const GUARD = createGuard({ allow: ['10.1.0.0/16'], refuse: [], apiServer: [] });
-
-const TRAFFIC = {
-  dataPath: 'Proxy',
-  clusterEncoding: '',
-  settingsFrom: 'MeshGateway',
-  readsBackends: false,
-  guard: GUARD,
-} as const;
-
 const { record } = createRegistry({ metrics: healthMetrics, version: 'test' });
+
+/** Relays close a port that lost its target after this time; until then Envoys may send datagrams for that target to it. */
+const DRAINED_MS = 5000;
+
+/** The operator's namespace, which watches over the ports in the ConfigMap of the relays. */
+class RelayNamespace extends MemoryNamespace {
+  now: () => number = () => 0;
+  /** Ports that were given to another target too soon. */
+  readonly reused = new Set<number>();
+  readonly #last = new Map<number, { readonly address: string; readonly at: number }>();
+
+  targets(): string {
+    const data = this.find('ConfigMap', relayName('example'))?.['data'] ?? {};
+    return (data as Readonly<Record<string, string>>)[TARGETS_KEY] ?? '';
+  }
+
+  override async apply(object: Workload): Promise<void> {
+    const at = this.now();
+    for (const [port, { address }] of parseTargets(this.targets())) this.#last.set(port, { address, at });
+    await super.apply(object);
+    for (const [port, { address }] of parseTargets(this.targets())) {
+      const last = this.#last.get(port);
+      if (last && last.address !== address && at - last.at < DRAINED_MS) this.reused.add(port);
+    }
+  }
+}
 
 /** What MeshEndpoints and relay ports depend on beside objects. */
 class Outside {
-  readonly namespace = new MemoryNamespace();
+  readonly namespace = new RelayNamespace();
+  /** Which ports relays may listen on. */
+  relayPortRange = { first: 20_000, last: 29_999 };
   /** The data of Secrets of users, by namespace and name. */
   readonly secrets = new Map<string, Readonly<Record<string, string>>>();
   /** The addresses of hosts. */
@@ -51,9 +70,8 @@ class Outside {
 
   /** All relays have the current targets. */
   readonly httpGet: HttpGet = () => {
-    const data = this.namespace.find('ConfigMap', relayName('example'))?.['data'] ?? {};
-    const text = (data as Readonly<Record<string, string>>)[TARGETS_KEY] ?? '';
-    return Promise.resolve(JSON.stringify({ version: targetsVersion(text), failed: {} }));
+    const version = targetsVersion(this.namespace.targets());
+    return Promise.resolve(JSON.stringify({ version, failed: {} }));
   };
 
   end(): EndState {
@@ -61,7 +79,7 @@ class Outside {
       const { resourceVersion: _version, uid: _uid, ...kept } = metadata;
       return [`${kind} ${metadata.name}`, { metadata: kept, ...rest }] as const;
     });
-    return Object.fromEntries(objects);
+    return { ...Object.fromEntries(objects), 'ports reused too soon': [...this.namespace.reused] };
   }
 }
 
@@ -81,6 +99,7 @@ export class EndpointsRun extends ClusterRun {
 
 function startProcess({ start, counted, ...deps }: ProcessDeps, outside: Outside): () => void {
   const { tracking, clock, write, events, now, log } = deps;
+  outside.namespace.now = () => clock.now();
   const values = trafficValues(tracking, TRAFFIC);
   const relayPorts = createPublishedPorts();
   const health = createMonitor({
@@ -113,7 +132,7 @@ function startProcess({ start, counted, ...deps }: ProcessDeps, outside: Outside
     relayPortsController({
       ...{ values, relayPorts, clock, events, log },
       ownNamespace: counted(outside.namespace),
-      relayPortRange: { first: 20_000, last: 29_999 },
+      relayPortRange: outside.relayPortRange,
       relayPortsPerNamespace: undefined,
       relayImage: 'mesh-gateway:test',
       httpGet: counted({ httpGet: outside.httpGet }).httpGet,

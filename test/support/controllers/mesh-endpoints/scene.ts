@@ -63,10 +63,14 @@ function portsOf(ports: Readonly<Record<string, number>>, isConfirmed: boolean):
 }
 
 /** That of an operator which allows 10.1.0.0/16, where the API server is in the range of tailnets. */
-const GUARD = createGuard({ allow: ['10.1.0.0/16'], refuse: ['100.88.0.0/16'], apiServer: ['100.64.0.99'] });
+export const GUARD = createGuard({
+  allow: ['10.1.0.0/16'],
+  refuse: ['100.88.0.0/16'],
+  apiServer: ['100.64.0.99'],
+});
 
 /** An operator reads no Services, EndpointSlices and Backends. */
-const TRAFFIC = {
+export const TRAFFIC = {
   dataPath: 'Proxy',
   clusterEncoding: '',
   settingsFrom: 'MeshGateway',
