@@ -1,4 +1,4 @@
-import type { Figure } from '../figures.ts';
+import type { Bench, Figure } from '../figures.ts';
 import { flipFigures } from './flips.ts';
 import { awaitHealthy, loadFigures, objectsOf } from './load.ts';
 import type { Load } from './load.ts';
@@ -9,17 +9,20 @@ import { createAll, deleteAll, startInstallation } from './operator.ts';
 const MANY: Load = { endpoints: 10_000, intervalSeconds: 30, seconds: 60 };
 const OFTEN: Load = { endpoints: 1000, intervalSeconds: 1, seconds: 30 };
 
-const PARTS = { operator: operatorFigures, routes: () => manyRoutesFigures(FORM) };
+const PARTS: Readonly<Record<string, Bench>> = {
+  operator: operatorFigures,
+  routes: () => manyRoutesFigures('short'),
+  'routes-long': () => manyRoutesFigures('long'),
+};
 
-/** `routes` in its long form takes about an hour. */
-const FORM = process.env['MESH_GATEWAY_FORM'] === 'long' ? 'long' : 'short';
-
-/** Measures what health checks cost, and how soon Envoys have a new verdict: of an operator alone, and of many routes. */
+/** Measures what health checks cost, and how soon Envoys have a new verdict: one part, or all but the long one. */
 export async function health(part?: string): Promise<readonly Figure[]> {
   const figures: Figure[] = [];
-  for (const [name, measure] of Object.entries(PARTS))
-    if (part === undefined || part === name) figures.push(...(await measure()));
-  if (figures.length === 0) throw new Error(`a part is one of ${Object.keys(PARTS).join(', ')}`);
+  for (const name of part === undefined ? ['operator', 'routes'] : [part]) {
+    const measure = Object.hasOwn(PARTS, name) ? PARTS[name] : undefined;
+    if (!measure) throw new Error(`name a part: ${Object.keys(PARTS).join(', ')}`);
+    figures.push(...(await measure()));
+  }
   return figures;
 }
 

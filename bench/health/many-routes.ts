@@ -218,7 +218,7 @@ type Counts = { readonly clusters: number; readonly healthy: number };
 /** Long enough for 1,000 new routes in 4 Envoys; each read of all clusters costs Envoys CPU that checks need. */
 const TIMEOUT = { timeoutMs: 600_000, everyMs: 200 };
 
-/** Waits until exactly so many Envoys run, and each has these clusters of the routes with a healthy endpoint. */
+/** Waits until exactly this number of Envoys runs, and each has these clusters of the routes with a healthy endpoint. */
 async function untilEnvoysHave(scene: Scene, envoys: number, wanted: Counts): Promise<void> {
   const { bench, kind } = scene;
   const gateway = { namespace: namespaceOf(kind), name: GATEWAY };
