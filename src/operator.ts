@@ -126,8 +126,9 @@ async function startOperator(
   const values = trafficValues(tracking, {
     ...{ dataPath, guard, trustNamespace: podNamespace, settingsFrom: 'MeshGateway' },
     clusterEncoding: clusterEncoding(edsTarget),
-    // It has no right to read Services, EndpointSlices and Backends.
+    // It has no right to read EndpointSlices and Backends, and reads the Services that policies name.
     readsBackends: false,
+    readsServices: true,
   });
   const events = eventsFrom(settings, cluster, telemetry);
   const startTailnets = () =>

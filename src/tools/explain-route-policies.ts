@@ -1,4 +1,6 @@
 import type { EndpointSelector, Kinds } from '../api/generated/types.ts';
+import { titleOf } from '../traffic/policy/levels.ts';
+import { problemsOfRule } from '../traffic/policy/problems.ts';
 import { isRequired } from '../traffic/policy/route-policy.ts';
 import type { ResolvedRule } from '../traffic/resolve-route.ts';
 
@@ -22,12 +24,41 @@ export function explainRoutePolicies(
 function settingsOf({ spec }: MeshRoutePolicy, rule: ResolvedRule): readonly string[] {
   const { endpoints: { require, prefer = [] } = {}, failover: { healthyPercent } = {} } = spec;
   return [
+    ...levelsOf(rule),
     ...(require ? [`requires ${textOf(require)}, which ${selectedText(rule)}`] : []),
     ...(prefer.length > 0 ? [`prefers ${prefer.map(textOf).join(', then ')}`] : []),
     ...(healthyPercent === undefined
       ? []
       : [`a priority gives traffic away below ${healthyPercent} percent of healthy endpoints`]),
   ];
+}
+
+/** The backends of each level; a Service that the policy adds has the number by which the table names it. */
+function levelsOf({ levels, backends, otherBackends }: ResolvedRule): readonly string[] {
+  if (!levels) return [];
+  const inRule = [...backends, ...otherBackends].map(({ index, ref }) => ({
+    ...{ index, level: levels.ofBackend.get(index) ?? 0 },
+    title: titleOf(ref),
+  }));
+  const beyond = levels.beyond.map(({ index, level, ref }) => ({
+    ...{ index, level },
+    title: `${titleOf(ref)} beyond the rule (backend ${index})`,
+  }));
+  const all = [...inRule, ...beyond].sort((a, b) => a.index - b.index);
+  return [...new Set(all.map(({ level }) => level))]
+    .sort((a, b) => a - b)
+    .map(level => {
+      const titles = all.filter(each => each.level === level).map(({ title }) => title);
+      return `level ${level}: ${titles.join(', ')}`;
+    });
+}
+
+/** Lines about what a policy has no effect on, and why. */
+export function policyProblemLines(rule: ResolvedRule): readonly string[] {
+  if (!rule.policy) return [];
+  return problemsOfRule(rule).map(
+    ({ reason, message }) => `    MeshRoutePolicy ${rule.policy?.metadata.name}: ${reason}: ${message}`,
+  );
 }
 
 function selectedText({ policy, backends }: ResolvedRule): string {

@@ -2,7 +2,7 @@ import type { Route } from '../api/objects/gateway-api.ts';
 import type { BackendTrafficPolicy } from '../api/objects/traffic-policy.ts';
 import { policyExplainer } from './explain-policies.ts';
 import type { ExplainPolicies } from './explain-policies.ts';
-import { explainRoutePolicies } from './explain-route-policies.ts';
+import { explainRoutePolicies, policyProblemLines } from './explain-route-policies.ts';
 import type { Kinds } from '../api/generated/types.ts';
 import { keyOf, ROUTE_KINDS } from '../api/key.ts';
 import type { Ref } from '../api/key.ts';
@@ -149,7 +149,8 @@ function explainRule(
   path: DataPathMode,
   policies: readonly string[],
 ): Explained {
-  const isMeshBackend = (backend: number) => rule.backends.some(({ index }) => index === backend);
+  const isOurs = (backend: number) =>
+    [...rule.backends, ...(rule.levels?.beyond ?? [])].some(({ index }) => index === backend);
   const endpoints = tableOf(
     localities.flatMap(({ backend, weight, priority, endpoints: list }) =>
       list.map(endpoint => [
@@ -160,10 +161,10 @@ function explainRule(
     ),
   );
   const unready = path === 'Proxy' ? unreadyPools(rule) : new Map<number, string>();
-  const problems = [...unused.map(unusedLine), ...new Set(unready.values())];
+  const problems = [...unused.map(unusedLine), ...policyProblemLines(rule), ...new Set(unready.values())];
   const canServe = localities.some(
     ({ backend, endpoints: list }) =>
-      isMeshBackend(backend) &&
+      isOurs(backend) &&
       list.some(each => isServing(each) && (!unready.has(backend) || each.externalTarget !== undefined)),
   );
   const none = localities.every(locality => locality.endpoints.length === 0)

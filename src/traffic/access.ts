@@ -19,8 +19,11 @@ const trafficKinds: readonly ResourceKind[] = [
   'ReferenceGrant',
 ];
 
-/** The kinds that the operator watches for it: the extension server reads what MeshGateways decide in MeshBindings. */
-export const operatorTrafficKinds: readonly ResourceKind[] = [...trafficKinds, 'MeshGateway'];
+/**
+ * The kinds that the operator watches for it: the extension server reads what MeshGateways decide in MeshBindings. Of Services the
+ * operator reads those that policies name.
+ */
+export const operatorTrafficKinds: readonly ResourceKind[] = [...trafficKinds, 'MeshGateway', 'Service'];
 
 /** The kinds that the extension server watches: also Services, EndpointSlices and Backends, which it serves in mixed rules. */
 export const servingKinds: readonly ResourceKind[] = [...trafficKinds, ...BACKEND_KINDS];

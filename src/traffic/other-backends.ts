@@ -26,7 +26,7 @@ export type OtherSocket = {
 };
 
 /** An endpoint of a Service or Backend; a draining one gets no new requests. */
-type OtherEndpoint = SocketAddress & { readonly isDraining: boolean };
+export type OtherEndpoint = SocketAddress & { readonly isDraining: boolean };
 
 /*
  * Envoy Gateway names the transport socket of a backend with TLS by its position among those that it has resolved. A rule of
@@ -50,7 +50,10 @@ export function canMixWith(resources: TrafficResources, backendRef: RouteBackend
 }
 
 /** Whether a policy sets the TLS of a Service, or of one of its ports. */
-function hasTlsPolicy(resources: TrafficResources, { group, kind, namespace, name }: BackendRef): boolean {
+export function hasTlsPolicy(
+  resources: TrafficResources,
+  { group, kind, namespace, name }: BackendRef,
+): boolean {
   return resources
     .backendTlsPolicies(namespace)
     .some(({ targetRefs }) =>
@@ -92,7 +95,7 @@ export function otherBackendsOf(
           ref,
           socket: { name: socketNameOf(ref), envoyGatewayName: `${text}/tls/${position}` },
           priority: isFallback ? 1 : 0,
-          endpoints: isAllowed ? endpointsOf(resources, ref) : [],
+          endpoints: isAllowed && resources.readsBackends ? endpointsOf(resources, ref) : [],
         },
       ];
     });
@@ -119,9 +122,23 @@ function isPermittedFrom(resources: TrafficResources, { route, ref }: RouteBacke
   return isPermitted(resources, { kind, namespace: metadata.namespace ?? '' }, ref);
 }
 
-/** In an order that follows from the addresses, so that all replicas send equal assignments. */
 function endpointsOf(resources: TrafficResources, ref: BackendRef): readonly OtherEndpoint[] {
-  const all = isService(ref) ? serviceEndpoints(resources, ref) : backendEndpoints(resources, ref);
+  return isService(ref)
+    ? endpointsOfService(resources, ref)
+    : inOrder(backendOf(resources, ref)?.endpoints.map(each => ({ ...each, isDraining: false })) ?? []);
+}
+
+/** The endpoints of a Service with a port; of both transports, where the route does not decide it. */
+export function endpointsOfService(
+  resources: TrafficResources,
+  ref: BackendRef,
+  transport?: 'TCP' | 'UDP',
+): readonly OtherEndpoint[] {
+  return inOrder(serviceEndpoints(resources, ref, transport));
+}
+
+/** Each once, in an order that follows from the addresses, so that all replicas send equal assignments. */
+function inOrder(all: readonly OtherEndpoint[]): readonly OtherEndpoint[] {
   const byAddress = new Map<string, OtherEndpoint>();
   for (const endpoint of all) {
     const text = `${endpoint.address} ${endpoint.port}`;
@@ -134,9 +151,12 @@ function endpointsOf(resources: TrafficResources, ref: BackendRef): readonly Oth
 function serviceEndpoints(
   resources: TrafficResources,
   { namespace, name, port }: BackendRef,
+  transport: 'TCP' | 'UDP' | undefined,
 ): readonly OtherEndpoint[] {
   const service = { kind: 'Service', namespace, name } as const;
-  const wanted = resources.service(service)?.ports.find(each => each.port === port);
+  const wanted = resources
+    .service(service)
+    ?.ports.find(each => each.port === port && (transport ?? each.protocol) === each.protocol);
   if (!wanted) return [];
   const slices = resources.endpointSlices(service).filter(({ addressType }) => addressType !== 'FQDN');
   return slices.flatMap(({ ports, endpoints }) =>
@@ -150,11 +170,6 @@ function serviceEndpoints(
             ),
       ),
   );
-}
-
-function backendEndpoints(resources: TrafficResources, ref: BackendRef): readonly OtherEndpoint[] {
-  const endpoints = backendOf(resources, ref)?.endpoints ?? [];
-  return endpoints.map(endpoint => ({ ...endpoint, isDraining: false }));
 }
 
 function backendOf(resources: TrafficResources, { namespace, name }: BackendRef) {

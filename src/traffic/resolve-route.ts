@@ -25,6 +25,8 @@ import { formatEnvoyClusterName } from './envoy-cluster-name.ts';
 import type { EnvoyClusterName } from './envoy-cluster-name.ts';
 import { canMixWith, isResolved, otherBackendsOf } from './other-backends.ts';
 import type { OtherBackend } from './other-backends.ts';
+import { levelsOf } from './policy/levels.ts';
+import type { Levels } from './policy/levels.ts';
 import { policyOf } from './policy/route-policy.ts';
 import { resolveBackendRef } from './resolve-backend-ref.ts';
 import type { Candidate, Filtered, ResolvedEndpoint } from './resolve-backend-ref.ts';
@@ -53,8 +55,10 @@ export type ResolvedRule = {
   readonly otherBackends: readonly OtherBackend[];
   /** The backendRefs to MeshEndpoints in their order, also those without endpoints. */
   readonly backends: readonly ResolvedBackend[];
-  /** Which of these endpoints are used, and which first; settings of the cluster do not depend on it. */
+  /** Which of these endpoints are used, and which first. */
   readonly policy?: Kinds['MeshRoutePolicy'];
+  /** The levels of the policy, if it has any, with the Services that it adds to the rule. */
+  readonly levels?: Levels;
   /** What gets no traffic, or no filters, although the rule names it. */
   readonly unused: readonly UnusedBackend[];
 };
@@ -138,10 +142,13 @@ function resolveRule(
     isMixed && !canMix
       ? unusedMixed(meshRefs)
       : resolveBackendRefs(resources, meshRefs, isMixed ? [withDefaultProtocol, ...CONFLICTS] : CONFLICTS);
+  const protocol = kept[0]?.protocol ?? defaultProtocol(route.kind);
   const policy = policyOf(resources, route, cluster.rule);
+  // A cluster of one backend has no traffic.
+  const levels = cluster.backend === undefined ? levelsOf(resources, policy, { refs, protocol }) : undefined;
   return {
     cluster,
-    protocol: kept[0]?.protocol ?? defaultProtocol(route.kind),
+    protocol,
     isMixed,
     otherBackends: canMix ? otherBackendsOf(resources, cluster, refs) : [],
     backends: meshRefs.map(({ index, ref, path }) => ({
@@ -151,6 +158,7 @@ function resolveRule(
       endpoints: kept.filter(({ backendRef }) => backendRef.index === index).map(({ resolved }) => resolved),
     })),
     ...(policy && { policy }),
+    ...(levels && { levels }),
     unused: [...unused, ...refusedByEnvoyGateway(resources, route, cluster, meshRefs)],
   };
 }

@@ -23,6 +23,8 @@ export interface TrafficResources {
   backendTlsPolicies(namespace: string): readonly BackendTLSPolicy[];
   /** Whether Services, EndpointSlices and Backends are read; where they are not, as in the operator, each counts as found. */
   readonly readsBackends: boolean;
+  /** Whether Services are read, with or without their EndpointSlices. */
+  readonly readsServices: boolean;
   service(ref: Ref<'Service'>): Service | undefined;
   endpointSlices(service: Ref<'Service'>): readonly EndpointSlice[];
   /** The mesh pods of a MeshTailnet that relay datagrams; undefined where EndpointSlices are not read. */

@@ -42,7 +42,7 @@ describe('README.md', () => {
 });
 
 describe('examples', () => {
-  it.each(['cluster', 'discovery', 'external-pool', 'quickstart'])(
+  it.each(['cluster', 'discovery', 'external-pool', 'failover', 'quickstart'])(
     'of %s are valid, without a warning',
     folder => {
       const path = join(PROJECT, 'examples', folder);

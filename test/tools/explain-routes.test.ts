@@ -15,7 +15,7 @@ import {
   meshTailnet,
 } from '../support/objects.ts';
 import { resourceOf } from '../support/store/resources.ts';
-import { managedTailnet, relaysObject } from '../support/traffic/objects.ts';
+import { managedTailnet, relaysObject, serviceObject, sliceObject } from '../support/traffic/objects.ts';
 import { resourcesFrom, tlsBudgetsOf } from '../support/traffic/resolve.ts';
 
 /** The explanations of the routes among objects. */
@@ -162,6 +162,28 @@ describe('the explanation of a route', () => {
       expect.stringMatching(/100\.64\.0\.1:8080 .* priority 0, HEALTHY$/),
       expect.stringMatching(/100\.64\.0\.2:8080 .* priority 1, HEALTHY$/),
     ]);
+  });
+
+  it('has the levels of a MeshRoutePolicy, and what it names in vain', async () => {
+    const mesh = { group: 'mesh-gateway.dev', kind: 'MeshEndpoints' };
+    const policy = (first: object) =>
+      named(
+        meshRoutePolicy({
+          failover: { levels: [{ backends: [first] }, { backends: [{ ...mesh, name: 'web' }] }] },
+        }),
+        'default/p',
+      );
+    const world = [tailnet, web, serviceObject('shop'), sliceObject('shop', [{ addresses: ['10.0.0.5'] }])];
+    const toShop = policy({ name: 'shop', port: 80 });
+    const [text = ''] = await explained(...world, route('HTTPRoute', 'default/web'), toShop);
+    expect(text.split('\n').slice(2)).toEqual([
+      '    MeshRoutePolicy p sets for the rule: level 0: Service default/shop:80 beyond the rule (backend 1); level 1: MeshEndpoints default/web:8080',
+      expect.stringMatching(/\[fd7a:115c:a1e0::1\]:8080 .* backend 0, weight 1, priority 1, HEALTHY$/),
+      expect.stringMatching(/10\.0\.0\.5:8080 +directly +backend 1, weight 1, priority 0, UNKNOWN$/),
+    ]);
+    const missing = policy({ ...mesh, name: 'other' });
+    const [inVain = ''] = await explained(...world, route('HTTPRoute', 'default/web'), missing);
+    expect(inVain).toMatch(/\n {4}MeshRoutePolicy p: BackendNotFound: spec\.failover\.levels\[0\]/);
   });
 
   it('lists unused backends with the reason', async () => {

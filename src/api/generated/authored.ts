@@ -34,7 +34,7 @@ export interface Kinds {
    */
   readonly MeshGateway: MeshGateway;
   /**
-   * Which endpoints the rules of a route use, and which of them first. Optional: a rule without one uses all endpoints by their weight and priority.
+   * Which backends and endpoints the rules of a route use first, and which at all. Optional: a rule without one uses all endpoints by their weight and priority.
    */
   readonly MeshRoutePolicy: MeshRoutePolicy;
   /**
@@ -962,7 +962,7 @@ export interface CrowdedBackendCount {
   readonly checkedByOperator?: number;
 }
 /**
- * Which endpoints the rules of a route use, and which of them first. Optional: a rule without one uses all endpoints by their weight and priority.
+ * Which backends and endpoints the rules of a route use first, and which at all. Optional: a rule without one uses all endpoints by their weight and priority.
  */
 export interface MeshRoutePolicy {
   /**
@@ -978,7 +978,7 @@ export interface MeshRoutePolicy {
    */
   readonly metadata: ObjectMeta;
   /**
-   * Which routes, and which of their endpoints they use.
+   * Which routes, and which backends and endpoints they use first.
    */
   readonly spec: MeshRoutePolicySpec;
   /**
@@ -987,7 +987,7 @@ export interface MeshRoutePolicy {
   readonly status?: MeshRoutePolicyStatus;
 }
 /**
- * Which routes, and which of their endpoints they use.
+ * Which routes, and which backends and endpoints they use first.
  */
 export interface MeshRoutePolicySpec {
   /**
@@ -995,7 +995,7 @@ export interface MeshRoutePolicySpec {
    */
   readonly targetRefs: readonly RouteTarget[];
   /**
-   * When endpoints of one priority give traffic to those of the next.
+   * Which backends are used first, and when endpoints of one priority give traffic to those of the next.
    */
   readonly failover?: RouteFailover;
   /**
@@ -1025,13 +1025,51 @@ export interface RouteTarget {
   readonly sectionName?: string;
 }
 /**
- * When endpoints of one priority give traffic to those of the next.
+ * Which backends are used first, and when endpoints of one priority give traffic to those of the next.
  */
 export interface RouteFailover {
+  /**
+   * Backends in the order in which they are used: those of a level while those before it have too few healthy endpoints. Backends of the rule that no level names are in the first level.
+   */
+  readonly levels?: readonly FailoverLevel[];
   /**
    * Endpoints of a priority give traffic to the next one while fewer than this share of them, in percent, are healthy. Default: what Envoy does, which is about 72.
    */
   readonly healthyPercent?: number;
+}
+/**
+ * Backends that are used together, by their weights.
+ */
+export interface FailoverLevel {
+  /**
+   * Backends of the rule, and Services beyond it.
+   */
+  readonly backends: readonly FailoverBackend[];
+}
+/**
+ * A backend of the rule, or a Service beyond it, which is reached in clear text and has weight 1.
+ */
+export interface FailoverBackend {
+  /**
+   * The group of the backend; empty for a Service.
+   */
+  readonly group?: string;
+  /**
+   * The kind of the backend.
+   */
+  readonly kind?: 'Service' | 'MeshEndpoints' | 'Backend';
+  /**
+   * The namespace of the backend. Default: that of this object. A Service beyond the rule in another namespace needs a ReferenceGrant there, from kind MeshRoutePolicy.
+   */
+  readonly namespace?: string;
+  /**
+   * The name of the backend.
+   */
+  readonly name: string;
+  /**
+   * The port of the backend; required for a Service. Default: all ports of it in the rule.
+   */
+  readonly port?: number;
 }
 /**
  * Which endpoints of MeshEndpoints are used, and which first, by their metadata. Services and Backends of the rule are always used, and match no preference.

@@ -43,9 +43,28 @@ const routeTargetOutline: Outline = {
   },
 };
 
+const failoverBackendOutline: Outline = {
+  is: 'object',
+  fields: {
+    group: { is: "text" },
+    kind: { is: "text", enum: ["Service","MeshEndpoints","Backend"] },
+    namespace: { is: "text", expect: "a DNS label (lower-case letters, digits and '-', at most 63 characters, no '_' or '.')", pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" },
+    name: { is: "text" },
+    port: { is: "integer", expect: "a port (1 to 65535)" },
+  },
+};
+
+const failoverLevelOutline: Outline = {
+  is: 'object',
+  fields: {
+    backends: { is: "list", items: failoverBackendOutline },
+  },
+};
+
 const routeFailoverOutline: Outline = {
   is: 'object',
   fields: {
+    levels: { is: "list", items: failoverLevelOutline },
     healthyPercent: { is: "integer", expect: "a percentage (1 to 100)" },
   },
 };

@@ -43,9 +43,28 @@ function shapeRouteTarget(value) {
   return out;
 }
 
+function shapeFailoverBackend(value) {
+  if (!isRecord(value)) return value;
+  const out = {};
+  out.group = (value.group ?? "");
+  out.kind = (value.kind ?? "Service");
+  if (value.namespace !== undefined && value.namespace !== null) out.namespace = value.namespace;
+  if (value.name !== undefined && value.name !== null) out.name = value.name;
+  if (value.port !== undefined && value.port !== null) out.port = value.port;
+  return out;
+}
+
+function shapeFailoverLevel(value) {
+  if (!isRecord(value)) return value;
+  const out = {};
+  if (value.backends !== undefined && value.backends !== null) out.backends = copyList(value.backends, 16, item => shapeFailoverBackend(item));
+  return out;
+}
+
 function shapeRouteFailover(value) {
   if (!isRecord(value)) return value;
   const out = {};
+  if (value.levels !== undefined && value.levels !== null) out.levels = copyList(value.levels, 8, item => shapeFailoverLevel(item));
   if (value.healthyPercent !== undefined && value.healthyPercent !== null) out.healthyPercent = value.healthyPercent;
   return out;
 }

@@ -4,7 +4,7 @@
 import { codePoints, duplicates, isTime } from '../validation/validator-functions.ts';
 
 export const structure = validate10;
-const schema11 = {"$defs":{"OwnerReference":{"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}},"ObjectMeta":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}},"RouteTarget":{"type":"object","required":["group","kind","name"],"properties":{"group":{"type":"string","enum":["gateway.networking.k8s.io"]},"kind":{"type":"string","enum":["HTTPRoute","GRPCRoute","TLSRoute","TCPRoute","UDPRoute"]},"name":{"type":"string","minLength":1,"maxLength":253},"sectionName":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}}},"RouteFailover":{"type":"object","required":[],"properties":{"healthyPercent":{"type":"integer","minimum":1,"maximum":100}}},"EndpointSelector":{"type":"object","required":["matchLabels"],"properties":{"matchLabels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":1024}}}},"RouteEndpoints":{"type":"object","required":[],"properties":{"require":{"$ref":"#/$defs/EndpointSelector"},"prefer":{"type":"array","maxItems":8,"items":{"$ref":"#/$defs/EndpointSelector"}}}},"MeshRoutePolicySpec":{"type":"object","required":["targetRefs"],"properties":{"targetRefs":{"type":"array","minItems":1,"maxItems":16,"items":{"$ref":"#/$defs/RouteTarget"}},"failover":{"$ref":"#/$defs/RouteFailover"},"endpoints":{"$ref":"#/$defs/RouteEndpoints"}}},"AncestorRef":{"type":"object","required":["name"],"properties":{"group":{"type":"string","maxLength":253},"kind":{"type":"string","maxLength":63},"namespace":{"type":"string","maxLength":63},"name":{"type":"string","minLength":1,"maxLength":253},"sectionName":{"type":"string","maxLength":253},"port":{"type":"integer","minimum":1,"maximum":65535}}},"Condition":{"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}},"PolicyAncestor":{"type":"object","required":["ancestorRef","controllerName"],"properties":{"ancestorRef":{"$ref":"#/$defs/AncestorRef"},"controllerName":{"type":"string","minLength":1,"maxLength":253},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}}}},"MeshRoutePolicyStatus":{"type":"object","required":[],"properties":{"ancestors":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/PolicyAncestor"}}}},"MeshRoutePolicy":{"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshRoutePolicy"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshRoutePolicySpec"},"status":{"$ref":"#/$defs/MeshRoutePolicyStatus"}}}},"$ref":"#/$defs/MeshRoutePolicy"};
+const schema11 = {"$defs":{"OwnerReference":{"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}},"ObjectMeta":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}},"RouteTarget":{"type":"object","required":["group","kind","name"],"properties":{"group":{"type":"string","enum":["gateway.networking.k8s.io"]},"kind":{"type":"string","enum":["HTTPRoute","GRPCRoute","TLSRoute","TCPRoute","UDPRoute"]},"name":{"type":"string","minLength":1,"maxLength":253},"sectionName":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}}},"FailoverBackend":{"type":"object","required":["name"],"properties":{"group":{"type":"string","maxLength":253},"kind":{"type":"string","enum":["Service","MeshEndpoints","Backend"]},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"name":{"type":"string","minLength":1,"maxLength":253},"port":{"type":"integer","minimum":1,"maximum":65535}}},"FailoverLevel":{"type":"object","required":["backends"],"properties":{"backends":{"type":"array","minItems":1,"maxItems":16,"items":{"$ref":"#/$defs/FailoverBackend"}}}},"RouteFailover":{"type":"object","required":[],"properties":{"levels":{"type":"array","maxItems":8,"items":{"$ref":"#/$defs/FailoverLevel"}},"healthyPercent":{"type":"integer","minimum":1,"maximum":100}}},"EndpointSelector":{"type":"object","required":["matchLabels"],"properties":{"matchLabels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":1024}}}},"RouteEndpoints":{"type":"object","required":[],"properties":{"require":{"$ref":"#/$defs/EndpointSelector"},"prefer":{"type":"array","maxItems":8,"items":{"$ref":"#/$defs/EndpointSelector"}}}},"MeshRoutePolicySpec":{"type":"object","required":["targetRefs"],"properties":{"targetRefs":{"type":"array","minItems":1,"maxItems":16,"items":{"$ref":"#/$defs/RouteTarget"}},"failover":{"$ref":"#/$defs/RouteFailover"},"endpoints":{"$ref":"#/$defs/RouteEndpoints"}}},"AncestorRef":{"type":"object","required":["name"],"properties":{"group":{"type":"string","maxLength":253},"kind":{"type":"string","maxLength":63},"namespace":{"type":"string","maxLength":63},"name":{"type":"string","minLength":1,"maxLength":253},"sectionName":{"type":"string","maxLength":253},"port":{"type":"integer","minimum":1,"maximum":65535}}},"Condition":{"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}},"PolicyAncestor":{"type":"object","required":["ancestorRef","controllerName"],"properties":{"ancestorRef":{"$ref":"#/$defs/AncestorRef"},"controllerName":{"type":"string","minLength":1,"maxLength":253},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}}}},"MeshRoutePolicyStatus":{"type":"object","required":[],"properties":{"ancestors":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/PolicyAncestor"}}}},"MeshRoutePolicy":{"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshRoutePolicy"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshRoutePolicySpec"},"status":{"$ref":"#/$defs/MeshRoutePolicyStatus"}}}},"$ref":"#/$defs/MeshRoutePolicy"};
 const schema12 = {"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshRoutePolicy"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshRoutePolicySpec"},"status":{"$ref":"#/$defs/MeshRoutePolicyStatus"}}};
 const schema13 = {"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}};
 const schema14 = {"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}};
@@ -639,11 +639,344 @@ return errors === 0;
 
 const schema15 = {"type":"object","required":["targetRefs"],"properties":{"targetRefs":{"type":"array","minItems":1,"maxItems":16,"items":{"$ref":"#/$defs/RouteTarget"}},"failover":{"$ref":"#/$defs/RouteFailover"},"endpoints":{"$ref":"#/$defs/RouteEndpoints"}}};
 const schema16 = {"type":"object","required":["group","kind","name"],"properties":{"group":{"type":"string","enum":["gateway.networking.k8s.io"]},"kind":{"type":"string","enum":["HTTPRoute","GRPCRoute","TLSRoute","TCPRoute","UDPRoute"]},"name":{"type":"string","minLength":1,"maxLength":253},"sectionName":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}}};
-const schema17 = {"type":"object","required":[],"properties":{"healthyPercent":{"type":"integer","minimum":1,"maximum":100}}};
-const schema18 = {"type":"object","required":[],"properties":{"require":{"$ref":"#/$defs/EndpointSelector"},"prefer":{"type":"array","maxItems":8,"items":{"$ref":"#/$defs/EndpointSelector"}}}};
-const schema19 = {"type":"object","required":["matchLabels"],"properties":{"matchLabels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":1024}}}};
+const schema17 = {"type":"object","required":[],"properties":{"levels":{"type":"array","maxItems":8,"items":{"$ref":"#/$defs/FailoverLevel"}},"healthyPercent":{"type":"integer","minimum":1,"maximum":100}}};
+const schema18 = {"type":"object","required":["backends"],"properties":{"backends":{"type":"array","minItems":1,"maxItems":16,"items":{"$ref":"#/$defs/FailoverBackend"}}}};
+const schema19 = {"type":"object","required":["name"],"properties":{"group":{"type":"string","maxLength":253},"kind":{"type":"string","enum":["Service","MeshEndpoints","Backend"]},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"name":{"type":"string","minLength":1,"maxLength":253},"port":{"type":"integer","minimum":1,"maximum":65535}}};
+
+function validate16(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+let vErrors = null;
+let errors = 0;
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.backends === undefined){
+const err0 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "backends"}};
+if(vErrors === null){
+vErrors = [err0];
+}
+else {
+vErrors.push(err0);
+}
+errors++;
+}
+if(data.backends !== undefined){
+let data0 = data.backends;
+if(Array.isArray(data0)){
+if(data0.length > 16){
+const err1 = {instancePath:instancePath+"/backends",schemaPath:"#/properties/backends/maxItems",keyword:"maxItems",params:{limit: 16}};
+if(vErrors === null){
+vErrors = [err1];
+}
+else {
+vErrors.push(err1);
+}
+errors++;
+}
+if(data0.length < 1){
+const err2 = {instancePath:instancePath+"/backends",schemaPath:"#/properties/backends/minItems",keyword:"minItems",params:{limit: 1}};
+if(vErrors === null){
+vErrors = [err2];
+}
+else {
+vErrors.push(err2);
+}
+errors++;
+}
+const len0 = data0.length;
+for(let i0=0; i0<len0; i0++){
+let data1 = data0[i0];
+if(data1 && typeof data1 == "object" && !Array.isArray(data1)){
+if(data1.name === undefined){
+const err3 = {instancePath:instancePath+"/backends/" + i0,schemaPath:"#/$defs/FailoverBackend/required",keyword:"required",params:{missingProperty: "name"}};
+if(vErrors === null){
+vErrors = [err3];
+}
+else {
+vErrors.push(err3);
+}
+errors++;
+}
+if(data1.group !== undefined){
+let data2 = data1.group;
+if(typeof data2 === "string"){
+if(data2.length > 253 && codePoints(data2) > 253){
+const err4 = {instancePath:instancePath+"/backends/" + i0+"/group",schemaPath:"#/$defs/FailoverBackend/properties/group/maxLength",keyword:"maxLength",params:{limit: 253}};
+if(vErrors === null){
+vErrors = [err4];
+}
+else {
+vErrors.push(err4);
+}
+errors++;
+}
+}
+else {
+const err5 = {instancePath:instancePath+"/backends/" + i0+"/group",schemaPath:"#/$defs/FailoverBackend/properties/group/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err5];
+}
+else {
+vErrors.push(err5);
+}
+errors++;
+}
+}
+if(data1.kind !== undefined){
+let data3 = data1.kind;
+if(typeof data3 !== "string"){
+const err6 = {instancePath:instancePath+"/backends/" + i0+"/kind",schemaPath:"#/$defs/FailoverBackend/properties/kind/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err6];
+}
+else {
+vErrors.push(err6);
+}
+errors++;
+}
+if(!(((data3 === "Service") || (data3 === "MeshEndpoints")) || (data3 === "Backend"))){
+const err7 = {instancePath:instancePath+"/backends/" + i0+"/kind",schemaPath:"#/$defs/FailoverBackend/properties/kind/enum",keyword:"enum",params:{allowedValues: schema19.properties.kind.enum}};
+if(vErrors === null){
+vErrors = [err7];
+}
+else {
+vErrors.push(err7);
+}
+errors++;
+}
+}
+if(data1.namespace !== undefined){
+let data4 = data1.namespace;
+if(typeof data4 === "string"){
+if(data4.length > 63 && codePoints(data4) > 63){
+const err8 = {instancePath:instancePath+"/backends/" + i0+"/namespace",schemaPath:"#/$defs/FailoverBackend/properties/namespace/maxLength",keyword:"maxLength",params:{limit: 63}};
+if(vErrors === null){
+vErrors = [err8];
+}
+else {
+vErrors.push(err8);
+}
+errors++;
+}
+if(data4.length <= 126 && !pattern1.test(data4)){
+const err9 = {instancePath:instancePath+"/backends/" + i0+"/namespace",schemaPath:"#/$defs/FailoverBackend/properties/namespace/pattern",keyword:"pattern",params:{}};
+if(vErrors === null){
+vErrors = [err9];
+}
+else {
+vErrors.push(err9);
+}
+errors++;
+}
+}
+else {
+const err10 = {instancePath:instancePath+"/backends/" + i0+"/namespace",schemaPath:"#/$defs/FailoverBackend/properties/namespace/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err10];
+}
+else {
+vErrors.push(err10);
+}
+errors++;
+}
+}
+if(data1.name !== undefined){
+let data5 = data1.name;
+if(typeof data5 === "string"){
+if(data5.length > 253 && codePoints(data5) > 253){
+const err11 = {instancePath:instancePath+"/backends/" + i0+"/name",schemaPath:"#/$defs/FailoverBackend/properties/name/maxLength",keyword:"maxLength",params:{limit: 253}};
+if(vErrors === null){
+vErrors = [err11];
+}
+else {
+vErrors.push(err11);
+}
+errors++;
+}
+if(codePoints(data5) < 1){
+const err12 = {instancePath:instancePath+"/backends/" + i0+"/name",schemaPath:"#/$defs/FailoverBackend/properties/name/minLength",keyword:"minLength",params:{limit: 1}};
+if(vErrors === null){
+vErrors = [err12];
+}
+else {
+vErrors.push(err12);
+}
+errors++;
+}
+}
+else {
+const err13 = {instancePath:instancePath+"/backends/" + i0+"/name",schemaPath:"#/$defs/FailoverBackend/properties/name/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err13];
+}
+else {
+vErrors.push(err13);
+}
+errors++;
+}
+}
+if(data1.port !== undefined){
+let data6 = data1.port;
+if(!(((typeof data6 == "number") && (!(data6 % 1) && !isNaN(data6))) && (isFinite(data6)))){
+const err14 = {instancePath:instancePath+"/backends/" + i0+"/port",schemaPath:"#/$defs/FailoverBackend/properties/port/type",keyword:"type",params:{type: "integer"}};
+if(vErrors === null){
+vErrors = [err14];
+}
+else {
+vErrors.push(err14);
+}
+errors++;
+}
+if((typeof data6 == "number") && (isFinite(data6))){
+if(data6 > 65535 || isNaN(data6)){
+const err15 = {instancePath:instancePath+"/backends/" + i0+"/port",schemaPath:"#/$defs/FailoverBackend/properties/port/maximum",keyword:"maximum",params:{comparison: "<=", limit: 65535}};
+if(vErrors === null){
+vErrors = [err15];
+}
+else {
+vErrors.push(err15);
+}
+errors++;
+}
+if(data6 < 1 || isNaN(data6)){
+const err16 = {instancePath:instancePath+"/backends/" + i0+"/port",schemaPath:"#/$defs/FailoverBackend/properties/port/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
+if(vErrors === null){
+vErrors = [err16];
+}
+else {
+vErrors.push(err16);
+}
+errors++;
+}
+}
+}
+}
+else {
+const err17 = {instancePath:instancePath+"/backends/" + i0,schemaPath:"#/$defs/FailoverBackend/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err17];
+}
+else {
+vErrors.push(err17);
+}
+errors++;
+}
+}
+}
+else {
+const err18 = {instancePath:instancePath+"/backends",schemaPath:"#/properties/backends/type",keyword:"type",params:{type: "array"}};
+if(vErrors === null){
+vErrors = [err18];
+}
+else {
+vErrors.push(err18);
+}
+errors++;
+}
+}
+}
+else {
+const err19 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err19];
+}
+else {
+vErrors.push(err19);
+}
+errors++;
+}
+validate16.errors = vErrors;
+return errors === 0;
+}
+
 
 function validate15(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+let vErrors = null;
+let errors = 0;
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.levels !== undefined){
+let data0 = data.levels;
+if(Array.isArray(data0)){
+if(data0.length > 8){
+const err0 = {instancePath:instancePath+"/levels",schemaPath:"#/properties/levels/maxItems",keyword:"maxItems",params:{limit: 8}};
+if(vErrors === null){
+vErrors = [err0];
+}
+else {
+vErrors.push(err0);
+}
+errors++;
+}
+const len0 = data0.length;
+for(let i0=0; i0<len0; i0++){
+if(!(validate16(data0[i0], {instancePath:instancePath+"/levels/" + i0,parentData:data0,parentDataProperty:i0,rootData}))){
+vErrors = vErrors === null ? validate16.errors : vErrors.concat(validate16.errors);
+errors = vErrors.length;
+}
+}
+}
+else {
+const err1 = {instancePath:instancePath+"/levels",schemaPath:"#/properties/levels/type",keyword:"type",params:{type: "array"}};
+if(vErrors === null){
+vErrors = [err1];
+}
+else {
+vErrors.push(err1);
+}
+errors++;
+}
+}
+if(data.healthyPercent !== undefined){
+let data2 = data.healthyPercent;
+if(!(((typeof data2 == "number") && (!(data2 % 1) && !isNaN(data2))) && (isFinite(data2)))){
+const err2 = {instancePath:instancePath+"/healthyPercent",schemaPath:"#/properties/healthyPercent/type",keyword:"type",params:{type: "integer"}};
+if(vErrors === null){
+vErrors = [err2];
+}
+else {
+vErrors.push(err2);
+}
+errors++;
+}
+if((typeof data2 == "number") && (isFinite(data2))){
+if(data2 > 100 || isNaN(data2)){
+const err3 = {instancePath:instancePath+"/healthyPercent",schemaPath:"#/properties/healthyPercent/maximum",keyword:"maximum",params:{comparison: "<=", limit: 100}};
+if(vErrors === null){
+vErrors = [err3];
+}
+else {
+vErrors.push(err3);
+}
+errors++;
+}
+if(data2 < 1 || isNaN(data2)){
+const err4 = {instancePath:instancePath+"/healthyPercent",schemaPath:"#/properties/healthyPercent/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
+if(vErrors === null){
+vErrors = [err4];
+}
+else {
+vErrors.push(err4);
+}
+errors++;
+}
+}
+}
+}
+else {
+const err5 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err5];
+}
+else {
+vErrors.push(err5);
+}
+errors++;
+}
+validate15.errors = vErrors;
+return errors === 0;
+}
+
+const schema20 = {"type":"object","required":[],"properties":{"require":{"$ref":"#/$defs/EndpointSelector"},"prefer":{"type":"array","maxItems":8,"items":{"$ref":"#/$defs/EndpointSelector"}}}};
+const schema21 = {"type":"object","required":["matchLabels"],"properties":{"matchLabels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":1024}}}};
+
+function validate19(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
@@ -834,7 +1167,7 @@ vErrors.push(err14);
 }
 errors++;
 }
-validate15.errors = vErrors;
+validate19.errors = vErrors;
 return errors === 0;
 }
 
@@ -1051,12 +1384,20 @@ errors++;
 }
 }
 if(data.failover !== undefined){
-let data6 = data.failover;
-if(data6 && typeof data6 == "object" && !Array.isArray(data6)){
-if(data6.healthyPercent !== undefined){
-let data7 = data6.healthyPercent;
-if(!(((typeof data7 == "number") && (!(data7 % 1) && !isNaN(data7))) && (isFinite(data7)))){
-const err18 = {instancePath:instancePath+"/failover/healthyPercent",schemaPath:"#/$defs/RouteFailover/properties/healthyPercent/type",keyword:"type",params:{type: "integer"}};
+if(!(validate15(data.failover, {instancePath:instancePath+"/failover",parentData:data,parentDataProperty:"failover",rootData}))){
+vErrors = vErrors === null ? validate15.errors : vErrors.concat(validate15.errors);
+errors = vErrors.length;
+}
+}
+if(data.endpoints !== undefined){
+if(!(validate19(data.endpoints, {instancePath:instancePath+"/endpoints",parentData:data,parentDataProperty:"endpoints",rootData}))){
+vErrors = vErrors === null ? validate19.errors : vErrors.concat(validate19.errors);
+errors = vErrors.length;
+}
+}
+}
+else {
+const err18 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err18];
 }
@@ -1065,68 +1406,16 @@ vErrors.push(err18);
 }
 errors++;
 }
-if((typeof data7 == "number") && (isFinite(data7))){
-if(data7 > 100 || isNaN(data7)){
-const err19 = {instancePath:instancePath+"/failover/healthyPercent",schemaPath:"#/$defs/RouteFailover/properties/healthyPercent/maximum",keyword:"maximum",params:{comparison: "<=", limit: 100}};
-if(vErrors === null){
-vErrors = [err19];
-}
-else {
-vErrors.push(err19);
-}
-errors++;
-}
-if(data7 < 1 || isNaN(data7)){
-const err20 = {instancePath:instancePath+"/failover/healthyPercent",schemaPath:"#/$defs/RouteFailover/properties/healthyPercent/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
-if(vErrors === null){
-vErrors = [err20];
-}
-else {
-vErrors.push(err20);
-}
-errors++;
-}
-}
-}
-}
-else {
-const err21 = {instancePath:instancePath+"/failover",schemaPath:"#/$defs/RouteFailover/type",keyword:"type",params:{type: "object"}};
-if(vErrors === null){
-vErrors = [err21];
-}
-else {
-vErrors.push(err21);
-}
-errors++;
-}
-}
-if(data.endpoints !== undefined){
-if(!(validate15(data.endpoints, {instancePath:instancePath+"/endpoints",parentData:data,parentDataProperty:"endpoints",rootData}))){
-vErrors = vErrors === null ? validate15.errors : vErrors.concat(validate15.errors);
-errors = vErrors.length;
-}
-}
-}
-else {
-const err22 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
-if(vErrors === null){
-vErrors = [err22];
-}
-else {
-vErrors.push(err22);
-}
-errors++;
-}
 validate14.errors = vErrors;
 return errors === 0;
 }
 
-const schema21 = {"type":"object","required":[],"properties":{"ancestors":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/PolicyAncestor"}}}};
-const schema22 = {"type":"object","required":["ancestorRef","controllerName"],"properties":{"ancestorRef":{"$ref":"#/$defs/AncestorRef"},"controllerName":{"type":"string","minLength":1,"maxLength":253},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}}}};
-const schema23 = {"type":"object","required":["name"],"properties":{"group":{"type":"string","maxLength":253},"kind":{"type":"string","maxLength":63},"namespace":{"type":"string","maxLength":63},"name":{"type":"string","minLength":1,"maxLength":253},"sectionName":{"type":"string","maxLength":253},"port":{"type":"integer","minimum":1,"maximum":65535}}};
-const schema24 = {"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}};
+const schema23 = {"type":"object","required":[],"properties":{"ancestors":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/PolicyAncestor"}}}};
+const schema24 = {"type":"object","required":["ancestorRef","controllerName"],"properties":{"ancestorRef":{"$ref":"#/$defs/AncestorRef"},"controllerName":{"type":"string","minLength":1,"maxLength":253},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}}}};
+const schema25 = {"type":"object","required":["name"],"properties":{"group":{"type":"string","maxLength":253},"kind":{"type":"string","maxLength":63},"namespace":{"type":"string","maxLength":63},"name":{"type":"string","minLength":1,"maxLength":253},"sectionName":{"type":"string","maxLength":253},"port":{"type":"integer","minimum":1,"maximum":65535}}};
+const schema26 = {"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}};
 
-function validate19(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate23(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
@@ -1495,7 +1784,7 @@ vErrors.push(err30);
 errors++;
 }
 if(!(((data11 === "True") || (data11 === "False")) || (data11 === "Unknown"))){
-const err31 = {instancePath:instancePath+"/conditions/" + i0+"/status",schemaPath:"#/$defs/Condition/properties/status/enum",keyword:"enum",params:{allowedValues: schema24.properties.status.enum}};
+const err31 = {instancePath:instancePath+"/conditions/" + i0+"/status",schemaPath:"#/$defs/Condition/properties/status/enum",keyword:"enum",params:{allowedValues: schema26.properties.status.enum}};
 if(vErrors === null){
 vErrors = [err31];
 }
@@ -1637,7 +1926,7 @@ vErrors.push(err42);
 errors++;
 }
 }
-const found0 = duplicates(data8, schema22.properties.conditions.unique);
+const found0 = duplicates(data8, schema24.properties.conditions.unique);
 if(found0.length > 0){
 const err43 = {instancePath:instancePath+"/conditions",schemaPath:"#/properties/conditions/unique",keyword:"unique",params:{duplicates: found0}};
 if(vErrors === null){
@@ -1671,12 +1960,12 @@ vErrors.push(err45);
 }
 errors++;
 }
-validate19.errors = vErrors;
+validate23.errors = vErrors;
 return errors === 0;
 }
 
 
-function validate18(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate22(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
@@ -1695,8 +1984,8 @@ errors++;
 }
 const len0 = data0.length;
 for(let i0=0; i0<len0; i0++){
-if(!(validate19(data0[i0], {instancePath:instancePath+"/ancestors/" + i0,parentData:data0,parentDataProperty:i0,rootData}))){
-vErrors = vErrors === null ? validate19.errors : vErrors.concat(validate19.errors);
+if(!(validate23(data0[i0], {instancePath:instancePath+"/ancestors/" + i0,parentData:data0,parentDataProperty:i0,rootData}))){
+vErrors = vErrors === null ? validate23.errors : vErrors.concat(validate23.errors);
 errors = vErrors.length;
 }
 }
@@ -1723,7 +2012,7 @@ vErrors.push(err2);
 }
 errors++;
 }
-validate18.errors = vErrors;
+validate22.errors = vErrors;
 return errors === 0;
 }
 
@@ -1831,8 +2120,8 @@ errors = vErrors.length;
 }
 }
 if(data.status !== undefined){
-if(!(validate18(data.status, {instancePath:instancePath+"/status",parentData:data,parentDataProperty:"status",rootData}))){
-vErrors = vErrors === null ? validate18.errors : vErrors.concat(validate18.errors);
+if(!(validate22(data.status, {instancePath:instancePath+"/status",parentData:data,parentDataProperty:"status",rootData}))){
+vErrors = vErrors === null ? validate22.errors : vErrors.concat(validate22.errors);
 errors = vErrors.length;
 }
 }

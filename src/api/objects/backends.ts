@@ -9,12 +9,15 @@ export const ENVOY_GATEWAY_GROUP = 'gateway.envoyproxy.io';
 /** A port of a Service or of an EndpointSlice; a nameless one has an empty name. */
 type NamedPort = { readonly name: string; readonly protocol: string; readonly port?: number };
 
+/** A port of a Service. */
+type ServicePort = NamedPort & { readonly appProtocol?: string };
+
 /** The fields of a Service that routes need. */
 export type Service = {
   readonly kind: 'Service';
   readonly apiVersion: string;
   readonly metadata: Metadata;
-  readonly ports: readonly NamedPort[];
+  readonly ports: readonly ServicePort[];
 };
 
 /** Some addresses of a Service. */
@@ -57,7 +60,15 @@ export type BackendTLSPolicy = {
 
 /** A Service with its ports. */
 export function decodeService(header: Header<'Service'>, object: FieldValue): Service {
-  return { ...header, ports: decodePorts(field(field(object, 'spec'), 'ports')) };
+  const ports = field(field(object, 'spec'), 'ports');
+  const appProtocols = items(ports).map(place => optionalText(field(place, 'appProtocol'), forms.any));
+  return {
+    ...header,
+    ports: decodePorts(ports).map((each, index) => ({
+      ...each,
+      ...present({ appProtocol: appProtocols[index] }),
+    })),
+  };
 }
 
 /** An EndpointSlice, reduced to the fields that reach Envoy: there are many, and they change often. */

@@ -9,8 +9,8 @@ import { Derived } from '../../store/derived.ts';
 import type { TrackedRead, Tracking } from '../../store/tracking.ts';
 import type { TrafficValues } from '../../store/traffic/values.ts';
 import { gatewaysOf } from '../../traffic/attachments.ts';
-import { policyProblems } from '../../traffic/policy/problems.ts';
-import type { PolicyProblem } from '../../traffic/policy/problems.ts';
+import { failoverSupportOf, policyProblems } from '../../traffic/policy/problems.ts';
+import type { FailoverSupport, PolicyProblem } from '../../traffic/policy/problems.ts';
 import { claiming, nameOfRule, policyOf } from '../../traffic/policy/route-policy.ts';
 import { meshRulesOf, resolveEnvoyCluster } from '../../traffic/resolve-route.ts';
 import type { TrafficResources } from '../../traffic/traffic-resources.ts';
@@ -31,6 +31,7 @@ export type Target = { readonly target: RouteTarget } & (
       /** The policy that applies instead of this one; undefined where this one does. */
       readonly decidedBy: string | undefined;
       readonly problems: readonly PolicyProblem[];
+      readonly failover: FailoverSupport;
     }
 );
 
@@ -77,6 +78,7 @@ function targetOf(object: MeshRoutePolicy, target: RouteTarget, resources: Traff
     gateways: gatewaysOf(route, resources).map(key => refOf(key) as Ref<'Gateway'>),
     decidedBy,
     problems: decidedBy === undefined ? policyProblems(target, rules) : [],
+    failover: failoverSupportOf(rules),
   };
 }
 

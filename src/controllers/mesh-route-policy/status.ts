@@ -5,8 +5,10 @@ import type { AncestorRef, Kinds, PolicyAncestor } from '../../api/generated/typ
 import { isEqual } from '../../api/json.ts';
 import { keyOf } from '../../api/key.ts';
 import { COMPONENTS } from '../../api/names.ts';
+import { ENVOY_GATEWAY_GROUP } from '../../api/objects/backends.ts';
 import { GATEWAY_GROUP } from '../../api/objects/gateway-api.ts';
 import { titleOf } from '../../traffic/policy/problems.ts';
+import { titleOf as titleOfBackend } from '../../traffic/policy/levels.ts';
 import type { Input, Target } from './gather.ts';
 
 type Status = NonNullable<Kinds['MeshRoutePolicy']['status']>;
@@ -23,7 +25,7 @@ export function statusOf({ object, targets }: Input, now: Date): Status {
   const ancestors = groupsOf(metadata.namespace ?? '', targets).map(({ ancestorRef, members }) => {
     const entry = { ancestorRef, controllerName: CONTROLLER_NAME };
     const before = status?.ancestors?.find(sameAncestor(entry))?.conditions;
-    const updates = [acceptedOf(members), resolvedRefsOf(members)];
+    const updates = [acceptedOf(members), resolvedRefsOf(members), ...failoverSupportedOf(members)];
     const conditions = conditionsOf(updates, before, { generation: metadata.generation, now });
     return { ...entry, conditions };
   });
@@ -118,4 +120,24 @@ function resolvedRefsOf(targets: readonly Target[]): ConditionUpdate {
   }
   const more = others.length > 0 ? ` (and ${others.length} more)` : '';
   return { type, status: 'False', reason: first.reason, message: `${first.message}${more}` };
+}
+
+/** The condition FailoverSupported, of a policy with levels. */
+function failoverSupportedOf(targets: readonly Target[]): readonly ConditionUpdate[] {
+  const type = 'FailoverSupported';
+  const found = targets.flatMap(each => (each.is === 'found' ? [each] : []));
+  for (const { target, failover } of found) {
+    if (failover.is !== 'service-in-rule') continue;
+    const { group, kind, name } = target;
+    const policy = {
+      ...{ apiVersion: `${ENVOY_GATEWAY_GROUP}/v1alpha1`, kind: 'BackendTrafficPolicy' },
+      metadata: { name: `${name}-service-routing` },
+      spec: { targetRefs: [{ group, kind, name }], routingType: 'Service' },
+    };
+    const message = `${titleOfBackend(failover.service)} is a backend of the route: while it has no ready endpoints, Envoy Gateway sends no requests to MeshEndpoints of the rule, unless its routing type is Service: remove the Service from backendRefs and name it in spec.failover.levels alone, or apply ${JSON.stringify(policy)}`;
+    return [{ type, status: 'Unknown', reason: 'ServiceInRule', message }];
+  }
+  if (!found.some(({ failover }) => failover.is === 'supported')) return [];
+  const message = 'levels are used whatever endpoints the backends of the rules have';
+  return [{ type, status: 'True', reason: 'Supported', message }];
 }

@@ -93,7 +93,7 @@ function lbEndpoint(endpoint: EnvoyEndpoint) {
   const value = {
     address: addressOf(endpoint),
     hostname: hostname ?? '',
-    ...(healthCheckHost !== '' && {
+    ...((healthCheckHost !== '' || isHealthCheckDisabled) && {
       healthCheckConfig: { hostname: healthCheckHost, disableActiveHealthCheck: isHealthCheckDisabled },
     }),
   };

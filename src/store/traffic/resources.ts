@@ -63,7 +63,7 @@ export const trafficIndexes: readonly AnyIndex[] = [
 
 type TrafficResourcesOptions = Pick<
   TrafficResources,
-  'readsBackends' | 'caBundle' | 'trusted' | 'gatewaySettings' | 'routePolicies' | 'guard'
+  'readsBackends' | 'readsServices' | 'caBundle' | 'trusted' | 'gatewaySettings' | 'routePolicies' | 'guard'
 > & {
   /** The namespace of the mesh pods; undefined where EndpointSlices are not read. */
   readonly podNamespace: string | undefined;
@@ -74,7 +74,7 @@ export function trafficResourcesFrom(
   read: ReadObjects,
   { podNamespace: namespace, ...options }: TrafficResourcesOptions,
 ): TrafficResources {
-  const { readsBackends } = options;
+  const { readsBackends, readsServices } = options;
   const slicesOf = (service: Ref<'Service'>) => read.find(slicesByService, keyOf(service));
   return {
     route: ref => read.get(ref),
@@ -84,7 +84,7 @@ export function trafficResourcesFrom(
     tailnets: domain => read.find(tailnetsByDomain, domain),
     grants: namespace => read.find(byNamespace('ReferenceGrant'), namespace),
     backendTlsPolicies: namespace => read.find(byNamespace('BackendTLSPolicy'), namespace),
-    service: ref => (readsBackends ? read.get(ref) : undefined),
+    service: ref => (readsServices ? read.get(ref) : undefined),
     endpointSlices: service => (readsBackends ? slicesOf(service) : []),
     relays: tailnet =>
       namespace === undefined

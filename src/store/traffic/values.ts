@@ -49,6 +49,8 @@ export type TrafficOptions = {
   readonly clusterEncoding: string;
   /** Whether Services, EndpointSlices and Backends are read. */
   readonly readsBackends?: boolean;
+  /** Whether Services are read; by default where all backends are. */
+  readonly readsServices?: boolean;
   /** The namespace of the mesh pods; undefined where there are none, or no EndpointSlices are read. */
   readonly podNamespace?: string | undefined;
   /** The namespace of the ConfigMap `mesh-trust`; undefined where the ConfigMaps of users are read themselves. */
@@ -84,11 +86,12 @@ export type TrafficValues = {
 /** Derives what traffic needs from objects with the `trafficIndexes`. */
 export function trafficValues(tracking: Tracking, options: TrafficOptions): TrafficValues {
   const { dataPath, clusterEncoding, podNamespace, guard = DEFAULT_GUARD, readsBackends = true } = options;
+  const { readsServices = readsBackends } = options;
   const caBundle = cachedCaBundles();
   const trust = trustedCas(tracking, options.trustNamespace, caBundle);
   const resourcesOf = (read: TrackedRead, objects: ReadObjects) =>
     trafficResourcesFrom(objects, {
-      ...{ readsBackends, podNamespace, guard, caBundle },
+      ...{ readsBackends, readsServices, podNamespace, guard, caBundle },
       trusted: ref => read.value(trust, caRefText(ref)),
       gatewaySettings: gateway => read.value(settings, keyOf(gateway)),
       // No status of a policy decides about traffic.

@@ -1,10 +1,12 @@
+import type { MeshEndpoint } from '../../api/generated/types.ts';
+import type { SocketAddress } from '../../api/socket-address.ts';
 import type { DataPathMode } from '../data-path.ts';
 import type { EnvoyClusterSettings } from '../settings/envoy-cluster-settings.ts';
 import { healthCheckHostOf, healthCheckOf } from '../settings/envoy-health-check.ts';
 import { healthStatusesOf } from './health-status.ts';
 import type { HealthStatus } from './health-status.ts';
 import { isRequired, MAX_PRIORITIES, overprovisioningFactor, rankOf } from '../policy/route-policy.ts';
-import type { OtherBackend } from '../other-backends.ts';
+import type { OtherBackend, OtherEndpoint } from '../other-backends.ts';
 import type { ResolvedEndpoint } from '../resolve-backend-ref.ts';
 import type { ResolvedBackend, ResolvedRule } from '../resolve-route.ts';
 import { pathsOf } from './path-to-backend.ts';
@@ -59,11 +61,11 @@ export function loadAssignmentOf(
   resources: PathResources,
 ): LoadAssignmentResult {
   const rule = withRequired(given);
-  const { policy } = rule;
+  const rank = rankIn(rule);
   const unused: UnusedBackend[] = [];
   const localities = rule.otherBackends
     .filter(({ endpoints }) => endpoints.length > 0)
-    .map(each => localityOf(each, policy));
+    .map(each => localityOf(each, rank));
   const pathTo = pathsOf(rule, dataPath, resources);
   // Where Envoy checks, it decides about those that the operator has not decided about; elsewhere the operator soon does.
   const ifUndecided = settings.healthCheck ? 'UNKNOWN' : 'UNHEALTHY';
@@ -75,13 +77,14 @@ export function loadAssignmentOf(
     localities.push(
       ...localitiesOf(backend, placesOf, healthStatusesOf(first.object, ifUndecided), {
         settings,
-        policy,
+        rank,
       }),
     );
   }
+  localities.push(...localitiesBeyond(rule, settings, localities));
   const contiguous = withContiguousPriorities(withoutDrainingRelays(localities));
   const [kept, tooMany] = partition(contiguous, ({ priority }) => priority < MAX_PRIORITIES);
-  const factor = overprovisioningFactor(policy);
+  const factor = overprovisioningFactor(rule.policy);
   return {
     assignment: {
       cluster: rule.cluster.text,
@@ -105,6 +108,14 @@ function withRequired(rule: ResolvedRule): ResolvedRule {
   };
 }
 
+/** Where endpoints of a backend come in the order of the rule. */
+type Rank = (backend: number, endpoint: Pick<MeshEndpoint, 'priority' | 'metadata'>) => number;
+
+function rankIn({ policy, levels }: ResolvedRule): Rank {
+  return (backend, { priority, metadata }) =>
+    rankOf(policy, { level: levels?.ofBackend.get(backend) ?? 0, priority, ...(metadata && { metadata }) });
+}
+
 function partition<T>(all: readonly T[], holds: (one: T) => boolean): readonly [readonly T[], readonly T[]] {
   return [all.filter(holds), all.filter(each => !holds(each))];
 }
@@ -125,14 +136,14 @@ function localitiesOf(
   { index, ref, endpoints }: ResolvedBackend,
   placesOf: Path['placesOf'],
   healthOf: (resolved: ResolvedEndpoint) => HealthStatus,
-  { settings, policy }: { readonly settings: EnvoyClusterSettings; readonly policy: ResolvedRule['policy'] },
+  { settings, rank }: { readonly settings: EnvoyClusterSettings; readonly rank: Rank },
 ): readonly EnvoyLocality[] {
   const byPriority = new Map<number, EnvoyEndpoint[]>();
   const placed = endpoints.map(resolved => ({ resolved, places: placesOf(resolved) }));
   const shareOf = sharesAmong(placed.map(({ places }) => places.length));
   for (const { resolved, places } of placed) {
     const { weight } = resolved.endpoint;
-    const priority = rankOf(policy, resolved.endpoint);
+    const priority = rank(index, resolved.endpoint);
     const health = healthOf(resolved);
     const share = shareOf(weight, places.length);
     for (const { isDraining = false, ...place } of places) {
@@ -203,25 +214,71 @@ function isAllUnhealthy(statuses: readonly HealthStatus[]): boolean {
   return statuses.every(status => status === 'UNHEALTHY' || status === 'DRAINING');
 }
 
-/** The locality of a Service or Backend, as Envoy Gateway would make it. */
-function localityOf(
-  { index, ref, socket, priority, endpoints }: OtherBackend,
-  policy: ResolvedRule['policy'],
-): EnvoyLocality {
+/** The locality of a Service or Backend of the rule. */
+function localityOf({ index, ref, socket, priority, endpoints }: OtherBackend, rank: Rank): EnvoyLocality {
   return {
     backend: index,
     weight: ref.weight,
-    priority: rankOf(policy, { priority }),
-    endpoints: endpoints.map(({ address, port, isDraining }) => ({
-      address,
-      port,
-      weight: 1,
-      health: isDraining ? 'DRAINING' : 'UNKNOWN',
-      healthCheckHost: '',
+    priority: rank(index, { priority }),
+    endpoints: withoutDraining(endpoints).map(each => ({
+      ...otherEndpointOf(each),
       isHealthCheckDisabled: false,
       socketMatch: socket.name,
     })),
   };
+}
+
+/**
+ * The Services that the policy adds, in clear text. Envoy keeps one endpoint per address: one that another backend or an
+ * earlier level has is left out. Health checks of the cluster are those of MeshEndpoints.
+ */
+function localitiesBeyond(
+  { levels, policy }: ResolvedRule,
+  { healthCheck, isHealthCheckOff, defaultSocket }: EnvoyClusterSettings,
+  others: readonly EnvoyLocality[],
+): readonly EnvoyLocality[] {
+  const seen = new Set(others.flatMap(({ endpoints }) => endpoints.map(textOf)));
+  return (levels?.beyond ?? []).flatMap(({ index, level, ref, endpoints }): readonly EnvoyLocality[] => {
+    const added = withoutDraining(endpoints).filter(each => !seen.has(textOf(each)));
+    for (const each of added) seen.add(textOf(each));
+    if (added.length === 0) return [];
+    const used = added.map(each => ({
+      ...otherEndpointOf(each),
+      isHealthCheckDisabled: healthCheck !== undefined || isHealthCheckOff === true,
+      ...(defaultSocket && { socketMatch: CLEAR_SOCKET }),
+    }));
+    return [
+      {
+        backend: index,
+        weight: ref.weight,
+        priority: rankOf(policy, { level, priority: 0 }),
+        endpoints: used,
+      },
+    ];
+  });
+}
+
+function textOf({ address, port }: SocketAddress): string {
+  return `${address} ${port}`;
+}
+
+/**
+ * Pods that terminate or are not ready are left out while others are ready: Envoy counts them as unhealthy, so that a rolling
+ * update would move traffic to the next priority, or to other backends.
+ */
+function withoutDraining(endpoints: readonly OtherEndpoint[]): readonly OtherEndpoint[] {
+  const ready = endpoints.filter(({ isDraining }) => !isDraining);
+  return ready.length > 0 ? ready : endpoints;
+}
+
+function otherEndpointOf({ address, port, isDraining }: OtherEndpoint) {
+  return {
+    address,
+    port,
+    weight: 1,
+    health: isDraining ? 'DRAINING' : 'UNKNOWN',
+    healthCheckHost: '',
+  } as const;
 }
 
 /** Renumbers the priorities in use from 0, and sorts localities by backend and priority. */

@@ -1,10 +1,19 @@
 import type { RouteTarget } from '../../api/generated/types.ts';
+import type { BackendRef } from '../../api/objects/gateway-api.ts';
 import type { ResolvedRule } from '../resolve-route.ts';
 import { isRequired, MAX_PRIORITIES, rankOf } from './route-policy.ts';
 
 /** Why a policy does not do for a rule what it was written for. */
 export type PolicyProblem = {
-  readonly reason: 'NoMeshEndpoints' | 'NoMatchingEndpoints' | 'TooManyPriorities';
+  readonly reason:
+    | 'NoMeshEndpoints'
+    | 'NoMatchingEndpoints'
+    | 'TooManyPriorities'
+    | 'BackendNotFound'
+    | 'RefNotPermitted'
+    | 'PortNotFound'
+    | 'TLSNotSupported'
+    | 'ProtocolConflict';
   /** For users: what is wrong, and the fix. */
   readonly message: string;
 };
@@ -19,13 +28,34 @@ export function policyProblems(
   return [{ reason: 'NoMeshEndpoints', message }];
 }
 
+/** Whether the levels of a policy are used whatever endpoints the backends of its rules have. */
+export type FailoverSupport =
+  | { readonly is: 'without-levels' }
+  | { readonly is: 'supported' }
+  /** It depends on the routing type of Envoy Gateway. */
+  | { readonly is: 'service-in-rule'; readonly service: BackendRef };
+
+/**
+ * How levels are supported. While a Service of an HTTPRoute or GRPCRoute has no endpoints, Envoy Gateway makes a cluster for
+ * each backend, and sends nothing to those of MeshEndpoints; one that routes to the addresses of Services does not.
+ */
+export function failoverSupportOf(rules: readonly ResolvedRule[]): FailoverSupport {
+  const withLevels = rules.filter(({ levels }) => levels !== undefined);
+  if (withLevels.length === 0) return { is: 'without-levels' };
+  const [service] = withLevels
+    .filter(({ cluster: { rule } }) => rule !== 'only')
+    .flatMap(({ otherBackends }) => otherBackends.filter(({ ref }) => ref.kind === 'Service'));
+  return service ? { is: 'service-in-rule', service: service.ref } : { is: 'supported' };
+}
+
 /** A target as users read it, such as rule checkout of HTTPRoute web. */
 export function titleOf({ kind, name, sectionName }: RouteTarget): string {
   return sectionName === undefined ? `${kind} ${name}` : `rule ${sectionName} of ${kind} ${name}`;
 }
 
-function problemsOfRule(rule: ResolvedRule): readonly PolicyProblem[] {
-  const { policy, backends } = rule;
+/** The problems of the policy of a rule. */
+export function problemsOfRule(rule: ResolvedRule): readonly PolicyProblem[] {
+  const { policy, backends, levels } = rule;
   const unselected = backends
     .filter(({ endpoints }) => endpoints.length > 0)
     .filter(({ endpoints }) => !endpoints.some(({ endpoint }) => isRequired(policy, endpoint)))
@@ -34,14 +64,24 @@ function problemsOfRule(rule: ResolvedRule): readonly PolicyProblem[] {
       return { reason: 'NoMatchingEndpoints', message };
     });
   const priorities = countPriorities(rule);
-  if (priorities <= MAX_PRIORITIES) return unselected;
-  const message = `cluster ${rule.cluster.text} would have ${priorities} priorities, and it has ${MAX_PRIORITIES} at most, so that endpoints in later ones get no traffic: list fewer preferences, or give endpoints equal priorities`;
-  return [...unselected, { reason: 'TooManyPriorities', message }];
+  const found = [...(levels?.problems ?? []), ...unselected];
+  if (priorities <= MAX_PRIORITIES) return found;
+  const message = `cluster ${rule.cluster.text} would have ${priorities} priorities, and it has ${MAX_PRIORITIES} at most, so that endpoints in later ones get no traffic: list fewer levels or preferences, or give endpoints equal priorities`;
+  return [...found, { reason: 'TooManyPriorities', message }];
 }
 
 /** How many priorities a rule has if Envoy can reach all of its endpoints. */
-function countPriorities({ policy, backends, otherBackends }: ResolvedRule): number {
-  const endpoints = backends.flatMap(backend => backend.endpoints.map(({ endpoint }) => endpoint));
-  const used = [...endpoints.filter(endpoint => isRequired(policy, endpoint)), ...otherBackends];
-  return new Set(used.map(each => rankOf(policy, each))).size;
+function countPriorities({ policy, backends, otherBackends, levels }: ResolvedRule): number {
+  const levelOf = (index: number) => levels?.ofBackend.get(index) ?? 0;
+  const endpoints = backends.flatMap(({ index, endpoints: list }) =>
+    list
+      .filter(({ endpoint }) => isRequired(policy, endpoint))
+      .map(({ endpoint: { priority, metadata } }) => ({
+        ...{ level: levelOf(index), priority },
+        ...(metadata && { metadata }),
+      })),
+  );
+  const others = otherBackends.map(({ index, priority }) => ({ level: levelOf(index), priority }));
+  const beyond = (levels?.beyond ?? []).map(({ level }) => ({ level, priority: 0 }));
+  return new Set([...endpoints, ...others, ...beyond].map(each => rankOf(policy, each))).size;
 }

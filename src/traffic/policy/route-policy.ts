@@ -61,21 +61,23 @@ export function isRequired(
 }
 
 /*
- * The order in which Envoy uses the endpoints of a rule, by two numbers. Endpoints that have both in common share traffic by
- * their weights:
+ * The order in which Envoy uses the endpoints of a rule, by three numbers. Endpoints that have all three in common share
+ * traffic by their weights:
  *
- *   1  the first entry of endpoints.prefer that an endpoint matches; after the last one where it matches none
- *   2  its own priority; that of a fallback Backend is 1
+ *   1  the level of the backend
+ *   2  the first entry of endpoints.prefer that an endpoint matches; after the last one where it matches none
+ *   3  its own priority; that of a fallback Backend is 1
  */
 
 /** Where endpoints come in the order: those with the lowest number first. */
 export function rankOf(
   policy: MeshRoutePolicy | undefined,
-  { priority, metadata }: Pick<MeshEndpoint, 'priority' | 'metadata'>,
+  { level, priority, metadata }: Pick<MeshEndpoint, 'priority' | 'metadata'> & { readonly level: number },
 ): number {
   const prefer = policy?.spec.endpoints?.prefer ?? [];
   const found = prefer.findIndex(selector => metadata !== undefined && selects(selector, metadata));
-  return (found === -1 ? prefer.length : found) * PRIORITIES + priority;
+  const preference = found === -1 ? prefer.length : found;
+  return (level * (prefer.length + 1) + preference) * PRIORITIES + priority;
 }
 
 /** An endpoint has a priority of 0 to 9. */

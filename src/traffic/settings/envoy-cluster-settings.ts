@@ -77,18 +77,20 @@ export function settingsFor(
 }
 
 /**
- * One transport socket for each set of TLS settings, and `clear` for endpoints without TLS, or if there are no endpoints.
+ * One transport socket for each set of TLS settings, and `clear` for endpoints without TLS and Services that a policy adds, or
+ * if there are no endpoints.
  * EDS reaches Envoy before a new translation does: an endpoint that selects a socket which the cluster does not have yet
  * gets the closed default.
  */
-function socketMatchesOf({ backends }: ResolvedRule): readonly TransportSocketMatch[] {
+function socketMatchesOf({ backends, levels }: ResolvedRule): readonly TransportSocketMatch[] {
   const endpoints = backends.flatMap(backend => backend.endpoints);
   const settings = new Map(endpoints.flatMap(({ tls }) => (tls ? [[tlsKey(tls), tls] as const] : [])));
   const matches = [...settings].map(([key, tls]): TransportSocketMatch => ({
     name: socketName(key),
     socket: { is: 'tls', tls },
   }));
-  if (endpoints.length === 0 || endpoints.some(({ tls }) => !tls)) matches.push(CLEAR);
+  const hasBeyond = levels !== undefined && levels.beyond.length > 0;
+  if (endpoints.length === 0 || hasBeyond || endpoints.some(({ tls }) => !tls)) matches.push(CLEAR);
   return matches.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 

@@ -2,11 +2,19 @@ import { describe, expect, it } from 'vitest';
 import type { Kinds } from '../../../src/api/generated/types.ts';
 import { trafficIndexes } from '../../../src/store/traffic/resources.ts';
 import { trafficValues } from '../../../src/store/traffic/values.ts';
+import type { TrafficOptions } from '../../../src/store/traffic/values.ts';
 import { access, bindingController } from '../../../src/controllers/mesh-binding/controller.ts';
 import { APPLY_AFTER_MS } from '../../../src/controllers/mesh-binding/plan.ts';
 import { sharedIndexes } from '../../../src/store/indexes.ts';
 import { gatewayObject, meshBackend, named, openGateway, route } from '../../support/declared.ts';
-import { endpoint, meshBinding, meshEndpoints, meshGateway, meshTailnet } from '../../support/objects.ts';
+import {
+  endpoint,
+  meshBinding,
+  meshEndpoints,
+  meshGateway,
+  meshRoutePolicy,
+  meshTailnet,
+} from '../../support/objects.ts';
 import { Runtime } from '../../support/runtime/runtime.ts';
 
 const gateway = (name: string) => openGateway(name, { allowedListeners: { namespaces: { from: 'All' } } });
@@ -18,7 +26,7 @@ const WORLD = [gateway('default/public'), tailnet(), web(endpoint()), route('HTT
 const TRAFFIC = { dataPath: 'Proxy', clusterEncoding: '', settingsFrom: 'MeshGateway' } as const;
 
 /** The controller on resources in memory. */
-async function controllerOn(first: readonly object[]) {
+async function controllerOn(first: readonly object[], traffic: TrafficOptions = TRAFFIC) {
   const runtime = new Runtime(first, [...trafficIndexes, ...sharedIndexes]);
   const { memory, clock } = runtime;
   const { read, write, author } = memory;
@@ -31,7 +39,7 @@ async function controllerOn(first: readonly object[]) {
     remove: write.remove.bind(write),
   };
   runtime.start(
-    bindingController({ write: counted, clock, values: trafficValues(runtime.tracking, TRAFFIC) }),
+    bindingController({ write: counted, clock, values: trafficValues(runtime.tracking, traffic) }),
     { syncPeriodMs: 30_000 },
   );
   await memory.start();
@@ -73,6 +81,22 @@ describe('the MeshBinding of a Gateway', () => {
     await clock.advance(1);
     expect(bindingOf('public')?.spec).toEqual({ ...first?.spec, attempt: 1 });
     await clock.advance(3_600_000);
+    expect(countWrites()).toBe(2);
+  });
+
+  it('stays as it is when a MeshRoutePolicy is created, which Envoys follow by EDS', async () => {
+    const asOperator = { ...TRAFFIC, readsBackends: false, readsServices: true };
+    const { bindingOf, put, clock, countWrites } = await controllerOn(WORLD, asOperator);
+    await clock.advance(2000);
+    const before = bindingOf('public');
+    const levels = [{ backends: [{ name: 'shop', port: 80 }] }, { backends: [meshBackend()] }];
+    const prefer = [{ matchLabels: { region: 'eu' } }];
+    const policy = meshRoutePolicy({ failover: { levels }, endpoints: { prefer } });
+    await put(named(policy, 'default/p'));
+    await put(named({ apiVersion: 'v1', kind: 'Service', spec: { ports: [{ port: 80 }] } }, 'default/shop'));
+    await clock.advance(10_000);
+    expect(before).toBeDefined();
+    expect(bindingOf('public')).toBe(before);
     expect(countWrites()).toBe(2);
   });
 

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { findCondition } from '../../../src/api/conditions.ts';
 import { access, meshRoutePolicyController } from '../../../src/controllers/mesh-route-policy/controller.ts';
 import type { ObjectEvent } from '../../../src/store/resources.ts';
 import { trafficIndexes } from '../../../src/store/traffic/resources.ts';
@@ -38,6 +37,7 @@ async function controllerOn(...objects: readonly object[]) {
   const values = trafficValues(tracking, {
     ...{ dataPath: 'Proxy', clusterEncoding: '', settingsFrom: 'MeshGateway' },
     readsBackends: false,
+    readsServices: true,
   });
   runtime.start(
     meshRoutePolicyController({
@@ -55,10 +55,9 @@ async function controllerOn(...objects: readonly object[]) {
     memory.read
       .get({ kind: 'MeshRoutePolicy', namespace: 'default', name })
       ?.status?.ancestors?.map(({ ancestorRef, conditions }) => {
-        const texts = ['Accepted', 'ResolvedRefs'].map(type => {
-          const { status, reason, message } = findCondition(conditions, type) ?? {};
-          return `${status} ${reason}: ${message}`;
-        });
+        const texts = (conditions ?? []).map(
+          ({ status, reason, message }) => `${status} ${reason}: ${message}`,
+        );
         return [`${ancestorRef.kind} ${ancestorRef.namespace}/${ancestorRef.name}`, ...texts];
       });
   const put = async (...changed: readonly object[]) => {
@@ -193,6 +192,54 @@ describe('the condition ResolvedRefs of a MeshRoutePolicy', () => {
     const spec = { endpoints: { prefer: [{ matchLabels: { tier: 'a' } }] } };
     const { statusOf } = await controllerOn(...MESH, many, policy('p', spec));
     expect(statusOf()?.[0]?.[2]).toMatch(/^False TooManyPriorities: .* would have 20 priorities, /);
+  });
+});
+
+describe('the condition of a MeshRoutePolicy with levels', () => {
+  const levels = (...all: readonly (readonly Fields[])[]) =>
+    policy('p', { failover: { levels: all.map(backends => ({ backends })) } });
+  const SHOP = { name: 'shop', port: 80 };
+  const HOME = meshBackend();
+  const shop = named({ apiVersion: 'v1', kind: 'Service', spec: { ports: [{ port: 80 }] } }, 'default/shop');
+  const SUPPORTED = 'True Supported: levels are used whatever endpoints the backends of the rules have';
+
+  it('ResolvedRefs is False while a Service that a level names does not exist', async () => {
+    const { statusOf, put } = await controllerOn(...MESH, levels([SHOP], [HOME]));
+    expect(statusOf()?.[0]?.[2]).toMatch(
+      /^False BackendNotFound: spec\.failover\.levels\[0\]\.backends\[0\]: Service default\/shop:80 does not exist: /,
+    );
+    await put(shop);
+    expect(statusOf()).toEqual([['Gateway default/public', ACCEPTED, RESOLVED, SUPPORTED]]);
+  });
+
+  it('FailoverSupported is Unknown where the rule has a Service, with the policy to apply', async () => {
+    const rules = [{ backendRefs: [meshBackend(), SHOP] }];
+    const objects = [...MESH, to(['public'], { rules }), shop];
+    const { statusOf } = await controllerOn(...objects, levels([SHOP], [HOME]));
+    const text = statusOf()?.[0]?.[3] ?? '';
+    expect(text).toMatch(/^Unknown ServiceInRule: Service default\/shop:80 is a backend of the route: /);
+    expect(JSON.parse(text.replace(/^.* or apply /, ''))).toEqual({
+      apiVersion: 'gateway.envoyproxy.io/v1alpha1',
+      kind: 'BackendTrafficPolicy',
+      metadata: { name: 'web-service-routing' },
+      spec: {
+        targetRefs: [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', name: 'web' }],
+        routingType: 'Service',
+      },
+    });
+  });
+
+  it('FailoverSupported is True for a TCPRoute with a Service, which Envoy Gateway never splits', async () => {
+    const kind = 'TCPRoute';
+    const rules = [{ backendRefs: [meshBackend(), SHOP] }];
+    const tcp = named(meshEndpoints({ endpoints: [endpoint({ protocol: 'TCP' })] }), 'default/web');
+    const given = policy('p', {
+      targetRefs: [{ ...target(), kind }],
+      failover: { levels: [{ backends: [SHOP] }, { backends: [HOME] }] },
+    });
+    const route4 = route(kind, 'default/web', { rules });
+    const { statusOf } = await controllerOn(...MESH.slice(0, 2), tcp, route4, shop, given);
+    expect(statusOf()?.[0]?.[3]).toBe(SUPPORTED);
   });
 });
 

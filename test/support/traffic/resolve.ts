@@ -55,6 +55,7 @@ export function resourcesOf(resources: readonly Resource[], guard = DEFAULT_GUAR
     backendTlsPolicies: namespace =>
       list('BackendTLSPolicy').filter(({ metadata }) => metadata.namespace === namespace),
     readsBackends: true,
+    readsServices: true,
     service: get,
     endpointSlices: ({ namespace, name }) => slicesOf(namespace, name),
     relays: tailnet => relaysIn(slicesOf(NAMESPACE, relayName(tailnet))),
