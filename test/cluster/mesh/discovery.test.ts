@@ -1,0 +1,139 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { FAULTS } from '../../../lab/control-api/faults.ts';
+import { applyAll } from '../../../lab/kube/apply.ts';
+import type { KubeObject } from '../../../lab/kube/object.ts';
+import { podsWith } from '../../../lab/kube/pods.ts';
+import { waitForAbsence, waitForObject } from '../../../lab/kube/wait.ts';
+import { listNodes, setTags } from '../../../lab/tailnet/tailnet.ts';
+import { API_VERSION } from '../../../src/api/generated/kinds.ts';
+import type { Kinds } from '../../../src/api/generated/types.ts';
+import { COMPONENTS, OAUTH_SECRET } from '../../../src/api/names.ts';
+import { testCluster } from '../../support/cluster/cluster.ts';
+import { startLoad } from '../../support/cluster/install/load.ts';
+import { startManagedTailnet } from '../../support/cluster/install/mesh.ts';
+import type { ManagedTailnet } from '../../support/cluster/install/mesh.ts';
+import { installScene, PLACE, waitForReplicas } from '../../support/cluster/install/scene.ts';
+import type { InstallScene } from '../../support/cluster/install/scene.ts';
+import { printLogsOnFailure } from '../../support/cluster/logs.ts';
+import { httpGateway } from '../../support/cluster/objects.ts';
+import { meshBackend, named, route } from '../../support/declared.ts';
+import { remoteOf } from '../../support/lab/lab.ts';
+import { meshEndpoints } from '../../support/objects.ts';
+
+const cluster = testCluster();
+const OWN = PLACE.system;
+const DEVICES = ['web-1', 'web-2'];
+const TAG = 'tag:web';
+/** Each device forwards it to the service of web-1. */
+const port = remoteOf(cluster, 'web-1').ports['http'];
+
+let tailnet: ManagedTailnet;
+let scene: InstallScene;
+beforeAll(async () => {
+  tailnet = await startManagedTailnet(cluster);
+  scene = await installScene({ tailnet });
+  await scene.install(() => undefined);
+  const { client, namespace } = scene;
+  const { id, secret } = tailnet.addClient();
+  const found = {
+    endpoints: undefined,
+    tagSelectors: [{ key: 'web', operator: 'Exists' }],
+    endpointTemplate: { protocol: 'HTTP', port },
+  };
+  const spec = { hostnames: [PLACE.host], rules: [{ backendRefs: [meshBackend({ name: 'found', port })] }] };
+  await applyAll(client, [
+    {
+      ...{ apiVersion: 'v1', kind: 'Secret', metadata: { namespace: OWN, name: OAUTH_SECRET } },
+      stringData: { 'client-id': id, 'client-secret': secret },
+    },
+    tailnet.tailnetNamed(namespace),
+    httpGateway(namespace, 'public'),
+    named(meshEndpoints(found), `${namespace}/found`) as KubeObject,
+    route('HTTPRoute', `${namespace}/found`, spec) as KubeObject,
+  ]);
+});
+afterAll(async () => {
+  for (const hostname of DEVICES) await tag(hostname, TAG);
+  await scene.end();
+});
+
+async function tag(hostname: string, ...tags: readonly string[]): Promise<void> {
+  const { admin } = cluster.tailnet;
+  const node = (await listNodes(admin)).find(one => one.hostname === hostname);
+  await setTags(admin, node?.id ?? '', tags);
+}
+
+type Status = NonNullable<Kinds['MeshEndpoints']['status']>;
+
+/** Waits for a condition Discovered with a reason, and for the names of the endpoints. */
+async function untilDiscovered(reason: string, names: readonly string[]): Promise<Status> {
+  const ref = { apiVersion: API_VERSION, kind: 'MeshEndpoints', namespace: scene.namespace, name: 'found' };
+  const isSo = ({ status }: KubeObject) => {
+    const { conditions = [], endpoints = [] } = (status ?? {}) as Status;
+    const discovered = conditions.find(({ type }) => type === 'Discovered');
+    return discovered?.reason === reason && endpoints.map(({ name }) => name).join() === names.join();
+  };
+  const what = `to have Discovered ${reason} and endpoints ${names.join()}`;
+  return (await waitForObject(scene.client, ref, what, isSo))['status'] as Status;
+}
+
+/** The requests through the Gateway while `act` runs, none of which may fail. */
+async function withoutFailures(act: () => Promise<unknown>): Promise<void> {
+  const load = startLoad(1, async () => {
+    const { status, body } = await scene.request();
+    if (status !== 200) throw new Error(`${status} ${body}`);
+  });
+  await act();
+  const { tookMs, failures } = await load.end();
+  expect(failures).toEqual([]);
+  expect(tookMs.length).toBeGreaterThan(10);
+}
+
+describe('a MeshEndpoints with selectors', () => {
+  it('finds devices by their tags, and traffic follows without a failed request', async () => {
+    printLogsOnFailure(scene.client, scene.namespace, OWN);
+    const { discovery, endpoints, summary } = await untilDiscovered('DevicesDiscovered', DEVICES);
+    expect(discovery).toMatchObject({ matched: 2, stale: false });
+    expect(endpoints?.map(({ source }) => source)).toEqual(['TagSelector', 'TagSelector']);
+    expect(summary?.ready).toBe('2/2');
+    await scene.answerOf('web-1');
+    await withoutFailures(async () => {
+      await tag('web-2', 'tag:other');
+      await untilDiscovered('DevicesDiscovered', ['web-1']);
+      await tag('web-2', TAG);
+      await untilDiscovered('DevicesDiscovered', DEVICES);
+    });
+  });
+
+  it('keeps its endpoints while operators restart and the control API is away', async () => {
+    printLogsOnFailure(scene.client, scene.namespace, OWN);
+    const restore = tailnet.api.fail({ fault: FAULTS.unavailable });
+    await withoutFailures(async () => {
+      await untilDiscovered('Stale', DEVICES);
+      const labels = { 'app.kubernetes.io/name': COMPONENTS.operator };
+      for (const { metadata } of await podsWith(scene.client, OWN, labels)) {
+        const pod = { apiVersion: 'v1', kind: 'Pod', namespace: OWN, name: metadata.name ?? '' };
+        await scene.client.remove(pod);
+        await waitForAbsence(scene.client, pod);
+      }
+      await waitForReplicas(scene.client, COMPONENTS.operator, 2);
+      await untilDiscovered('Unreachable', DEVICES);
+      restore();
+      await untilDiscovered('DevicesDiscovered', DEVICES);
+    });
+  });
+
+  it('finds nothing beyond the tags that its MeshTailnet allows', async () => {
+    const declared = tailnet.tailnetNamed(scene.namespace);
+    const allowing = (allowedTags: readonly string[]) => ({
+      ...declared,
+      spec: { ...(declared['spec'] as object), allowedTags },
+    });
+    await scene.client.apply(allowing(['tag:other']));
+    await untilDiscovered('TagNotAllowed', []);
+    await scene.client.apply(allowing([TAG]));
+    await untilDiscovered('DevicesDiscovered', DEVICES);
+    await scene.answerOf('web-1');
+    expect((await scene.request()).status).toBe(200);
+  });
+});
