@@ -27,7 +27,7 @@ export type World = {
 };
 
 /** An endpoint that has to be discovered. Its name is `label`, or begins with it where an earlier device has that. */
-export type ModelEndpoint = {
+type ModelEndpoint = {
   readonly deviceID: string;
   readonly label: string;
   readonly isFirst: boolean;
@@ -100,7 +100,7 @@ function isMeshAddress(address: string): boolean {
   );
 }
 
-/** What tags say about a key: undefined without a value. */
+/** The values of a key in tags: undefined for the key alone. */
 function valuesOf(key: string, tags: readonly string[]): readonly (string | undefined)[] {
   const bare = key.replace(/^tag:/, '');
   return tags.flatMap((tag): (string | undefined)[] => {
