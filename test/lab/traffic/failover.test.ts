@@ -89,7 +89,9 @@ beforeEach(async () => {
 /** Requests by several clients, counted by what answers them. */
 function startCounting() {
   const counts = { pod: 0, tailnet: 0 };
-  const load = startLoad(4, async () => void counts[await ask()]++);
+  const load = startLoad(4, async () => {
+    counts[await ask()]++;
+  });
   /** Waits for this many more answers. */
   const more = (by: Server, number: number) => {
     const wanted = counts[by] + number;
