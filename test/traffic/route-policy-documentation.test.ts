@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import type { PolicyProblem } from '../../src/traffic/policy/problems.ts';
+import type { PolicyProblem } from '../../src/traffic/policy/route-policy.ts';
 import { lint } from '../../src/tools/lint-text.ts';
 import { named } from '../support/declared.ts';
 import { resourcesFrom, trafficOf } from '../support/traffic/resolve.ts';

@@ -8,7 +8,7 @@ import { endpointsOfService, hasTlsPolicy } from '../other-backends.ts';
 import type { OtherEndpoint } from '../other-backends.ts';
 import type { TrafficResources } from '../traffic-resources.ts';
 import type { UpstreamProtocol } from '../upstream-protocol.ts';
-import type { PolicyProblem } from './problems.ts';
+import type { PolicyProblem } from './route-policy.ts';
 
 /*
  * The levels of a policy name backends of the rule, and Services beyond it:

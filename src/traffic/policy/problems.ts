@@ -2,21 +2,7 @@ import type { RouteTarget } from '../../api/generated/types.ts';
 import type { BackendRef } from '../../api/objects/gateway-api.ts';
 import type { ResolvedRule } from '../resolve-route.ts';
 import { isRequired, MAX_PRIORITIES, rankOf } from './route-policy.ts';
-
-/** Why a policy does not do for a rule what it was written for. */
-export type PolicyProblem = {
-  readonly reason:
-    | 'NoMeshEndpoints'
-    | 'NoMatchingEndpoints'
-    | 'TooManyPriorities'
-    | 'BackendNotFound'
-    | 'RefNotPermitted'
-    | 'PortNotFound'
-    | 'TLSNotSupported'
-    | 'ProtocolConflict';
-  /** For users: what is wrong, and the fix. */
-  readonly message: string;
-};
+import type { PolicyProblem } from './route-policy.ts';
 
 /** The problems of the policy of some rules: those of one of its targets that it applies to. */
 export function policyProblems(

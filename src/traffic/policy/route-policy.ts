@@ -94,3 +94,18 @@ export function overprovisioningFactor(policy: MeshRoutePolicy | undefined): num
   const percent = policy?.spec.failover?.healthyPercent;
   return percent === undefined ? undefined : Math.ceil(10_000 / percent);
 }
+
+/** Why a policy does not do for a rule what it was written for. */
+export type PolicyProblem = {
+  readonly reason:
+    | 'NoMeshEndpoints'
+    | 'NoMatchingEndpoints'
+    | 'TooManyPriorities'
+    | 'BackendNotFound'
+    | 'RefNotPermitted'
+    | 'PortNotFound'
+    | 'TLSNotSupported'
+    | 'ProtocolConflict';
+  /** For users: what is wrong, and the fix. */
+  readonly message: string;
+};
