@@ -164,7 +164,7 @@ describe('the explanation of a route', () => {
     ]);
   });
 
-  it('has the levels of a MeshRoutePolicy, and what it names in vain', async () => {
+  it('has the levels of a MeshRoutePolicy, and what it names but cannot use', async () => {
     const mesh = { group: 'mesh-gateway.dev', kind: 'MeshEndpoints' };
     const policy = (first: object) =>
       named(
@@ -182,8 +182,8 @@ describe('the explanation of a route', () => {
       expect.stringMatching(/10\.0\.0\.5:8080 +directly +backend 1, weight 1, priority 0, UNKNOWN$/),
     ]);
     const missing = policy({ ...mesh, name: 'other' });
-    const [inVain = ''] = await explained(...world, route('HTTPRoute', 'default/web'), missing);
-    expect(inVain).toMatch(/\n {4}MeshRoutePolicy p: BackendNotFound: spec\.failover\.levels\[0\]/);
+    const [unusable = ''] = await explained(...world, route('HTTPRoute', 'default/web'), missing);
+    expect(unusable).toMatch(/\n {4}MeshRoutePolicy p: BackendNotFound: spec\.failover\.levels\[0\]/);
   });
 
   it('lists unused backends with the reason', async () => {

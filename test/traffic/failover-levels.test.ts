@@ -105,7 +105,7 @@ describe('a level with a Service beyond the rule', () => {
     expect(flags.toSorted()).toEqual([false, true, true]);
   });
 
-  it('is gone, with its priority, while the Service has no endpoint', () => {
+  it('has no priority while the Service has no endpoint', () => {
     const { priorities, problems } = resolved([
       ...[home(), toHome(), serviceObject('shop'), pods(), levels([SHOP], [MESH])],
     ]);
