@@ -64,10 +64,17 @@ export function statusOf(input: StatusInput): Status {
   return written && isEqual(written, status) ? written : status;
 }
 
-/** As it was written, where only the time of the list differs. */
+/**
+ * As it was written, where only the time of the list or the number of all devices differs: in a large tailnet devices that no
+ * object selects come and go with each list, and a status may have 1000 endpoints.
+ */
 function withoutNewSync(found: NonNullable<Status['discovery']>, written: Status | undefined) {
-  const { lastSync } = written?.discovery ?? {};
-  return lastSync === undefined ? found : { ...found, lastSync };
+  const { lastSync, devices } = written?.discovery ?? {};
+  return {
+    ...found,
+    ...(lastSync !== undefined && { lastSync }),
+    ...(devices !== undefined && { devices }),
+  };
 }
 
 function summaryOf(entries: readonly EndpointStatus[]): EndpointSummary {

@@ -75,14 +75,17 @@ const KEPT_WITHOUT_TAILNET =
   'the endpoints that were discovered are kept, and no devices are listed: see the condition Ready';
 const NO_LIST = 'no list of devices was read, and the endpoints that were discovered before are kept';
 
-function ofList({ discovered, tailnet, devices, isStale, lastSync }: Listed): ConditionUpdate {
+function ofList({ discovered, tailnet, isStale, lastSync }: Listed): ConditionUpdate {
   const problems = [
     ...(isStale ? [['Stale', staleSince(tailnet, lastSync)] as const] : []),
     ...problemsOf(discovered, tailnet),
   ];
   const [first] = problems;
   if (first) return notDiscovered(first[0], problems.map(([, message]) => message).join('; '));
-  const message = `${discovered.matched} of ${devices} devices match all of spec.tagSelectors`;
+  const { matched } = discovered;
+  const found =
+    matched === 0 ? 'no device matches' : matched === 1 ? '1 device matches' : `${matched} devices match`;
+  const message = `${found} all of spec.tagSelectors`;
   return { type: TYPE, status: 'True', reason: 'DevicesDiscovered', message };
 }
 
