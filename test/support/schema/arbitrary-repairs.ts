@@ -17,6 +17,10 @@ export const repairs: Readonly<Record<string, (draft: Draft) => Draft>> = {
   }),
   ControlCA: draft =>
     'ca' in draft ? without(draft, 'configMapRef') : { configMapRef: { name: 'control-ca' }, ...draft },
+  FailoverBackend: draft =>
+    (draft['kind'] ?? 'Service') === 'Service'
+      ? { port: 80, ...draft, group: '' }
+      : { ...draft, group: 'example.com' },
   MeshPool: draft =>
     draft['mode'] === 'External'
       ? { mode: 'External', replicas: draft['replicas'] ?? 1, addresses: ['127.0.0.1:1055'] }
