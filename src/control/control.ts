@@ -1,3 +1,5 @@
+import type { Kinds } from '../api/generated/types.ts';
+
 /** Why the control API did not do what was requested. */
 export type ControlErrorReason =
   /** 401 with a fresh token, or the token endpoint refused the client. */
@@ -130,6 +132,8 @@ export type ControlEndpoint = {
   readonly proxyURL?: string;
   /** Sent only if not empty. */
   readonly scopes: readonly string[];
+  /** Whether the server is of the vendor, or headscale; Auto if not given. */
+  readonly dialect?: Kinds['MeshTailnet']['spec']['dialect'];
   readonly requestsPerSecond: number;
   readonly burst: number;
 };

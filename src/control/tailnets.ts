@@ -209,6 +209,11 @@ class ObservedTailnet {
 
   /** A failure is not one of the list: it is tried again with the next one. */
   async #detectServices(): Promise<void> {
+    const { dialect = 'Auto' } = this.source.endpoint;
+    if (dialect !== 'Auto') {
+      this.#hasServices = dialect === 'Vendor';
+      return;
+    }
     const now = this.#deps.clock.now();
     if (now - this.#detectedAt < CAPABILITIES_MS) return;
     await failureOf(async () => {

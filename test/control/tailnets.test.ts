@@ -245,6 +245,15 @@ describe('18. what a control server supports', () => {
     expect([view.hasServices, view.error]).toEqual([expected, undefined]);
   });
 
+  it.each([
+    ['Vendor', 'headscale', true],
+    ['Headscale', 'vendor', false],
+  ] as const)('is not detected where the dialect is given: %s', async (given, dialect, expected) => {
+    const { api, observe, source } = await observed({ dialect });
+    expect((await observe({ endpoint: { ...source.endpoint, dialect: given } })).hasServices).toBe(expected);
+    expect(api.countByRoute()['services.list']).toBeUndefined();
+  });
+
   it('is detected once an hour', async () => {
     const { api, clock, observe, later } = await observed();
     await later();

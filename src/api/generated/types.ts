@@ -1152,7 +1152,7 @@ export interface MeshTailnetSpec {
    */
   readonly proxyURL?: string;
   /**
-   * The kind of control API. Auto detects it. Has no effect yet.
+   * Whether the control API has VIP services: Vendor has them, Headscale has none. Auto finds out, once an hour. The rest of the two is alike enough to need no setting.
    */
   readonly dialect: 'Auto' | 'Vendor' | 'Headscale';
   /**

@@ -22,7 +22,7 @@ export type AuthenticationProblem = {
 /** How the control API of a tailnet is reached, and with which credentials, as a MeshTailnet has it in its spec. */
 export type ConnectionSettings = Pick<
   Kinds['MeshTailnet']['spec'],
-  'oauth' | 'controlURL' | 'controlCA' | 'proxyURL' | 'rateLimit' | 'syncInterval'
+  'oauth' | 'dialect' | 'controlURL' | 'controlCA' | 'proxyURL' | 'rateLimit' | 'syncInterval'
 >;
 
 /** How mesh pods reach the control server of a tailnet. */
@@ -77,11 +77,11 @@ export async function observeTailnet(
   }
   const origin = originOf(settings, ownNamespace);
   const { credentials, ...found } = await readCredentials(settings, origin, ownNamespace);
-  const { oauth, rateLimit, proxyURL } = settings;
+  const { oauth, dialect, rateLimit, proxyURL } = settings;
   const view = await tailnets.observe({
     name,
     endpoint: {
-      url,
+      ...{ url, dialect },
       scopes: oauth.scopes ?? [],
       ...rateLimit,
       ...(ca.pem === undefined ? {} : { ca: ca.pem }),

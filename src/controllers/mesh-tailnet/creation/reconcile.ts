@@ -27,6 +27,7 @@ export const CREATED_SETTINGS: ConnectionSettings = {
     clientIdKey: 'client-id',
     clientSecretKey: 'client-secret',
   },
+  dialect: 'Auto',
   rateLimit: { requestsPerSecond: 5, burst: 10 },
   syncInterval: '30s',
 };
