@@ -12,6 +12,10 @@ export type DeviceFacts = {
   readonly meshIP: string | undefined;
   /** The first label of its name. */
   readonly label: string;
+  /** Its name, if that is a full DNS name. */
+  readonly fullName: string | undefined;
+  /** Its tags without their prefix. */
+  readonly tags: readonly string[];
   /** The lowest of its tags port-N. */
   readonly port: number | undefined;
   /** The first, in the order of PROTOCOLS, of its tags protocol-x. */
@@ -31,6 +35,8 @@ export function factsOf(device: Device): DeviceFacts {
   const facts = {
     meshIP: meshIPOf(device),
     label: labelOf(device.name.split('.')[0] || device.hostname),
+    fullName: fullNameIn(device),
+    tags,
     port: ports.length === 0 ? undefined : Math.min(...ports.map(Number)),
     protocol: PROTOCOLS.find(protocol => protocols.has(protocol.toLowerCase())),
   };
@@ -89,20 +95,23 @@ export function misfitOf(protocol: Protocol, { tls, healthCheck }: Template): st
 
 const DNS_NAME = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)+$/;
 
-/** The full name of a device: headscale shows its first label alone. */
-export function fullNameOf({ name }: Device, { label }: DeviceFacts, domain: string): string {
+function fullNameIn({ name }: Device): string | undefined {
   const full = name.toLowerCase().replace(/\.$/, '');
-  return full.length <= 253 && DNS_NAME.test(full) ? full : `${label}.${domain}`;
+  return full.length <= 253 && DNS_NAME.test(full) ? full : undefined;
+}
+
+/** The full name of a device: headscale shows its first label alone. */
+export function fullNameOf({ fullName, label }: DeviceFacts, domain: string): string {
+  return fullName ?? `${label}.${domain}`;
 }
 
 /** The metadata that the template takes from tags; of several values of a key, the first in their order. */
 export function metadataOf(
-  { tags }: Device,
+  { tags }: DeviceFacts,
   { metadataFromTags = [] }: Template,
 ): Readonly<Record<string, string>> {
-  const texts = tags.map(bare);
   const pairs = metadataFromTags.flatMap(key => {
-    const [value] = texts.flatMap(tag => valueIn(tag, key) || []).sort();
+    const [value] = tags.flatMap(tag => valueIn(tag, key) || []).sort();
     return value === undefined ? [] : [[key, value.slice(0, MAX_VALUE_LENGTH)] as const];
   });
   return Object.fromEntries(pairs);

@@ -110,8 +110,8 @@ function endpointOf(
 ): DiscoveredEndpoint {
   const facts = factsOf(device);
   const { protocol, port = 0 } = serviceOf(facts, template);
-  const metadata = metadataOf(device, template);
-  const meshFQDN = fullNameOf(device, facts, tailnet);
+  const metadata = metadataOf(facts, template);
+  const meshFQDN = fullNameOf(facts, tailnet);
   const own = { name, meshIP: facts.meshIP ?? '', meshFQDN, protocol, port, metadata };
   return {
     deviceID: device.id,
