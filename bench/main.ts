@@ -2,6 +2,7 @@
 import { EXIT, runMain } from '../lab/commands/run-main.ts';
 import { compiler } from './compiler.ts';
 import { control } from './control.ts';
+import { discovery } from './discovery/discovery.ts';
 import { report } from './figures.ts';
 import type { Bench } from './figures.ts';
 import { health } from './health/health.ts';
@@ -16,6 +17,7 @@ import { translation } from './translation/translation.ts';
 const BENCHES: Readonly<Record<string, Bench>> = {
   compiler,
   control,
+  discovery,
   health,
   kubernetes,
   'mesh-pods': meshPods,

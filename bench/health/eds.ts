@@ -15,6 +15,8 @@ const ASSIGNMENT = 'type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssi
 export type EdsClient = {
   /** Resolves with the time at which an endpoint had this health. */
   readonly until: (cluster: string, address: string, isUnhealthy: boolean) => Promise<number>;
+  /** Resolves with the time at which an address was an endpoint that gets new requests, or was none. */
+  readonly untilUse: (cluster: string, address: string, use: 'used' | 'unused') => Promise<number>;
   readonly close: () => void;
 };
 
@@ -31,15 +33,14 @@ export function followEndpoints(server: string, gateway: string, clusters: reado
     stream.write(
       Buffer.from(toBinary(DeltaDiscoveryRequestSchema, create(DeltaDiscoveryRequestSchema, request))),
     );
-  /** By cluster and address. */
-  const unhealthy = new Map<string, boolean>();
+  /** Of each address, by cluster. */
+  const clustersByName = new Map<string, ReadonlyMap<string, HealthStatus>>();
   const waiting = new Set<Waiting>();
   stream.on('error', () => undefined);
   stream.on('data', (message: Buffer) => {
     const { resources, nonce } = fromBinary(DeltaDiscoveryResponseSchema, message);
     for (const { name, resource } of resources)
-      for (const [address, isUnhealthy] of endpointsOf(resource?.value))
-        unhealthy.set(`${name} ${address}`, isUnhealthy);
+      clustersByName.set(name, new Map(endpointsOf(resource?.value)));
     const atMs = performance.timeOrigin + performance.now();
     for (const wait of [...waiting]) if (wait.isDone()) wait.resolve(atMs);
     send({ typeUrl: ASSIGNMENT, responseNonce: nonce });
@@ -49,21 +50,35 @@ export function followEndpoints(server: string, gateway: string, clusters: reado
     typeUrl: ASSIGNMENT,
     resourceNamesSubscribe: [...clusters],
   });
+  const until = (
+    cluster: string,
+    address: string,
+    isWanted: (health: HealthStatus | undefined) => boolean,
+  ): Promise<number> =>
+    new Promise((resolve, reject) => {
+      const wait: Waiting = {
+        isDone: () => isWanted(clustersByName.get(cluster)?.get(address)),
+        resolve: atMs => {
+          clearTimeout(timeout);
+          waiting.delete(wait);
+          resolve(atMs);
+        },
+      };
+      const timeout = setTimeout(() => reject(new Error(`${cluster} ${address} did not change`)), TIMEOUT_MS);
+      waiting.add(wait);
+      if (wait.isDone()) wait.resolve(performance.timeOrigin + performance.now());
+    });
   return {
     until: (cluster, address, isUnhealthy) =>
-      new Promise((resolve, reject) => {
-        const key = `${cluster} ${address}`;
-        const wait: Waiting = {
-          isDone: () => unhealthy.get(key) === isUnhealthy,
-          resolve: atMs => {
-            clearTimeout(timeout);
-            waiting.delete(wait);
-            resolve(atMs);
-          },
-        };
-        const timeout = setTimeout(() => reject(new Error(`${key} did not change`)), TIMEOUT_MS);
-        waiting.add(wait);
-        if (wait.isDone()) wait.resolve(performance.timeOrigin + performance.now());
+      until(
+        cluster,
+        address,
+        health => health !== undefined && (health === HealthStatus.UNHEALTHY) === isUnhealthy,
+      ),
+    untilUse: (cluster, address, use) =>
+      until(cluster, address, health => {
+        const isUsed = health === HealthStatus.UNKNOWN || health === HealthStatus.HEALTHY;
+        return isUsed === (use === 'used');
       }),
     close: () => {
       stream.cancel();
@@ -72,12 +87,12 @@ export function followEndpoints(server: string, gateway: string, clusters: reado
   };
 }
 
-function endpointsOf(value: Uint8Array = new Uint8Array()): readonly (readonly [string, boolean])[] {
+function endpointsOf(value: Uint8Array = new Uint8Array()): readonly (readonly [string, HealthStatus])[] {
   return fromBinary(ClusterLoadAssignmentSchema, value).endpoints.flatMap(({ lbEndpoints }) =>
     lbEndpoints.flatMap(({ hostIdentifier, healthStatus }) => {
       const address = hostIdentifier.case === 'endpoint' ? hostIdentifier.value.address?.address : undefined;
       if (address?.case !== 'socketAddress') return [];
-      return [[address.value.address, healthStatus === HealthStatus.UNHEALTHY] as const];
+      return [[address.value.address, healthStatus] as const];
     }),
   );
 }
