@@ -30,7 +30,7 @@ export type Levels = {
 };
 
 /** A Service that a level names and the rule does not. */
-export type ServiceBeyond = {
+type ServiceBeyond = {
   readonly level: number;
   /** Above those of all backends of the rule. */
   readonly index: number;
