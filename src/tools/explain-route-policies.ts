@@ -1,5 +1,5 @@
 import type { EndpointSelector, Kinds } from '../api/generated/types.ts';
-import { titleOf } from '../traffic/policy/levels.ts';
+import { titleOfBackend } from '../traffic/policy/levels.ts';
 import { problemsOfRule } from '../traffic/policy/problems.ts';
 import { isRequired } from '../traffic/policy/route-policy.ts';
 import type { ResolvedRule } from '../traffic/resolve-route.ts';
@@ -38,11 +38,11 @@ function levelsOf({ levels, backends, otherBackends }: ResolvedRule): readonly s
   if (!levels) return [];
   const inRule = [...backends, ...otherBackends].map(({ index, ref }) => ({
     ...{ index, level: levels.ofBackend.get(index) ?? 0 },
-    title: titleOf(ref),
+    title: titleOfBackend(ref),
   }));
   const beyond = levels.beyond.map(({ index, level, ref }) => ({
     ...{ index, level },
-    title: `${titleOf(ref)} beyond the rule (backend ${index})`,
+    title: `${titleOfBackend(ref)} beyond the rule (backend ${index})`,
   }));
   const all = [...inRule, ...beyond].sort((a, b) => a.index - b.index);
   return [...new Set(all.map(({ level }) => level))]

@@ -7,8 +7,8 @@ import { keyOf } from '../../api/key.ts';
 import { COMPONENTS } from '../../api/names.ts';
 import { ENVOY_GATEWAY_GROUP } from '../../api/objects/backends.ts';
 import { GATEWAY_GROUP } from '../../api/objects/gateway-api.ts';
-import { titleOf } from '../../traffic/policy/problems.ts';
-import { titleOf as titleOfBackend } from '../../traffic/policy/levels.ts';
+import { titleOfTarget } from '../../traffic/policy/problems.ts';
+import { titleOfBackend } from '../../traffic/policy/levels.ts';
 import type { Input, Target } from './gather.ts';
 
 type Status = NonNullable<Kinds['MeshRoutePolicy']['status']>;
@@ -86,23 +86,23 @@ function acceptedOf(targets: readonly Target[]): ConditionUpdate {
     each.is === 'found' && each.decidedBy !== undefined ? [{ ...each, by: each.decidedBy }] : [],
   );
   if (conflict) {
-    const message = `${titleOf(conflict.target)}: MeshRoutePolicy ${conflict.by} applies, which is older or names the rule: remove the target from spec.targetRefs of one of them`;
+    const message = `${titleOfTarget(conflict.target)}: MeshRoutePolicy ${conflict.by} applies, which is older or names the rule: remove the target from spec.targetRefs of one of them`;
     return { type, status: 'False', reason: 'Conflicted', message };
   }
   const missing = targets.find(each => each.is === 'missing');
   if (missing) return { type, status: 'False', reason: 'TargetNotFound', message: whyMissing(missing) };
   const [first] = targets;
   if (first?.is === 'found' && first.gateways.length === 0) {
-    const message = `no Gateway accepts ${titleOf(first.target)}: the policy applies once one does; status.parents of the route has the reason`;
+    const message = `no Gateway accepts ${titleOfTarget(first.target)}: the policy applies once one does; status.parents of the route has the reason`;
     return { type, status: 'Unknown', reason: 'NoGateway', message };
   }
-  const message = `applies to ${targets.map(({ target }) => titleOf(target)).join(', ')}`;
+  const message = `applies to ${targets.map(({ target }) => titleOfTarget(target)).join(', ')}`;
   return { type, status: 'True', reason: 'Accepted', message };
 }
 
 function whyMissing({ target, what }: Extract<Target, { readonly is: 'missing' }>): string {
   if (what === 'route')
-    return `${titleOf(target)} does not exist in this namespace: create it, or correct spec.targetRefs`;
+    return `${titleOfTarget(target)} does not exist in this namespace: create it, or correct spec.targetRefs`;
   const { kind, name, sectionName } = target;
   const isOverHttp = kind === 'HTTPRoute' || kind === 'GRPCRoute';
   return isOverHttp

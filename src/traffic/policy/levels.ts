@@ -61,7 +61,7 @@ export function levelsOf(
   for (const each of named) {
     const own = refs.filter(({ ref }) => isSame(each.ref, ref));
     for (const { index } of own) if (!ofBackend.has(index)) ofBackend.set(index, each.level);
-    const title = titleOf(each.ref);
+    const title = titleOfBackend(each.ref);
     if (own.length === 0 && !others.has(title)) others.set(title, each);
   }
   const beyond: ServiceBeyond[] = [];
@@ -88,7 +88,7 @@ function isSame(named: BackendRef, ref: BackendRef): boolean {
 }
 
 /** A backend as users read it, such as Service default/web:8080. */
-export function titleOf({ kind, namespace, name, port }: BackendRef): string {
+export function titleOfBackend({ kind, namespace, name, port }: BackendRef): string {
   return `${kind} ${namespace}/${name}${port === undefined ? '' : `:${port}`}`;
 }
 
@@ -109,7 +109,7 @@ function problemOf(
   { path, ref }: Named,
   { kind, namespace, protocol }: Place,
 ): PolicyProblem | undefined {
-  const title = titleOf(ref);
+  const title = titleOfBackend(ref);
   const problem = (reason: PolicyProblem['reason'], text: string) => ({
     reason,
     message: `${path}: ${text}`,

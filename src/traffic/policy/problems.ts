@@ -10,7 +10,7 @@ export function policyProblems(
   rules: readonly ResolvedRule[],
 ): readonly PolicyProblem[] {
   if (rules.length > 0) return rules.flatMap(problemsOfRule);
-  const message = `${titleOf(target)} has no MeshEndpoints among its backends, so that this policy changes nothing: add one to backendRefs, or correct spec.targetRefs`;
+  const message = `${titleOfTarget(target)} has no MeshEndpoints among its backends, so that this policy changes nothing: add one to backendRefs, or correct spec.targetRefs`;
   return [{ reason: 'NoMeshEndpoints', message }];
 }
 
@@ -35,7 +35,7 @@ export function failoverSupportOf(rules: readonly ResolvedRule[]): FailoverSuppo
 }
 
 /** A target as users read it, such as rule checkout of HTTPRoute web. */
-export function titleOf({ kind, name, sectionName }: RouteTarget): string {
+export function titleOfTarget({ kind, name, sectionName }: RouteTarget): string {
   return sectionName === undefined ? `${kind} ${name}` : `rule ${sectionName} of ${kind} ${name}`;
 }
 
