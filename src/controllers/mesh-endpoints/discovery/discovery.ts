@@ -50,6 +50,7 @@ export interface ReadDiscovery {
 /** Reads from lists of devices; what is found in one is computed once for an object. */
 export function discoveryReader(lists: DeviceLists): ReadDiscovery {
   const expecting = new Set<Key>();
+  const computed = new WeakMap<MeshEndpoints['spec'], Computed>();
   const expectOnce = (object: MeshEndpoints, tailnet: string) => {
     const key = keyOf(refTo(object));
     if (expecting.has(key)) return;
@@ -58,6 +59,17 @@ export function discoveryReader(lists: DeviceLists): ReadDiscovery {
       tailnet,
       discoveredEntriesOf(object).flatMap(({ deviceID }) => deviceID ?? []),
     );
+  };
+  const discoveredIn = (
+    { spec }: MeshEndpoints,
+    devices: readonly Device[],
+    allowedTags: readonly string[] | undefined,
+  ): Discovered => {
+    const last = computed.get(spec);
+    if (last?.devices === devices && last.allowedTags === allowedTags) return last.discovered;
+    const discovered = discover(spec, devices, allowedTags);
+    computed.set(spec, { devices, allowedTags, discovered });
+    return discovered;
   };
   return {
     of: (object, tailnet, isAllowed) => {
@@ -91,20 +103,6 @@ type Computed = {
   readonly allowedTags: readonly string[] | undefined;
   readonly discovered: Discovered;
 };
-
-const COMPUTED = new WeakMap<MeshEndpoints['spec'], Computed>();
-
-function discoveredIn(
-  { spec }: MeshEndpoints,
-  devices: readonly Device[],
-  allowedTags: readonly string[] | undefined,
-): Discovered {
-  const last = COMPUTED.get(spec);
-  if (last?.devices === devices && last.allowedTags === allowedTags) return last.discovered;
-  const discovered = discover(spec, devices, allowedTags);
-  COMPUTED.set(spec, { devices, allowedTags, discovered });
-  return discovered;
-}
 
 /** A device that is back under another id has taken the name. */
 function keptOf(
