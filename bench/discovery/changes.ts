@@ -145,9 +145,9 @@ async function changes(api: ControlApi, eds: EdsClient): Promise<Delays> {
     const joined = await delayOf(eds, cluster, 'used', () =>
       api.addDevice({ ...options, hostname: `new-${change}` }),
     );
-    const change_ = (changed: Partial<Device>) => () => api.changeDevice(joined.device.nodeId, changed);
-    const offline = await delayOf(eds, cluster, 'unused', change_({ lastSeenMs: Date.now() }));
-    const online = await delayOf(eds, cluster, 'used', change_({ lastSeenMs: undefined }));
+    const changing = (changed: Partial<Device>) => () => api.changeDevice(joined.device.nodeId, changed);
+    const offline = await delayOf(eds, cluster, 'unused', changing({ lastSeenMs: Date.now() }));
+    const online = await delayOf(eds, cluster, 'used', changing({ lastSeenMs: undefined }));
     delays.joined.push(joined.ms);
     delays.offline.push(offline.ms);
     delays.online.push(online.ms);
