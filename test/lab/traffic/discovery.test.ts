@@ -153,8 +153,10 @@ describe.each(['vendor', 'headscale'] as const)('devices of a control server of 
       { is: 'truncate' },
     ];
     for (const fault of wrong) {
+      const before = api.countByRoute()['devices.list'] ?? 0;
       const restore = api.fail({ routes: ['devices.list'], fault });
       await sleep(FORM.wrongMs);
+      expect(api.countByRoute()['devices.list'], 'wrong lists were answered').toBeGreaterThan(before);
       await untilDevices([...STAYING, ...CHANGING]);
       restore();
     }
