@@ -22,8 +22,9 @@ async function sceneOf(options: SceneOptions = {}): Promise<Scene> {
 it('devices are listed with the settings that a created MeshTailnet gets by default', () => {
   const verdict = validate('MeshTailnet', createdTailnet('example.ts.net'));
   if (!verdict.valid) throw new Error(verdict.faults.map(({ message }) => message).join('; '));
-  const { oauth, controlURL, controlCA, proxyURL, rateLimit, syncInterval } = verdict.object.spec;
-  expect({ oauth, controlURL, controlCA, proxyURL, rateLimit, syncInterval }).toEqual(CREATED_SETTINGS);
+  const { oauth, dialect, controlURL, controlCA, proxyURL, rateLimit, syncInterval } = verdict.object.spec;
+  const settings = { oauth, dialect, controlURL, controlCA, proxyURL, rateLimit, syncInterval };
+  expect(settings).toEqual(CREATED_SETTINGS);
 });
 
 describe('MeshEndpoints without a MeshTailnet', () => {
