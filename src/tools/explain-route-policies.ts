@@ -1,4 +1,5 @@
 import type { EndpointSelector, Kinds } from '../api/generated/types.ts';
+import { metadataText } from '../api/objects/metadata-text.ts';
 import { titleOfBackend } from '../traffic/policy/levels.ts';
 import { problemsOfRule } from '../traffic/policy/problems.ts';
 import { isRequired } from '../traffic/policy/route-policy.ts';
@@ -68,9 +69,5 @@ function selectedText({ policy, backends }: ResolvedRule): string {
 }
 
 function textOf({ matchLabels }: EndpointSelector): string {
-  return (
-    Object.entries(matchLabels)
-      .map(([key, value]) => `${key}=${value}`)
-      .join(' and ') || 'any metadata'
-  );
+  return metadataText(matchLabels, ' and ') || 'any metadata';
 }

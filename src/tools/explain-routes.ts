@@ -6,6 +6,7 @@ import { explainRoutePolicies, policyProblemLines } from './explain-route-polici
 import type { Kinds } from '../api/generated/types.ts';
 import { keyOf, ROUTE_KINDS } from '../api/key.ts';
 import type { Ref } from '../api/key.ts';
+import { metadataText } from '../api/objects/metadata-text.ts';
 import { oldestOf } from '../api/objects/oldest.ts';
 import { refTo } from '../api/objects/references.ts';
 import type { SocketAddress } from '../api/socket-address.ts';
@@ -151,12 +152,14 @@ function explainRule(
 ): Explained {
   const isOurs = (backend: number) =>
     [...rule.backends, ...(rule.levels?.beyond ?? [])].some(({ index }) => index === backend);
+  const metadataOf = metadataIn(rule);
   const endpoints = tableOf(
     localities.flatMap(({ backend, weight, priority, endpoints: list }) =>
       list.map(endpoint => [
         addressOf(endpoint),
         howToReach(endpoint),
         `backend ${backend}, weight ${weight}, priority ${priority}, ${endpoint.health}`,
+        metadataOf(backend, endpoint),
       ]),
     ),
   );
@@ -182,6 +185,20 @@ function explainRule(
     text: [title, ...policies, ...endpoints, ...outcome, ...problems].join('\n'),
     isHealthy: canServe && problems.length === 0,
   };
+}
+
+/** The metadata of the endpoints of a rule, by backend and address; empty for one without. */
+function metadataIn({ backends }: ResolvedRule): (backend: number, endpoint: EnvoyEndpoint) => string {
+  const placeOf = (backend: number, { address, port }: SocketAddress, externalTarget?: string) =>
+    `${backend} ${externalTarget ?? `${address} ${port}`}`;
+  const texts = new Map<string, string>();
+  for (const { index, endpoints } of backends)
+    for (const { endpoint } of endpoints) {
+      const { meshIP, port, externalTarget, metadata = {} } = endpoint;
+      texts.set(placeOf(index, { address: meshIP, port }, externalTarget), metadataText(metadata, ', '));
+    }
+  return (backend, endpoint) =>
+    texts.get(placeOf(backend, endpoint.relayedTo ?? endpoint, endpoint.externalTarget)) ?? '';
 }
 
 /** Backends whose MeshTailnet has a proxy address that no mesh pod serves now, with the line that reports it. */

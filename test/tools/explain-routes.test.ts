@@ -159,8 +159,28 @@ describe('the explanation of a route', () => {
     expect(text.split('\n').slice(2)).toEqual([
       '    MeshRoutePolicy a sets for the rule: requires tier=prod, which selects 2 of 3 endpoints; prefers region=eu, then a=b and c=d; a priority gives traffic away below 80 percent of healthy endpoints',
       '    MeshRoutePolicy b does not apply: MeshRoutePolicy a does',
-      expect.stringMatching(/100\.64\.0\.1:8080 .* priority 0, HEALTHY$/),
-      expect.stringMatching(/100\.64\.0\.2:8080 .* priority 1, HEALTHY$/),
+      expect.stringMatching(/100\.64\.0\.1:8080 .* priority 0, HEALTHY +region=eu, tier=prod$/),
+      expect.stringMatching(/100\.64\.0\.2:8080 .* priority 1, HEALTHY +tier=prod$/),
+    ]);
+  });
+
+  it('has the metadata of each endpoint, in quotes where it is no word, and cut where it is long', () => {
+    const list = [
+      endpoint({
+        name: 'a',
+        meshIP: 'fd7a:115c:a1e0::1',
+        metadata: { region: 'eu-west', 'example.com/zone': '' },
+      }),
+      endpoint({ name: 'b', meshIP: '100.64.0.2', metadata: { note: 'two\nlines', long: 'x'.repeat(61) } }),
+      endpoint({ name: 'c', meshIP: '100.64.0.3' }),
+    ];
+    const object = named(meshEndpoints({ endpoints: list }), 'default/web');
+    const [text = ''] = explainIn([tailnet, object], [toWeb], 'Proxy').map(each => each.text);
+    const rows = text.split('\n').slice(2);
+    expect(rows.map(row => /HEALTHY *(.*)$/.exec(row)?.[1])).toEqual([
+      'region=eu-west, example.com/zone=',
+      `note="two\\nlines", long=${'x'.repeat(60)}...`,
+      '',
     ]);
   });
 
@@ -267,7 +287,8 @@ describe('the explanation of a route', () => {
   });
 
   it('has the relays of UDP endpoints, and the endpoints themselves', () => {
-    const dns = endpoint({ name: 'dns', meshIP: '100.64.0.7', port: 53, protocol: 'UDP' });
+    const metadata = { at: 'home' };
+    const dns = endpoint({ name: 'dns', meshIP: '100.64.0.7', port: 53, protocol: 'UDP', metadata });
     const entry = { name: 'dns', status: 'Healthy', address: '100.64.0.7:53', relayPort: 20_053 };
     const object = {
       ...named(meshEndpoints({ endpoints: [dns] }), 'default/dns'),
@@ -279,8 +300,8 @@ describe('the explanation of a route', () => {
       explainIn([managedTailnet('one'), object, ...objects], [toDns], 'Proxy')[0];
     const found = explain(relaysObject('one', { '10.1.0.1': 'ready', '10.1.0.2': 'terminating' }));
     expect(found?.text.split('\n').slice(2)).toEqual([
-      '    10.1.0.1:20053  relays to 100.64.0.7:53  backend 0, weight 1, priority 0, HEALTHY',
-      '    10.1.0.2:20053  relays to 100.64.0.7:53  backend 0, weight 1, priority 0, DRAINING',
+      '    10.1.0.1:20053  relays to 100.64.0.7:53  backend 0, weight 1, priority 0, HEALTHY   at=home',
+      '    10.1.0.2:20053  relays to 100.64.0.7:53  backend 0, weight 1, priority 0, DRAINING  at=home',
     ]);
     expect(found?.isHealthy).toBe(true);
     expect(explain()?.text).toContain('no endpoint: datagrams are dropped');
@@ -295,12 +316,15 @@ describe('the explanation of a route', () => {
       externalTarget,
       resolvedAddresses: ['1.1.1.1', '1.1.1.2'],
     };
-    const object = named(meshEndpoints({ endpoints: [endpoint({ externalTarget })] }), 'default/web');
+    const object = named(
+      meshEndpoints({ endpoints: [endpoint({ externalTarget, metadata: { at: 'home' } })] }),
+      'default/web',
+    );
     const explain = (status: object) => explainIn([managed, { ...object, status }], [toWeb], 'Proxy')[0];
     const found = explain({ endpoints: [entry] });
     expect(found?.text.split('\n').slice(2)).toEqual([
-      '    1.1.1.1:443  directly, as web.example.com:443  backend 0, weight 1, priority 0, HEALTHY',
-      '    1.1.1.2:443  directly, as web.example.com:443  backend 0, weight 1, priority 0, HEALTHY',
+      '    1.1.1.1:443  directly, as web.example.com:443  backend 0, weight 1, priority 0, HEALTHY  at=home',
+      '    1.1.1.2:443  directly, as web.example.com:443  backend 0, weight 1, priority 0, HEALTHY  at=home',
     ]);
     expect(found?.isHealthy).toBe(true);
     const unresolved = explain({});
