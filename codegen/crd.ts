@@ -44,6 +44,6 @@ export function crdYaml(kind: Kind): string {
   return stringify(crd(kind), { aliasDuplicateObjects: false, lineWidth: 0, version: '1.1' });
 }
 
-function column({ name, type, jsonPath }: Column): JsonObject {
-  return { name, type, jsonPath };
+function column({ name, type, jsonPath, isWide }: Column): JsonObject {
+  return { name, type, jsonPath, ...(isWide && { priority: 1 }) };
 }

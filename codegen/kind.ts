@@ -80,6 +80,8 @@ export type Column = {
   readonly name: string;
   readonly type: string;
   readonly jsonPath: string;
+  /** Only with `--output wide`. */
+  readonly isWide: boolean;
 };
 
 /** A root of what users write: a kind, or the configuration of a command. */

@@ -107,8 +107,14 @@ function readColumns(names: JsonObject, place: Place): readonly Column[] {
       name: matched(column, at, 'name', /^[A-Z][A-Za-z ]*$/),
       type: matched(column, at, 'type', /^(string|integer|boolean|date)$/),
       jsonPath: matched(column, at, 'jsonPath', /^\..+$/),
+      isWide: isWide(column, at),
     };
   });
+}
+
+function isWide({ priority }: JsonObject, place: Place): boolean {
+  if (priority === undefined || priority === 1) return priority === 1;
+  throw new Refusal(below(place, 'priority'), 'must be 1, for a column of `--output wide`, or absent');
 }
 
 type Identity = Group & { readonly name: string };

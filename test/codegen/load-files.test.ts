@@ -161,6 +161,12 @@ const COLUMN_FAULTS: readonly Refused[] = [
     'must be a text that matches ^\\..+$',
   ],
   [
+    'a priority that kubectl treats as 1',
+    { [`${COLUMNS}/0`]: { ...MODE, priority: 2 } },
+    `${COLUMNS}/0/priority`,
+    'must be 1, for a column of `--output wide`, or absent',
+  ],
+  [
     'a path to no field',
     column({ jsonPath: '.spec.moda' }),
     `${COLUMNS}/0/jsonPath`,

@@ -221,6 +221,18 @@ describe('the CRD', () => {
     });
   });
 
+  it('has columns of `--output wide`', () => {
+    const { versions } = crd(tinyKind({ 'sample.json#/x-mesh-kind/columns/0/priority': 1 }))['spec'] as {
+      readonly versions: readonly JsonObject[];
+    };
+    const columns = versions[0]?.['additionalPrinterColumns'] as readonly JsonObject[];
+    expect(columns.map(({ name, priority }) => [name, priority])).toEqual([
+      ['Mode', 1],
+      ['Port', undefined],
+      ['Age', undefined],
+    ]);
+  });
+
   it('may be of the whole cluster', () => {
     expect(crd(tinyKind({ 'sample.json#/x-mesh-kind/scope': 'Cluster' }))).toMatchObject({
       spec: { scope: 'Cluster' },

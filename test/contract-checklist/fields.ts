@@ -92,7 +92,15 @@ export const FIELD_TABLES: readonly Table[] = [
         EXTERNAL_TARGET,
       ),
       row(['healthCheck', 'HealthCheckConfig', 'no', 'Health check configuration'], CORPUS, ENVOY_CHECKS),
-      row(['metadata', 'map[string]string', 'no', 'Additional metadata labels'], CORPUS),
+      row(
+        ['metadata', 'map[string]string', 'no', 'Additional metadata labels'],
+        CORPUS,
+        [
+          'test/tools/explain-routes.test.ts',
+          'has the metadata of each endpoint, in quotes where it is no word, and cut where it is long',
+        ],
+        [STATUS, 'sums up the metadata of all endpoints, in at most 256 characters'],
+      ),
     ],
   },
   {

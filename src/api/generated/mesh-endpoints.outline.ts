@@ -182,6 +182,7 @@ const endpointSummaryOutline: Outline = {
     healthy: { is: "integer" },
     unhealthy: { is: "integer" },
     ready: { is: "text" },
+    metadata: { is: "text" },
   },
 };
 

@@ -182,6 +182,7 @@ function shapeEndpointSummary(value) {
   if (value.healthy !== undefined && value.healthy !== null) out.healthy = value.healthy;
   if (value.unhealthy !== undefined && value.unhealthy !== null) out.unhealthy = value.unhealthy;
   if (value.ready !== undefined && value.ready !== null) out.ready = value.ready;
+  if (value.metadata !== undefined && value.metadata !== null) out.metadata = value.metadata;
   return out;
 }
 

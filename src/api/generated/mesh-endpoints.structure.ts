@@ -4,7 +4,7 @@
 import { codePoints, duplicates, isTime } from '../validation/validator-functions.ts';
 
 export const structure = validate10;
-const schema11 = {"$defs":{"OwnerReference":{"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}},"ObjectMeta":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}},"CaReference":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"key":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"}}},"EndpointTls":{"type":"object","required":[],"properties":{"serverName":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"caRef":{"$ref":"#/$defs/CaReference"},"ca":{"type":"string","maxLength":32768,"pattern":"-----BEGIN CERTIFICATE-----"},"insecureSkipVerify":{"type":"boolean"},"minVersion":{"type":"string","enum":["1.2","1.3"]}}},"SecretKeyReference":{"type":"object","required":["name","key"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"key":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"}}},"HeaderFromSecret":{"type":"object","required":["name","secretKeyRef"],"properties":{"name":{"type":"string","maxLength":128,"pattern":"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"},"secretKeyRef":{"$ref":"#/$defs/SecretKeyReference"}}},"HealthCheck":{"type":"object","required":[],"properties":{"enabled":{"type":"boolean"},"type":{"type":"string","enum":["HTTP","TCP","UDP","GRPC"]},"path":{"type":"string","maxLength":1024,"pattern":"^/[!-~]*$"},"interval":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"timeout":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"healthyThreshold":{"type":"integer","minimum":1,"maximum":10},"unhealthyThreshold":{"type":"integer","minimum":1,"maximum":10},"expectedStatus":{"type":"integer","minimum":100,"maximum":599},"headers":{"type":"object","maxProperties":16,"additionalProperties":{"type":"string","maxLength":4096,"pattern":"^[\\t -~]*$"}},"headersFrom":{"type":"array","maxItems":16,"unique":["name"],"items":{"$ref":"#/$defs/HeaderFromSecret"}},"service":{"type":"string","maxLength":253,"pattern":"^[A-Za-z0-9_./-]*$"}}},"MeshEndpoint":{"type":"object","required":["name","meshIP","meshFQDN","port","protocol"],"properties":{"name":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"meshIP":{"type":"string","maxLength":39},"meshFQDN":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)+$"},"port":{"type":"integer","minimum":1,"maximum":65535},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"externalTarget":{"type":"string","maxLength":259,"pattern":"^[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$"},"weight":{"type":"integer","minimum":1,"maximum":100},"priority":{"type":"integer","minimum":0,"maximum":9},"tls":{"$ref":"#/$defs/EndpointTls"},"healthCheck":{"$ref":"#/$defs/HealthCheck"},"metadata":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":1024}}}},"DiscoveryInclude":{"type":"object","required":[],"properties":{"offline":{"type":"boolean"},"expired":{"type":"boolean"}}},"EndpointTemplate":{"type":"object","required":[],"properties":{"port":{"type":"integer","minimum":1,"maximum":65535},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"weight":{"type":"integer","minimum":1,"maximum":100},"healthCheck":{"$ref":"#/$defs/HealthCheck"},"tls":{"$ref":"#/$defs/EndpointTls"},"metadata":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":1024}},"metadataFromTags":{"type":"array","maxItems":16,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^[A-Za-z][-A-Za-z0-9_.]*$"}},"nameFrom":{"type":"string","enum":["Hostname","DeviceID"]},"include":{"$ref":"#/$defs/DiscoveryInclude"}}},"TagSelector":{"type":"object","required":["key","operator"],"properties":{"key":{"type":"string","maxLength":128,"pattern":"^(tag:)?[A-Za-z][-A-Za-z0-9_.]*$"},"operator":{"type":"string","enum":["In","NotIn","Exists","DoesNotExist"]},"values":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^[-A-Za-z0-9_.:]+$"}}}},"VipService":{"type":"object","required":["name","port","targetEndpoint"],"properties":{"name":{"type":"string","maxLength":67,"pattern":"^(svc:)?[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"port":{"type":"integer","minimum":1,"maximum":65535},"targetEndpoint":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"}}},"ServiceDiscovery":{"type":"object","required":[],"properties":{"vipServices":{"type":"array","maxItems":100,"unique":["name"],"items":{"$ref":"#/$defs/VipService"}},"autoRegister":{"type":"boolean"}}},"MeshEndpointsSpec":{"type":"object","required":["tailnet"],"properties":{"tailnet":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"endpoints":{"type":"array","maxItems":1000,"unique":["name"],"items":{"$ref":"#/$defs/MeshEndpoint"}},"endpointTemplate":{"$ref":"#/$defs/EndpointTemplate"},"tagSelectors":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/TagSelector"}},"serviceDiscovery":{"$ref":"#/$defs/ServiceDiscovery"},"paused":{"type":"boolean"}}},"Condition":{"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}},"EndpointSummary":{"type":"object","required":["total","healthy","unhealthy","ready"],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"healthy":{"type":"integer","minimum":0,"maximum":2147483647},"unhealthy":{"type":"integer","minimum":0,"maximum":2147483647},"ready":{"type":"string","maxLength":32}}},"EndpointStatus":{"type":"object","required":["name","status"],"properties":{"name":{"type":"string","maxLength":63},"status":{"type":"string","enum":["Healthy","Unhealthy"]},"source":{"type":"string","enum":["Static","TagSelector"]},"deviceID":{"type":"string","maxLength":128},"address":{"type":"string","maxLength":64},"meshFQDN":{"type":"string","maxLength":253},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"port":{"type":"integer","minimum":1,"maximum":65535},"metadata":{"type":"object","maxProperties":16,"additionalProperties":{"type":"string","maxLength":128}},"lastChecked":{"type":"string","time":true},"reason":{"type":"string","enum":["NotCheckedYet","CheckFailed","CannotBeChecked","InvalidReference","NotResolved","NameNotInTailnet","RelayPortPending","NoRelayPort"]},"error":{"type":"string","maxLength":256},"externalTarget":{"type":"string","maxLength":259},"resolvedAddresses":{"type":"array","maxItems":16,"items":{"type":"string","maxLength":45}},"relayPort":{"type":"integer","minimum":1,"maximum":65535}}},"VipServiceStatus":{"type":"object","required":["name","status"],"properties":{"name":{"type":"string","maxLength":67},"status":{"type":"string","minLength":1,"maxLength":64},"vipAddress":{"type":"string","maxLength":45},"lastUpdated":{"type":"string","time":true}}},"DiscoveryStatus":{"type":"object","required":[],"properties":{"tailnet":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"lastSync":{"type":"string","time":true},"devices":{"type":"integer","minimum":0,"maximum":2147483647},"matched":{"type":"integer","minimum":0,"maximum":2147483647},"stale":{"type":"boolean"}}},"RouteStatus":{"type":"object","required":["kind","namespace","name","resolved"],"properties":{"kind":{"type":"string","maxLength":63},"namespace":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"resolved":{"type":"boolean"},"message":{"type":"string","maxLength":1024}}},"MeshEndpointsStatus":{"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"summary":{"$ref":"#/$defs/EndpointSummary"},"endpoints":{"type":"array","maxItems":1000,"items":{"$ref":"#/$defs/EndpointStatus"}},"vipServices":{"type":"array","maxItems":100,"items":{"$ref":"#/$defs/VipServiceStatus"}},"discovery":{"$ref":"#/$defs/DiscoveryStatus"},"routes":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/RouteStatus"}}}},"MeshEndpoints":{"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshEndpoints"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshEndpointsSpec"},"status":{"$ref":"#/$defs/MeshEndpointsStatus"}}}},"$ref":"#/$defs/MeshEndpoints"};
+const schema11 = {"$defs":{"OwnerReference":{"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}},"ObjectMeta":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}},"CaReference":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"key":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"}}},"EndpointTls":{"type":"object","required":[],"properties":{"serverName":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"caRef":{"$ref":"#/$defs/CaReference"},"ca":{"type":"string","maxLength":32768,"pattern":"-----BEGIN CERTIFICATE-----"},"insecureSkipVerify":{"type":"boolean"},"minVersion":{"type":"string","enum":["1.2","1.3"]}}},"SecretKeyReference":{"type":"object","required":["name","key"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"key":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"}}},"HeaderFromSecret":{"type":"object","required":["name","secretKeyRef"],"properties":{"name":{"type":"string","maxLength":128,"pattern":"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"},"secretKeyRef":{"$ref":"#/$defs/SecretKeyReference"}}},"HealthCheck":{"type":"object","required":[],"properties":{"enabled":{"type":"boolean"},"type":{"type":"string","enum":["HTTP","TCP","UDP","GRPC"]},"path":{"type":"string","maxLength":1024,"pattern":"^/[!-~]*$"},"interval":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"timeout":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"healthyThreshold":{"type":"integer","minimum":1,"maximum":10},"unhealthyThreshold":{"type":"integer","minimum":1,"maximum":10},"expectedStatus":{"type":"integer","minimum":100,"maximum":599},"headers":{"type":"object","maxProperties":16,"additionalProperties":{"type":"string","maxLength":4096,"pattern":"^[\\t -~]*$"}},"headersFrom":{"type":"array","maxItems":16,"unique":["name"],"items":{"$ref":"#/$defs/HeaderFromSecret"}},"service":{"type":"string","maxLength":253,"pattern":"^[A-Za-z0-9_./-]*$"}}},"MeshEndpoint":{"type":"object","required":["name","meshIP","meshFQDN","port","protocol"],"properties":{"name":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"meshIP":{"type":"string","maxLength":39},"meshFQDN":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)+$"},"port":{"type":"integer","minimum":1,"maximum":65535},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"externalTarget":{"type":"string","maxLength":259,"pattern":"^[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$"},"weight":{"type":"integer","minimum":1,"maximum":100},"priority":{"type":"integer","minimum":0,"maximum":9},"tls":{"$ref":"#/$defs/EndpointTls"},"healthCheck":{"$ref":"#/$defs/HealthCheck"},"metadata":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":1024}}}},"DiscoveryInclude":{"type":"object","required":[],"properties":{"offline":{"type":"boolean"},"expired":{"type":"boolean"}}},"EndpointTemplate":{"type":"object","required":[],"properties":{"port":{"type":"integer","minimum":1,"maximum":65535},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"weight":{"type":"integer","minimum":1,"maximum":100},"healthCheck":{"$ref":"#/$defs/HealthCheck"},"tls":{"$ref":"#/$defs/EndpointTls"},"metadata":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":1024}},"metadataFromTags":{"type":"array","maxItems":16,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^[A-Za-z][-A-Za-z0-9_.]*$"}},"nameFrom":{"type":"string","enum":["Hostname","DeviceID"]},"include":{"$ref":"#/$defs/DiscoveryInclude"}}},"TagSelector":{"type":"object","required":["key","operator"],"properties":{"key":{"type":"string","maxLength":128,"pattern":"^(tag:)?[A-Za-z][-A-Za-z0-9_.]*$"},"operator":{"type":"string","enum":["In","NotIn","Exists","DoesNotExist"]},"values":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^[-A-Za-z0-9_.:]+$"}}}},"VipService":{"type":"object","required":["name","port","targetEndpoint"],"properties":{"name":{"type":"string","maxLength":67,"pattern":"^(svc:)?[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"port":{"type":"integer","minimum":1,"maximum":65535},"targetEndpoint":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"}}},"ServiceDiscovery":{"type":"object","required":[],"properties":{"vipServices":{"type":"array","maxItems":100,"unique":["name"],"items":{"$ref":"#/$defs/VipService"}},"autoRegister":{"type":"boolean"}}},"MeshEndpointsSpec":{"type":"object","required":["tailnet"],"properties":{"tailnet":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"endpoints":{"type":"array","maxItems":1000,"unique":["name"],"items":{"$ref":"#/$defs/MeshEndpoint"}},"endpointTemplate":{"$ref":"#/$defs/EndpointTemplate"},"tagSelectors":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/TagSelector"}},"serviceDiscovery":{"$ref":"#/$defs/ServiceDiscovery"},"paused":{"type":"boolean"}}},"Condition":{"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}},"EndpointSummary":{"type":"object","required":["total","healthy","unhealthy","ready"],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"healthy":{"type":"integer","minimum":0,"maximum":2147483647},"unhealthy":{"type":"integer","minimum":0,"maximum":2147483647},"ready":{"type":"string","maxLength":32},"metadata":{"type":"string","maxLength":256}}},"EndpointStatus":{"type":"object","required":["name","status"],"properties":{"name":{"type":"string","maxLength":63},"status":{"type":"string","enum":["Healthy","Unhealthy"]},"source":{"type":"string","enum":["Static","TagSelector"]},"deviceID":{"type":"string","maxLength":128},"address":{"type":"string","maxLength":64},"meshFQDN":{"type":"string","maxLength":253},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"port":{"type":"integer","minimum":1,"maximum":65535},"metadata":{"type":"object","maxProperties":16,"additionalProperties":{"type":"string","maxLength":128}},"lastChecked":{"type":"string","time":true},"reason":{"type":"string","enum":["NotCheckedYet","CheckFailed","CannotBeChecked","InvalidReference","NotResolved","NameNotInTailnet","RelayPortPending","NoRelayPort"]},"error":{"type":"string","maxLength":256},"externalTarget":{"type":"string","maxLength":259},"resolvedAddresses":{"type":"array","maxItems":16,"items":{"type":"string","maxLength":45}},"relayPort":{"type":"integer","minimum":1,"maximum":65535}}},"VipServiceStatus":{"type":"object","required":["name","status"],"properties":{"name":{"type":"string","maxLength":67},"status":{"type":"string","minLength":1,"maxLength":64},"vipAddress":{"type":"string","maxLength":45},"lastUpdated":{"type":"string","time":true}}},"DiscoveryStatus":{"type":"object","required":[],"properties":{"tailnet":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"lastSync":{"type":"string","time":true},"devices":{"type":"integer","minimum":0,"maximum":2147483647},"matched":{"type":"integer","minimum":0,"maximum":2147483647},"stale":{"type":"boolean"}}},"RouteStatus":{"type":"object","required":["kind","namespace","name","resolved"],"properties":{"kind":{"type":"string","maxLength":63},"namespace":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"resolved":{"type":"boolean"},"message":{"type":"string","maxLength":1024}}},"MeshEndpointsStatus":{"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"summary":{"$ref":"#/$defs/EndpointSummary"},"endpoints":{"type":"array","maxItems":1000,"items":{"$ref":"#/$defs/EndpointStatus"}},"vipServices":{"type":"array","maxItems":100,"items":{"$ref":"#/$defs/VipServiceStatus"}},"discovery":{"$ref":"#/$defs/DiscoveryStatus"},"routes":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/RouteStatus"}}}},"MeshEndpoints":{"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshEndpoints"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshEndpointsSpec"},"status":{"$ref":"#/$defs/MeshEndpointsStatus"}}}},"$ref":"#/$defs/MeshEndpoints"};
 const schema12 = {"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshEndpoints"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshEndpointsSpec"},"status":{"$ref":"#/$defs/MeshEndpointsStatus"}}};
 const schema13 = {"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}};
 const schema14 = {"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}};
@@ -2709,7 +2709,7 @@ return errors === 0;
 
 const schema27 = {"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"summary":{"$ref":"#/$defs/EndpointSummary"},"endpoints":{"type":"array","maxItems":1000,"items":{"$ref":"#/$defs/EndpointStatus"}},"vipServices":{"type":"array","maxItems":100,"items":{"$ref":"#/$defs/VipServiceStatus"}},"discovery":{"$ref":"#/$defs/DiscoveryStatus"},"routes":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/RouteStatus"}}}};
 const schema28 = {"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}};
-const schema29 = {"type":"object","required":["total","healthy","unhealthy","ready"],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"healthy":{"type":"integer","minimum":0,"maximum":2147483647},"unhealthy":{"type":"integer","minimum":0,"maximum":2147483647},"ready":{"type":"string","maxLength":32}}};
+const schema29 = {"type":"object","required":["total","healthy","unhealthy","ready"],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"healthy":{"type":"integer","minimum":0,"maximum":2147483647},"unhealthy":{"type":"integer","minimum":0,"maximum":2147483647},"ready":{"type":"string","maxLength":32},"metadata":{"type":"string","maxLength":256}}};
 const schema30 = {"type":"object","required":["name","status"],"properties":{"name":{"type":"string","maxLength":63},"status":{"type":"string","enum":["Healthy","Unhealthy"]},"source":{"type":"string","enum":["Static","TagSelector"]},"deviceID":{"type":"string","maxLength":128},"address":{"type":"string","maxLength":64},"meshFQDN":{"type":"string","maxLength":253},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"port":{"type":"integer","minimum":1,"maximum":65535},"metadata":{"type":"object","maxProperties":16,"additionalProperties":{"type":"string","maxLength":128}},"lastChecked":{"type":"string","time":true},"reason":{"type":"string","enum":["NotCheckedYet","CheckFailed","CannotBeChecked","InvalidReference","NotResolved","NameNotInTailnet","RelayPortPending","NoRelayPort"]},"error":{"type":"string","maxLength":256},"externalTarget":{"type":"string","maxLength":259},"resolvedAddresses":{"type":"array","maxItems":16,"items":{"type":"string","maxLength":45}},"relayPort":{"type":"integer","minimum":1,"maximum":65535}}};
 const schema31 = {"type":"object","required":["name","status"],"properties":{"name":{"type":"string","maxLength":67},"status":{"type":"string","minLength":1,"maxLength":64},"vipAddress":{"type":"string","maxLength":45},"lastUpdated":{"type":"string","time":true}}};
 const schema32 = {"type":"object","required":[],"properties":{"tailnet":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"lastSync":{"type":"string","time":true},"devices":{"type":"integer","minimum":0,"maximum":2147483647},"matched":{"type":"integer","minimum":0,"maximum":2147483647},"stale":{"type":"boolean"}}};
@@ -3207,9 +3207,11 @@ vErrors.push(err41);
 errors++;
 }
 }
-}
-else {
-const err42 = {instancePath:instancePath+"/summary",schemaPath:"#/$defs/EndpointSummary/type",keyword:"type",params:{type: "object"}};
+if(data9.metadata !== undefined){
+let data14 = data9.metadata;
+if(typeof data14 === "string"){
+if(data14.length > 256 && codePoints(data14) > 256){
+const err42 = {instancePath:instancePath+"/summary/metadata",schemaPath:"#/$defs/EndpointSummary/properties/metadata/maxLength",keyword:"maxLength",params:{limit: 256}};
 if(vErrors === null){
 vErrors = [err42];
 }
@@ -3219,11 +3221,8 @@ vErrors.push(err42);
 errors++;
 }
 }
-if(data.endpoints !== undefined){
-let data14 = data.endpoints;
-if(Array.isArray(data14)){
-if(data14.length > 1000){
-const err43 = {instancePath:instancePath+"/endpoints",schemaPath:"#/properties/endpoints/maxItems",keyword:"maxItems",params:{limit: 1000}};
+else {
+const err43 = {instancePath:instancePath+"/summary/metadata",schemaPath:"#/$defs/EndpointSummary/properties/metadata/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err43];
 }
@@ -3232,12 +3231,10 @@ vErrors.push(err43);
 }
 errors++;
 }
-const len1 = data14.length;
-for(let i1=0; i1<len1; i1++){
-let data15 = data14[i1];
-if(data15 && typeof data15 == "object" && !Array.isArray(data15)){
-if(data15.name === undefined){
-const err44 = {instancePath:instancePath+"/endpoints/" + i1,schemaPath:"#/$defs/EndpointStatus/required",keyword:"required",params:{missingProperty: "name"}};
+}
+}
+else {
+const err44 = {instancePath:instancePath+"/summary",schemaPath:"#/$defs/EndpointSummary/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err44];
 }
@@ -3246,8 +3243,12 @@ vErrors.push(err44);
 }
 errors++;
 }
-if(data15.status === undefined){
-const err45 = {instancePath:instancePath+"/endpoints/" + i1,schemaPath:"#/$defs/EndpointStatus/required",keyword:"required",params:{missingProperty: "status"}};
+}
+if(data.endpoints !== undefined){
+let data15 = data.endpoints;
+if(Array.isArray(data15)){
+if(data15.length > 1000){
+const err45 = {instancePath:instancePath+"/endpoints",schemaPath:"#/properties/endpoints/maxItems",keyword:"maxItems",params:{limit: 1000}};
 if(vErrors === null){
 vErrors = [err45];
 }
@@ -3256,11 +3257,12 @@ vErrors.push(err45);
 }
 errors++;
 }
-if(data15.name !== undefined){
-let data16 = data15.name;
-if(typeof data16 === "string"){
-if(data16.length > 63 && codePoints(data16) > 63){
-const err46 = {instancePath:instancePath+"/endpoints/" + i1+"/name",schemaPath:"#/$defs/EndpointStatus/properties/name/maxLength",keyword:"maxLength",params:{limit: 63}};
+const len1 = data15.length;
+for(let i1=0; i1<len1; i1++){
+let data16 = data15[i1];
+if(data16 && typeof data16 == "object" && !Array.isArray(data16)){
+if(data16.name === undefined){
+const err46 = {instancePath:instancePath+"/endpoints/" + i1,schemaPath:"#/$defs/EndpointStatus/required",keyword:"required",params:{missingProperty: "name"}};
 if(vErrors === null){
 vErrors = [err46];
 }
@@ -3269,9 +3271,8 @@ vErrors.push(err46);
 }
 errors++;
 }
-}
-else {
-const err47 = {instancePath:instancePath+"/endpoints/" + i1+"/name",schemaPath:"#/$defs/EndpointStatus/properties/name/type",keyword:"type",params:{type: "string"}};
+if(data16.status === undefined){
+const err47 = {instancePath:instancePath+"/endpoints/" + i1,schemaPath:"#/$defs/EndpointStatus/required",keyword:"required",params:{missingProperty: "status"}};
 if(vErrors === null){
 vErrors = [err47];
 }
@@ -3280,11 +3281,11 @@ vErrors.push(err47);
 }
 errors++;
 }
-}
-if(data15.status !== undefined){
-let data17 = data15.status;
-if(typeof data17 !== "string"){
-const err48 = {instancePath:instancePath+"/endpoints/" + i1+"/status",schemaPath:"#/$defs/EndpointStatus/properties/status/type",keyword:"type",params:{type: "string"}};
+if(data16.name !== undefined){
+let data17 = data16.name;
+if(typeof data17 === "string"){
+if(data17.length > 63 && codePoints(data17) > 63){
+const err48 = {instancePath:instancePath+"/endpoints/" + i1+"/name",schemaPath:"#/$defs/EndpointStatus/properties/name/maxLength",keyword:"maxLength",params:{limit: 63}};
 if(vErrors === null){
 vErrors = [err48];
 }
@@ -3293,8 +3294,9 @@ vErrors.push(err48);
 }
 errors++;
 }
-if(!((data17 === "Healthy") || (data17 === "Unhealthy"))){
-const err49 = {instancePath:instancePath+"/endpoints/" + i1+"/status",schemaPath:"#/$defs/EndpointStatus/properties/status/enum",keyword:"enum",params:{allowedValues: schema30.properties.status.enum}};
+}
+else {
+const err49 = {instancePath:instancePath+"/endpoints/" + i1+"/name",schemaPath:"#/$defs/EndpointStatus/properties/name/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err49];
 }
@@ -3304,10 +3306,10 @@ vErrors.push(err49);
 errors++;
 }
 }
-if(data15.source !== undefined){
-let data18 = data15.source;
+if(data16.status !== undefined){
+let data18 = data16.status;
 if(typeof data18 !== "string"){
-const err50 = {instancePath:instancePath+"/endpoints/" + i1+"/source",schemaPath:"#/$defs/EndpointStatus/properties/source/type",keyword:"type",params:{type: "string"}};
+const err50 = {instancePath:instancePath+"/endpoints/" + i1+"/status",schemaPath:"#/$defs/EndpointStatus/properties/status/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err50];
 }
@@ -3316,8 +3318,8 @@ vErrors.push(err50);
 }
 errors++;
 }
-if(!((data18 === "Static") || (data18 === "TagSelector"))){
-const err51 = {instancePath:instancePath+"/endpoints/" + i1+"/source",schemaPath:"#/$defs/EndpointStatus/properties/source/enum",keyword:"enum",params:{allowedValues: schema30.properties.source.enum}};
+if(!((data18 === "Healthy") || (data18 === "Unhealthy"))){
+const err51 = {instancePath:instancePath+"/endpoints/" + i1+"/status",schemaPath:"#/$defs/EndpointStatus/properties/status/enum",keyword:"enum",params:{allowedValues: schema30.properties.status.enum}};
 if(vErrors === null){
 vErrors = [err51];
 }
@@ -3327,11 +3329,10 @@ vErrors.push(err51);
 errors++;
 }
 }
-if(data15.deviceID !== undefined){
-let data19 = data15.deviceID;
-if(typeof data19 === "string"){
-if(data19.length > 128 && codePoints(data19) > 128){
-const err52 = {instancePath:instancePath+"/endpoints/" + i1+"/deviceID",schemaPath:"#/$defs/EndpointStatus/properties/deviceID/maxLength",keyword:"maxLength",params:{limit: 128}};
+if(data16.source !== undefined){
+let data19 = data16.source;
+if(typeof data19 !== "string"){
+const err52 = {instancePath:instancePath+"/endpoints/" + i1+"/source",schemaPath:"#/$defs/EndpointStatus/properties/source/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err52];
 }
@@ -3340,9 +3341,8 @@ vErrors.push(err52);
 }
 errors++;
 }
-}
-else {
-const err53 = {instancePath:instancePath+"/endpoints/" + i1+"/deviceID",schemaPath:"#/$defs/EndpointStatus/properties/deviceID/type",keyword:"type",params:{type: "string"}};
+if(!((data19 === "Static") || (data19 === "TagSelector"))){
+const err53 = {instancePath:instancePath+"/endpoints/" + i1+"/source",schemaPath:"#/$defs/EndpointStatus/properties/source/enum",keyword:"enum",params:{allowedValues: schema30.properties.source.enum}};
 if(vErrors === null){
 vErrors = [err53];
 }
@@ -3352,11 +3352,11 @@ vErrors.push(err53);
 errors++;
 }
 }
-if(data15.address !== undefined){
-let data20 = data15.address;
+if(data16.deviceID !== undefined){
+let data20 = data16.deviceID;
 if(typeof data20 === "string"){
-if(data20.length > 64 && codePoints(data20) > 64){
-const err54 = {instancePath:instancePath+"/endpoints/" + i1+"/address",schemaPath:"#/$defs/EndpointStatus/properties/address/maxLength",keyword:"maxLength",params:{limit: 64}};
+if(data20.length > 128 && codePoints(data20) > 128){
+const err54 = {instancePath:instancePath+"/endpoints/" + i1+"/deviceID",schemaPath:"#/$defs/EndpointStatus/properties/deviceID/maxLength",keyword:"maxLength",params:{limit: 128}};
 if(vErrors === null){
 vErrors = [err54];
 }
@@ -3367,7 +3367,7 @@ errors++;
 }
 }
 else {
-const err55 = {instancePath:instancePath+"/endpoints/" + i1+"/address",schemaPath:"#/$defs/EndpointStatus/properties/address/type",keyword:"type",params:{type: "string"}};
+const err55 = {instancePath:instancePath+"/endpoints/" + i1+"/deviceID",schemaPath:"#/$defs/EndpointStatus/properties/deviceID/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err55];
 }
@@ -3377,11 +3377,11 @@ vErrors.push(err55);
 errors++;
 }
 }
-if(data15.meshFQDN !== undefined){
-let data21 = data15.meshFQDN;
+if(data16.address !== undefined){
+let data21 = data16.address;
 if(typeof data21 === "string"){
-if(data21.length > 253 && codePoints(data21) > 253){
-const err56 = {instancePath:instancePath+"/endpoints/" + i1+"/meshFQDN",schemaPath:"#/$defs/EndpointStatus/properties/meshFQDN/maxLength",keyword:"maxLength",params:{limit: 253}};
+if(data21.length > 64 && codePoints(data21) > 64){
+const err56 = {instancePath:instancePath+"/endpoints/" + i1+"/address",schemaPath:"#/$defs/EndpointStatus/properties/address/maxLength",keyword:"maxLength",params:{limit: 64}};
 if(vErrors === null){
 vErrors = [err56];
 }
@@ -3392,7 +3392,7 @@ errors++;
 }
 }
 else {
-const err57 = {instancePath:instancePath+"/endpoints/" + i1+"/meshFQDN",schemaPath:"#/$defs/EndpointStatus/properties/meshFQDN/type",keyword:"type",params:{type: "string"}};
+const err57 = {instancePath:instancePath+"/endpoints/" + i1+"/address",schemaPath:"#/$defs/EndpointStatus/properties/address/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err57];
 }
@@ -3402,10 +3402,11 @@ vErrors.push(err57);
 errors++;
 }
 }
-if(data15.protocol !== undefined){
-let data22 = data15.protocol;
-if(typeof data22 !== "string"){
-const err58 = {instancePath:instancePath+"/endpoints/" + i1+"/protocol",schemaPath:"#/$defs/EndpointStatus/properties/protocol/type",keyword:"type",params:{type: "string"}};
+if(data16.meshFQDN !== undefined){
+let data22 = data16.meshFQDN;
+if(typeof data22 === "string"){
+if(data22.length > 253 && codePoints(data22) > 253){
+const err58 = {instancePath:instancePath+"/endpoints/" + i1+"/meshFQDN",schemaPath:"#/$defs/EndpointStatus/properties/meshFQDN/maxLength",keyword:"maxLength",params:{limit: 253}};
 if(vErrors === null){
 vErrors = [err58];
 }
@@ -3414,8 +3415,9 @@ vErrors.push(err58);
 }
 errors++;
 }
-if(!((((((data22 === "HTTP") || (data22 === "HTTPS")) || (data22 === "TCP")) || (data22 === "UDP")) || (data22 === "TLS")) || (data22 === "gRPC"))){
-const err59 = {instancePath:instancePath+"/endpoints/" + i1+"/protocol",schemaPath:"#/$defs/EndpointStatus/properties/protocol/enum",keyword:"enum",params:{allowedValues: schema30.properties.protocol.enum}};
+}
+else {
+const err59 = {instancePath:instancePath+"/endpoints/" + i1+"/meshFQDN",schemaPath:"#/$defs/EndpointStatus/properties/meshFQDN/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err59];
 }
@@ -3425,10 +3427,10 @@ vErrors.push(err59);
 errors++;
 }
 }
-if(data15.port !== undefined){
-let data23 = data15.port;
-if(!(((typeof data23 == "number") && (!(data23 % 1) && !isNaN(data23))) && (isFinite(data23)))){
-const err60 = {instancePath:instancePath+"/endpoints/" + i1+"/port",schemaPath:"#/$defs/EndpointStatus/properties/port/type",keyword:"type",params:{type: "integer"}};
+if(data16.protocol !== undefined){
+let data23 = data16.protocol;
+if(typeof data23 !== "string"){
+const err60 = {instancePath:instancePath+"/endpoints/" + i1+"/protocol",schemaPath:"#/$defs/EndpointStatus/properties/protocol/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err60];
 }
@@ -3437,9 +3439,8 @@ vErrors.push(err60);
 }
 errors++;
 }
-if((typeof data23 == "number") && (isFinite(data23))){
-if(data23 > 65535 || isNaN(data23)){
-const err61 = {instancePath:instancePath+"/endpoints/" + i1+"/port",schemaPath:"#/$defs/EndpointStatus/properties/port/maximum",keyword:"maximum",params:{comparison: "<=", limit: 65535}};
+if(!((((((data23 === "HTTP") || (data23 === "HTTPS")) || (data23 === "TCP")) || (data23 === "UDP")) || (data23 === "TLS")) || (data23 === "gRPC"))){
+const err61 = {instancePath:instancePath+"/endpoints/" + i1+"/protocol",schemaPath:"#/$defs/EndpointStatus/properties/protocol/enum",keyword:"enum",params:{allowedValues: schema30.properties.protocol.enum}};
 if(vErrors === null){
 vErrors = [err61];
 }
@@ -3448,8 +3449,11 @@ vErrors.push(err61);
 }
 errors++;
 }
-if(data23 < 1 || isNaN(data23)){
-const err62 = {instancePath:instancePath+"/endpoints/" + i1+"/port",schemaPath:"#/$defs/EndpointStatus/properties/port/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
+}
+if(data16.port !== undefined){
+let data24 = data16.port;
+if(!(((typeof data24 == "number") && (!(data24 % 1) && !isNaN(data24))) && (isFinite(data24)))){
+const err62 = {instancePath:instancePath+"/endpoints/" + i1+"/port",schemaPath:"#/$defs/EndpointStatus/properties/port/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err62];
 }
@@ -3458,13 +3462,9 @@ vErrors.push(err62);
 }
 errors++;
 }
-}
-}
-if(data15.metadata !== undefined){
-let data24 = data15.metadata;
-if(data24 && typeof data24 == "object" && !Array.isArray(data24)){
-if(Object.keys(data24).length > 16){
-const err63 = {instancePath:instancePath+"/endpoints/" + i1+"/metadata",schemaPath:"#/$defs/EndpointStatus/properties/metadata/maxProperties",keyword:"maxProperties",params:{limit: 16}};
+if((typeof data24 == "number") && (isFinite(data24))){
+if(data24 > 65535 || isNaN(data24)){
+const err63 = {instancePath:instancePath+"/endpoints/" + i1+"/port",schemaPath:"#/$defs/EndpointStatus/properties/port/maximum",keyword:"maximum",params:{comparison: "<=", limit: 65535}};
 if(vErrors === null){
 vErrors = [err63];
 }
@@ -3473,11 +3473,8 @@ vErrors.push(err63);
 }
 errors++;
 }
-for(const key0 in data24){
-let data25 = data24[key0];
-if(typeof data25 === "string"){
-if(data25.length > 128 && codePoints(data25) > 128){
-const err64 = {instancePath:instancePath+"/endpoints/" + i1+"/metadata/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/EndpointStatus/properties/metadata/additionalProperties/maxLength",keyword:"maxLength",params:{limit: 128}};
+if(data24 < 1 || isNaN(data24)){
+const err64 = {instancePath:instancePath+"/endpoints/" + i1+"/port",schemaPath:"#/$defs/EndpointStatus/properties/port/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
 if(vErrors === null){
 vErrors = [err64];
 }
@@ -3487,8 +3484,12 @@ vErrors.push(err64);
 errors++;
 }
 }
-else {
-const err65 = {instancePath:instancePath+"/endpoints/" + i1+"/metadata/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/EndpointStatus/properties/metadata/additionalProperties/type",keyword:"type",params:{type: "string"}};
+}
+if(data16.metadata !== undefined){
+let data25 = data16.metadata;
+if(data25 && typeof data25 == "object" && !Array.isArray(data25)){
+if(Object.keys(data25).length > 16){
+const err65 = {instancePath:instancePath+"/endpoints/" + i1+"/metadata",schemaPath:"#/$defs/EndpointStatus/properties/metadata/maxProperties",keyword:"maxProperties",params:{limit: 16}};
 if(vErrors === null){
 vErrors = [err65];
 }
@@ -3497,10 +3498,11 @@ vErrors.push(err65);
 }
 errors++;
 }
-}
-}
-else {
-const err66 = {instancePath:instancePath+"/endpoints/" + i1+"/metadata",schemaPath:"#/$defs/EndpointStatus/properties/metadata/type",keyword:"type",params:{type: "object"}};
+for(const key0 in data25){
+let data26 = data25[key0];
+if(typeof data26 === "string"){
+if(data26.length > 128 && codePoints(data26) > 128){
+const err66 = {instancePath:instancePath+"/endpoints/" + i1+"/metadata/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/EndpointStatus/properties/metadata/additionalProperties/maxLength",keyword:"maxLength",params:{limit: 128}};
 if(vErrors === null){
 vErrors = [err66];
 }
@@ -3510,11 +3512,8 @@ vErrors.push(err66);
 errors++;
 }
 }
-if(data15.lastChecked !== undefined){
-let data26 = data15.lastChecked;
-if(typeof data26 === "string"){
-if(!isTime(data26)){
-const err67 = {instancePath:instancePath+"/endpoints/" + i1+"/lastChecked",schemaPath:"#/$defs/EndpointStatus/properties/lastChecked/time",keyword:"time",params:{}};
+else {
+const err67 = {instancePath:instancePath+"/endpoints/" + i1+"/metadata/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/EndpointStatus/properties/metadata/additionalProperties/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err67];
 }
@@ -3524,8 +3523,9 @@ vErrors.push(err67);
 errors++;
 }
 }
+}
 else {
-const err68 = {instancePath:instancePath+"/endpoints/" + i1+"/lastChecked",schemaPath:"#/$defs/EndpointStatus/properties/lastChecked/type",keyword:"type",params:{type: "string"}};
+const err68 = {instancePath:instancePath+"/endpoints/" + i1+"/metadata",schemaPath:"#/$defs/EndpointStatus/properties/metadata/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err68];
 }
@@ -3535,10 +3535,11 @@ vErrors.push(err68);
 errors++;
 }
 }
-if(data15.reason !== undefined){
-let data27 = data15.reason;
-if(typeof data27 !== "string"){
-const err69 = {instancePath:instancePath+"/endpoints/" + i1+"/reason",schemaPath:"#/$defs/EndpointStatus/properties/reason/type",keyword:"type",params:{type: "string"}};
+if(data16.lastChecked !== undefined){
+let data27 = data16.lastChecked;
+if(typeof data27 === "string"){
+if(!isTime(data27)){
+const err69 = {instancePath:instancePath+"/endpoints/" + i1+"/lastChecked",schemaPath:"#/$defs/EndpointStatus/properties/lastChecked/time",keyword:"time",params:{}};
 if(vErrors === null){
 vErrors = [err69];
 }
@@ -3547,8 +3548,9 @@ vErrors.push(err69);
 }
 errors++;
 }
-if(!((((((((data27 === "NotCheckedYet") || (data27 === "CheckFailed")) || (data27 === "CannotBeChecked")) || (data27 === "InvalidReference")) || (data27 === "NotResolved")) || (data27 === "NameNotInTailnet")) || (data27 === "RelayPortPending")) || (data27 === "NoRelayPort"))){
-const err70 = {instancePath:instancePath+"/endpoints/" + i1+"/reason",schemaPath:"#/$defs/EndpointStatus/properties/reason/enum",keyword:"enum",params:{allowedValues: schema30.properties.reason.enum}};
+}
+else {
+const err70 = {instancePath:instancePath+"/endpoints/" + i1+"/lastChecked",schemaPath:"#/$defs/EndpointStatus/properties/lastChecked/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err70];
 }
@@ -3558,11 +3560,10 @@ vErrors.push(err70);
 errors++;
 }
 }
-if(data15.error !== undefined){
-let data28 = data15.error;
-if(typeof data28 === "string"){
-if(data28.length > 256 && codePoints(data28) > 256){
-const err71 = {instancePath:instancePath+"/endpoints/" + i1+"/error",schemaPath:"#/$defs/EndpointStatus/properties/error/maxLength",keyword:"maxLength",params:{limit: 256}};
+if(data16.reason !== undefined){
+let data28 = data16.reason;
+if(typeof data28 !== "string"){
+const err71 = {instancePath:instancePath+"/endpoints/" + i1+"/reason",schemaPath:"#/$defs/EndpointStatus/properties/reason/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err71];
 }
@@ -3571,9 +3572,8 @@ vErrors.push(err71);
 }
 errors++;
 }
-}
-else {
-const err72 = {instancePath:instancePath+"/endpoints/" + i1+"/error",schemaPath:"#/$defs/EndpointStatus/properties/error/type",keyword:"type",params:{type: "string"}};
+if(!((((((((data28 === "NotCheckedYet") || (data28 === "CheckFailed")) || (data28 === "CannotBeChecked")) || (data28 === "InvalidReference")) || (data28 === "NotResolved")) || (data28 === "NameNotInTailnet")) || (data28 === "RelayPortPending")) || (data28 === "NoRelayPort"))){
+const err72 = {instancePath:instancePath+"/endpoints/" + i1+"/reason",schemaPath:"#/$defs/EndpointStatus/properties/reason/enum",keyword:"enum",params:{allowedValues: schema30.properties.reason.enum}};
 if(vErrors === null){
 vErrors = [err72];
 }
@@ -3583,11 +3583,11 @@ vErrors.push(err72);
 errors++;
 }
 }
-if(data15.externalTarget !== undefined){
-let data29 = data15.externalTarget;
+if(data16.error !== undefined){
+let data29 = data16.error;
 if(typeof data29 === "string"){
-if(data29.length > 259 && codePoints(data29) > 259){
-const err73 = {instancePath:instancePath+"/endpoints/" + i1+"/externalTarget",schemaPath:"#/$defs/EndpointStatus/properties/externalTarget/maxLength",keyword:"maxLength",params:{limit: 259}};
+if(data29.length > 256 && codePoints(data29) > 256){
+const err73 = {instancePath:instancePath+"/endpoints/" + i1+"/error",schemaPath:"#/$defs/EndpointStatus/properties/error/maxLength",keyword:"maxLength",params:{limit: 256}};
 if(vErrors === null){
 vErrors = [err73];
 }
@@ -3598,7 +3598,7 @@ errors++;
 }
 }
 else {
-const err74 = {instancePath:instancePath+"/endpoints/" + i1+"/externalTarget",schemaPath:"#/$defs/EndpointStatus/properties/externalTarget/type",keyword:"type",params:{type: "string"}};
+const err74 = {instancePath:instancePath+"/endpoints/" + i1+"/error",schemaPath:"#/$defs/EndpointStatus/properties/error/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err74];
 }
@@ -3608,11 +3608,11 @@ vErrors.push(err74);
 errors++;
 }
 }
-if(data15.resolvedAddresses !== undefined){
-let data30 = data15.resolvedAddresses;
-if(Array.isArray(data30)){
-if(data30.length > 16){
-const err75 = {instancePath:instancePath+"/endpoints/" + i1+"/resolvedAddresses",schemaPath:"#/$defs/EndpointStatus/properties/resolvedAddresses/maxItems",keyword:"maxItems",params:{limit: 16}};
+if(data16.externalTarget !== undefined){
+let data30 = data16.externalTarget;
+if(typeof data30 === "string"){
+if(data30.length > 259 && codePoints(data30) > 259){
+const err75 = {instancePath:instancePath+"/endpoints/" + i1+"/externalTarget",schemaPath:"#/$defs/EndpointStatus/properties/externalTarget/maxLength",keyword:"maxLength",params:{limit: 259}};
 if(vErrors === null){
 vErrors = [err75];
 }
@@ -3621,12 +3621,9 @@ vErrors.push(err75);
 }
 errors++;
 }
-const len2 = data30.length;
-for(let i2=0; i2<len2; i2++){
-let data31 = data30[i2];
-if(typeof data31 === "string"){
-if(data31.length > 45 && codePoints(data31) > 45){
-const err76 = {instancePath:instancePath+"/endpoints/" + i1+"/resolvedAddresses/" + i2,schemaPath:"#/$defs/EndpointStatus/properties/resolvedAddresses/items/maxLength",keyword:"maxLength",params:{limit: 45}};
+}
+else {
+const err76 = {instancePath:instancePath+"/endpoints/" + i1+"/externalTarget",schemaPath:"#/$defs/EndpointStatus/properties/externalTarget/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err76];
 }
@@ -3636,8 +3633,11 @@ vErrors.push(err76);
 errors++;
 }
 }
-else {
-const err77 = {instancePath:instancePath+"/endpoints/" + i1+"/resolvedAddresses/" + i2,schemaPath:"#/$defs/EndpointStatus/properties/resolvedAddresses/items/type",keyword:"type",params:{type: "string"}};
+if(data16.resolvedAddresses !== undefined){
+let data31 = data16.resolvedAddresses;
+if(Array.isArray(data31)){
+if(data31.length > 16){
+const err77 = {instancePath:instancePath+"/endpoints/" + i1+"/resolvedAddresses",schemaPath:"#/$defs/EndpointStatus/properties/resolvedAddresses/maxItems",keyword:"maxItems",params:{limit: 16}};
 if(vErrors === null){
 vErrors = [err77];
 }
@@ -3646,10 +3646,12 @@ vErrors.push(err77);
 }
 errors++;
 }
-}
-}
-else {
-const err78 = {instancePath:instancePath+"/endpoints/" + i1+"/resolvedAddresses",schemaPath:"#/$defs/EndpointStatus/properties/resolvedAddresses/type",keyword:"type",params:{type: "array"}};
+const len2 = data31.length;
+for(let i2=0; i2<len2; i2++){
+let data32 = data31[i2];
+if(typeof data32 === "string"){
+if(data32.length > 45 && codePoints(data32) > 45){
+const err78 = {instancePath:instancePath+"/endpoints/" + i1+"/resolvedAddresses/" + i2,schemaPath:"#/$defs/EndpointStatus/properties/resolvedAddresses/items/maxLength",keyword:"maxLength",params:{limit: 45}};
 if(vErrors === null){
 vErrors = [err78];
 }
@@ -3659,10 +3661,8 @@ vErrors.push(err78);
 errors++;
 }
 }
-if(data15.relayPort !== undefined){
-let data32 = data15.relayPort;
-if(!(((typeof data32 == "number") && (!(data32 % 1) && !isNaN(data32))) && (isFinite(data32)))){
-const err79 = {instancePath:instancePath+"/endpoints/" + i1+"/relayPort",schemaPath:"#/$defs/EndpointStatus/properties/relayPort/type",keyword:"type",params:{type: "integer"}};
+else {
+const err79 = {instancePath:instancePath+"/endpoints/" + i1+"/resolvedAddresses/" + i2,schemaPath:"#/$defs/EndpointStatus/properties/resolvedAddresses/items/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err79];
 }
@@ -3671,9 +3671,10 @@ vErrors.push(err79);
 }
 errors++;
 }
-if((typeof data32 == "number") && (isFinite(data32))){
-if(data32 > 65535 || isNaN(data32)){
-const err80 = {instancePath:instancePath+"/endpoints/" + i1+"/relayPort",schemaPath:"#/$defs/EndpointStatus/properties/relayPort/maximum",keyword:"maximum",params:{comparison: "<=", limit: 65535}};
+}
+}
+else {
+const err80 = {instancePath:instancePath+"/endpoints/" + i1+"/resolvedAddresses",schemaPath:"#/$defs/EndpointStatus/properties/resolvedAddresses/type",keyword:"type",params:{type: "array"}};
 if(vErrors === null){
 vErrors = [err80];
 }
@@ -3682,8 +3683,11 @@ vErrors.push(err80);
 }
 errors++;
 }
-if(data32 < 1 || isNaN(data32)){
-const err81 = {instancePath:instancePath+"/endpoints/" + i1+"/relayPort",schemaPath:"#/$defs/EndpointStatus/properties/relayPort/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
+}
+if(data16.relayPort !== undefined){
+let data33 = data16.relayPort;
+if(!(((typeof data33 == "number") && (!(data33 % 1) && !isNaN(data33))) && (isFinite(data33)))){
+const err81 = {instancePath:instancePath+"/endpoints/" + i1+"/relayPort",schemaPath:"#/$defs/EndpointStatus/properties/relayPort/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err81];
 }
@@ -3692,11 +3696,9 @@ vErrors.push(err81);
 }
 errors++;
 }
-}
-}
-}
-else {
-const err82 = {instancePath:instancePath+"/endpoints/" + i1,schemaPath:"#/$defs/EndpointStatus/type",keyword:"type",params:{type: "object"}};
+if((typeof data33 == "number") && (isFinite(data33))){
+if(data33 > 65535 || isNaN(data33)){
+const err82 = {instancePath:instancePath+"/endpoints/" + i1+"/relayPort",schemaPath:"#/$defs/EndpointStatus/properties/relayPort/maximum",keyword:"maximum",params:{comparison: "<=", limit: 65535}};
 if(vErrors === null){
 vErrors = [err82];
 }
@@ -3705,10 +3707,8 @@ vErrors.push(err82);
 }
 errors++;
 }
-}
-}
-else {
-const err83 = {instancePath:instancePath+"/endpoints",schemaPath:"#/properties/endpoints/type",keyword:"type",params:{type: "array"}};
+if(data33 < 1 || isNaN(data33)){
+const err83 = {instancePath:instancePath+"/endpoints/" + i1+"/relayPort",schemaPath:"#/$defs/EndpointStatus/properties/relayPort/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
 if(vErrors === null){
 vErrors = [err83];
 }
@@ -3718,11 +3718,10 @@ vErrors.push(err83);
 errors++;
 }
 }
-if(data.vipServices !== undefined){
-let data33 = data.vipServices;
-if(Array.isArray(data33)){
-if(data33.length > 100){
-const err84 = {instancePath:instancePath+"/vipServices",schemaPath:"#/properties/vipServices/maxItems",keyword:"maxItems",params:{limit: 100}};
+}
+}
+else {
+const err84 = {instancePath:instancePath+"/endpoints/" + i1,schemaPath:"#/$defs/EndpointStatus/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err84];
 }
@@ -3731,12 +3730,10 @@ vErrors.push(err84);
 }
 errors++;
 }
-const len3 = data33.length;
-for(let i3=0; i3<len3; i3++){
-let data34 = data33[i3];
-if(data34 && typeof data34 == "object" && !Array.isArray(data34)){
-if(data34.name === undefined){
-const err85 = {instancePath:instancePath+"/vipServices/" + i3,schemaPath:"#/$defs/VipServiceStatus/required",keyword:"required",params:{missingProperty: "name"}};
+}
+}
+else {
+const err85 = {instancePath:instancePath+"/endpoints",schemaPath:"#/properties/endpoints/type",keyword:"type",params:{type: "array"}};
 if(vErrors === null){
 vErrors = [err85];
 }
@@ -3745,8 +3742,12 @@ vErrors.push(err85);
 }
 errors++;
 }
-if(data34.status === undefined){
-const err86 = {instancePath:instancePath+"/vipServices/" + i3,schemaPath:"#/$defs/VipServiceStatus/required",keyword:"required",params:{missingProperty: "status"}};
+}
+if(data.vipServices !== undefined){
+let data34 = data.vipServices;
+if(Array.isArray(data34)){
+if(data34.length > 100){
+const err86 = {instancePath:instancePath+"/vipServices",schemaPath:"#/properties/vipServices/maxItems",keyword:"maxItems",params:{limit: 100}};
 if(vErrors === null){
 vErrors = [err86];
 }
@@ -3755,11 +3756,12 @@ vErrors.push(err86);
 }
 errors++;
 }
-if(data34.name !== undefined){
-let data35 = data34.name;
-if(typeof data35 === "string"){
-if(data35.length > 67 && codePoints(data35) > 67){
-const err87 = {instancePath:instancePath+"/vipServices/" + i3+"/name",schemaPath:"#/$defs/VipServiceStatus/properties/name/maxLength",keyword:"maxLength",params:{limit: 67}};
+const len3 = data34.length;
+for(let i3=0; i3<len3; i3++){
+let data35 = data34[i3];
+if(data35 && typeof data35 == "object" && !Array.isArray(data35)){
+if(data35.name === undefined){
+const err87 = {instancePath:instancePath+"/vipServices/" + i3,schemaPath:"#/$defs/VipServiceStatus/required",keyword:"required",params:{missingProperty: "name"}};
 if(vErrors === null){
 vErrors = [err87];
 }
@@ -3768,9 +3770,8 @@ vErrors.push(err87);
 }
 errors++;
 }
-}
-else {
-const err88 = {instancePath:instancePath+"/vipServices/" + i3+"/name",schemaPath:"#/$defs/VipServiceStatus/properties/name/type",keyword:"type",params:{type: "string"}};
+if(data35.status === undefined){
+const err88 = {instancePath:instancePath+"/vipServices/" + i3,schemaPath:"#/$defs/VipServiceStatus/required",keyword:"required",params:{missingProperty: "status"}};
 if(vErrors === null){
 vErrors = [err88];
 }
@@ -3779,12 +3780,11 @@ vErrors.push(err88);
 }
 errors++;
 }
-}
-if(data34.status !== undefined){
-let data36 = data34.status;
+if(data35.name !== undefined){
+let data36 = data35.name;
 if(typeof data36 === "string"){
-if(data36.length > 64 && codePoints(data36) > 64){
-const err89 = {instancePath:instancePath+"/vipServices/" + i3+"/status",schemaPath:"#/$defs/VipServiceStatus/properties/status/maxLength",keyword:"maxLength",params:{limit: 64}};
+if(data36.length > 67 && codePoints(data36) > 67){
+const err89 = {instancePath:instancePath+"/vipServices/" + i3+"/name",schemaPath:"#/$defs/VipServiceStatus/properties/name/maxLength",keyword:"maxLength",params:{limit: 67}};
 if(vErrors === null){
 vErrors = [err89];
 }
@@ -3793,8 +3793,9 @@ vErrors.push(err89);
 }
 errors++;
 }
-if(codePoints(data36) < 1){
-const err90 = {instancePath:instancePath+"/vipServices/" + i3+"/status",schemaPath:"#/$defs/VipServiceStatus/properties/status/minLength",keyword:"minLength",params:{limit: 1}};
+}
+else {
+const err90 = {instancePath:instancePath+"/vipServices/" + i3+"/name",schemaPath:"#/$defs/VipServiceStatus/properties/name/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err90];
 }
@@ -3804,8 +3805,11 @@ vErrors.push(err90);
 errors++;
 }
 }
-else {
-const err91 = {instancePath:instancePath+"/vipServices/" + i3+"/status",schemaPath:"#/$defs/VipServiceStatus/properties/status/type",keyword:"type",params:{type: "string"}};
+if(data35.status !== undefined){
+let data37 = data35.status;
+if(typeof data37 === "string"){
+if(data37.length > 64 && codePoints(data37) > 64){
+const err91 = {instancePath:instancePath+"/vipServices/" + i3+"/status",schemaPath:"#/$defs/VipServiceStatus/properties/status/maxLength",keyword:"maxLength",params:{limit: 64}};
 if(vErrors === null){
 vErrors = [err91];
 }
@@ -3814,12 +3818,8 @@ vErrors.push(err91);
 }
 errors++;
 }
-}
-if(data34.vipAddress !== undefined){
-let data37 = data34.vipAddress;
-if(typeof data37 === "string"){
-if(data37.length > 45 && codePoints(data37) > 45){
-const err92 = {instancePath:instancePath+"/vipServices/" + i3+"/vipAddress",schemaPath:"#/$defs/VipServiceStatus/properties/vipAddress/maxLength",keyword:"maxLength",params:{limit: 45}};
+if(codePoints(data37) < 1){
+const err92 = {instancePath:instancePath+"/vipServices/" + i3+"/status",schemaPath:"#/$defs/VipServiceStatus/properties/status/minLength",keyword:"minLength",params:{limit: 1}};
 if(vErrors === null){
 vErrors = [err92];
 }
@@ -3830,7 +3830,7 @@ errors++;
 }
 }
 else {
-const err93 = {instancePath:instancePath+"/vipServices/" + i3+"/vipAddress",schemaPath:"#/$defs/VipServiceStatus/properties/vipAddress/type",keyword:"type",params:{type: "string"}};
+const err93 = {instancePath:instancePath+"/vipServices/" + i3+"/status",schemaPath:"#/$defs/VipServiceStatus/properties/status/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err93];
 }
@@ -3840,11 +3840,11 @@ vErrors.push(err93);
 errors++;
 }
 }
-if(data34.lastUpdated !== undefined){
-let data38 = data34.lastUpdated;
+if(data35.vipAddress !== undefined){
+let data38 = data35.vipAddress;
 if(typeof data38 === "string"){
-if(!isTime(data38)){
-const err94 = {instancePath:instancePath+"/vipServices/" + i3+"/lastUpdated",schemaPath:"#/$defs/VipServiceStatus/properties/lastUpdated/time",keyword:"time",params:{}};
+if(data38.length > 45 && codePoints(data38) > 45){
+const err94 = {instancePath:instancePath+"/vipServices/" + i3+"/vipAddress",schemaPath:"#/$defs/VipServiceStatus/properties/vipAddress/maxLength",keyword:"maxLength",params:{limit: 45}};
 if(vErrors === null){
 vErrors = [err94];
 }
@@ -3855,7 +3855,7 @@ errors++;
 }
 }
 else {
-const err95 = {instancePath:instancePath+"/vipServices/" + i3+"/lastUpdated",schemaPath:"#/$defs/VipServiceStatus/properties/lastUpdated/type",keyword:"type",params:{type: "string"}};
+const err95 = {instancePath:instancePath+"/vipServices/" + i3+"/vipAddress",schemaPath:"#/$defs/VipServiceStatus/properties/vipAddress/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err95];
 }
@@ -3865,9 +3865,11 @@ vErrors.push(err95);
 errors++;
 }
 }
-}
-else {
-const err96 = {instancePath:instancePath+"/vipServices/" + i3,schemaPath:"#/$defs/VipServiceStatus/type",keyword:"type",params:{type: "object"}};
+if(data35.lastUpdated !== undefined){
+let data39 = data35.lastUpdated;
+if(typeof data39 === "string"){
+if(!isTime(data39)){
+const err96 = {instancePath:instancePath+"/vipServices/" + i3+"/lastUpdated",schemaPath:"#/$defs/VipServiceStatus/properties/lastUpdated/time",keyword:"time",params:{}};
 if(vErrors === null){
 vErrors = [err96];
 }
@@ -3877,9 +3879,8 @@ vErrors.push(err96);
 errors++;
 }
 }
-}
 else {
-const err97 = {instancePath:instancePath+"/vipServices",schemaPath:"#/properties/vipServices/type",keyword:"type",params:{type: "array"}};
+const err97 = {instancePath:instancePath+"/vipServices/" + i3+"/lastUpdated",schemaPath:"#/$defs/VipServiceStatus/properties/lastUpdated/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err97];
 }
@@ -3889,14 +3890,9 @@ vErrors.push(err97);
 errors++;
 }
 }
-if(data.discovery !== undefined){
-let data39 = data.discovery;
-if(data39 && typeof data39 == "object" && !Array.isArray(data39)){
-if(data39.tailnet !== undefined){
-let data40 = data39.tailnet;
-if(typeof data40 === "string"){
-if(data40.length > 253 && codePoints(data40) > 253){
-const err98 = {instancePath:instancePath+"/discovery/tailnet",schemaPath:"#/$defs/DiscoveryStatus/properties/tailnet/maxLength",keyword:"maxLength",params:{limit: 253}};
+}
+else {
+const err98 = {instancePath:instancePath+"/vipServices/" + i3,schemaPath:"#/$defs/VipServiceStatus/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err98];
 }
@@ -3905,8 +3901,10 @@ vErrors.push(err98);
 }
 errors++;
 }
-if(data40.length <= 506 && !pattern3.test(data40)){
-const err99 = {instancePath:instancePath+"/discovery/tailnet",schemaPath:"#/$defs/DiscoveryStatus/properties/tailnet/pattern",keyword:"pattern",params:{}};
+}
+}
+else {
+const err99 = {instancePath:instancePath+"/vipServices",schemaPath:"#/properties/vipServices/type",keyword:"type",params:{type: "array"}};
 if(vErrors === null){
 vErrors = [err99];
 }
@@ -3916,8 +3914,14 @@ vErrors.push(err99);
 errors++;
 }
 }
-else {
-const err100 = {instancePath:instancePath+"/discovery/tailnet",schemaPath:"#/$defs/DiscoveryStatus/properties/tailnet/type",keyword:"type",params:{type: "string"}};
+if(data.discovery !== undefined){
+let data40 = data.discovery;
+if(data40 && typeof data40 == "object" && !Array.isArray(data40)){
+if(data40.tailnet !== undefined){
+let data41 = data40.tailnet;
+if(typeof data41 === "string"){
+if(data41.length > 253 && codePoints(data41) > 253){
+const err100 = {instancePath:instancePath+"/discovery/tailnet",schemaPath:"#/$defs/DiscoveryStatus/properties/tailnet/maxLength",keyword:"maxLength",params:{limit: 253}};
 if(vErrors === null){
 vErrors = [err100];
 }
@@ -3926,12 +3930,8 @@ vErrors.push(err100);
 }
 errors++;
 }
-}
-if(data39.lastSync !== undefined){
-let data41 = data39.lastSync;
-if(typeof data41 === "string"){
-if(!isTime(data41)){
-const err101 = {instancePath:instancePath+"/discovery/lastSync",schemaPath:"#/$defs/DiscoveryStatus/properties/lastSync/time",keyword:"time",params:{}};
+if(data41.length <= 506 && !pattern3.test(data41)){
+const err101 = {instancePath:instancePath+"/discovery/tailnet",schemaPath:"#/$defs/DiscoveryStatus/properties/tailnet/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err101];
 }
@@ -3942,7 +3942,7 @@ errors++;
 }
 }
 else {
-const err102 = {instancePath:instancePath+"/discovery/lastSync",schemaPath:"#/$defs/DiscoveryStatus/properties/lastSync/type",keyword:"type",params:{type: "string"}};
+const err102 = {instancePath:instancePath+"/discovery/tailnet",schemaPath:"#/$defs/DiscoveryStatus/properties/tailnet/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err102];
 }
@@ -3952,10 +3952,11 @@ vErrors.push(err102);
 errors++;
 }
 }
-if(data39.devices !== undefined){
-let data42 = data39.devices;
-if(!(((typeof data42 == "number") && (!(data42 % 1) && !isNaN(data42))) && (isFinite(data42)))){
-const err103 = {instancePath:instancePath+"/discovery/devices",schemaPath:"#/$defs/DiscoveryStatus/properties/devices/type",keyword:"type",params:{type: "integer"}};
+if(data40.lastSync !== undefined){
+let data42 = data40.lastSync;
+if(typeof data42 === "string"){
+if(!isTime(data42)){
+const err103 = {instancePath:instancePath+"/discovery/lastSync",schemaPath:"#/$defs/DiscoveryStatus/properties/lastSync/time",keyword:"time",params:{}};
 if(vErrors === null){
 vErrors = [err103];
 }
@@ -3964,9 +3965,9 @@ vErrors.push(err103);
 }
 errors++;
 }
-if((typeof data42 == "number") && (isFinite(data42))){
-if(data42 > 2147483647 || isNaN(data42)){
-const err104 = {instancePath:instancePath+"/discovery/devices",schemaPath:"#/$defs/DiscoveryStatus/properties/devices/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
+}
+else {
+const err104 = {instancePath:instancePath+"/discovery/lastSync",schemaPath:"#/$defs/DiscoveryStatus/properties/lastSync/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err104];
 }
@@ -3975,8 +3976,11 @@ vErrors.push(err104);
 }
 errors++;
 }
-if(data42 < 0 || isNaN(data42)){
-const err105 = {instancePath:instancePath+"/discovery/devices",schemaPath:"#/$defs/DiscoveryStatus/properties/devices/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
+}
+if(data40.devices !== undefined){
+let data43 = data40.devices;
+if(!(((typeof data43 == "number") && (!(data43 % 1) && !isNaN(data43))) && (isFinite(data43)))){
+const err105 = {instancePath:instancePath+"/discovery/devices",schemaPath:"#/$defs/DiscoveryStatus/properties/devices/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err105];
 }
@@ -3985,12 +3989,9 @@ vErrors.push(err105);
 }
 errors++;
 }
-}
-}
-if(data39.matched !== undefined){
-let data43 = data39.matched;
-if(!(((typeof data43 == "number") && (!(data43 % 1) && !isNaN(data43))) && (isFinite(data43)))){
-const err106 = {instancePath:instancePath+"/discovery/matched",schemaPath:"#/$defs/DiscoveryStatus/properties/matched/type",keyword:"type",params:{type: "integer"}};
+if((typeof data43 == "number") && (isFinite(data43))){
+if(data43 > 2147483647 || isNaN(data43)){
+const err106 = {instancePath:instancePath+"/discovery/devices",schemaPath:"#/$defs/DiscoveryStatus/properties/devices/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
 if(vErrors === null){
 vErrors = [err106];
 }
@@ -3999,9 +4000,8 @@ vErrors.push(err106);
 }
 errors++;
 }
-if((typeof data43 == "number") && (isFinite(data43))){
-if(data43 > 2147483647 || isNaN(data43)){
-const err107 = {instancePath:instancePath+"/discovery/matched",schemaPath:"#/$defs/DiscoveryStatus/properties/matched/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
+if(data43 < 0 || isNaN(data43)){
+const err107 = {instancePath:instancePath+"/discovery/devices",schemaPath:"#/$defs/DiscoveryStatus/properties/devices/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
 if(vErrors === null){
 vErrors = [err107];
 }
@@ -4010,8 +4010,12 @@ vErrors.push(err107);
 }
 errors++;
 }
-if(data43 < 0 || isNaN(data43)){
-const err108 = {instancePath:instancePath+"/discovery/matched",schemaPath:"#/$defs/DiscoveryStatus/properties/matched/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
+}
+}
+if(data40.matched !== undefined){
+let data44 = data40.matched;
+if(!(((typeof data44 == "number") && (!(data44 % 1) && !isNaN(data44))) && (isFinite(data44)))){
+const err108 = {instancePath:instancePath+"/discovery/matched",schemaPath:"#/$defs/DiscoveryStatus/properties/matched/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err108];
 }
@@ -4020,11 +4024,9 @@ vErrors.push(err108);
 }
 errors++;
 }
-}
-}
-if(data39.stale !== undefined){
-if(typeof data39.stale !== "boolean"){
-const err109 = {instancePath:instancePath+"/discovery/stale",schemaPath:"#/$defs/DiscoveryStatus/properties/stale/type",keyword:"type",params:{type: "boolean"}};
+if((typeof data44 == "number") && (isFinite(data44))){
+if(data44 > 2147483647 || isNaN(data44)){
+const err109 = {instancePath:instancePath+"/discovery/matched",schemaPath:"#/$defs/DiscoveryStatus/properties/matched/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
 if(vErrors === null){
 vErrors = [err109];
 }
@@ -4033,10 +4035,8 @@ vErrors.push(err109);
 }
 errors++;
 }
-}
-}
-else {
-const err110 = {instancePath:instancePath+"/discovery",schemaPath:"#/$defs/DiscoveryStatus/type",keyword:"type",params:{type: "object"}};
+if(data44 < 0 || isNaN(data44)){
+const err110 = {instancePath:instancePath+"/discovery/matched",schemaPath:"#/$defs/DiscoveryStatus/properties/matched/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
 if(vErrors === null){
 vErrors = [err110];
 }
@@ -4046,11 +4046,10 @@ vErrors.push(err110);
 errors++;
 }
 }
-if(data.routes !== undefined){
-let data45 = data.routes;
-if(Array.isArray(data45)){
-if(data45.length > 256){
-const err111 = {instancePath:instancePath+"/routes",schemaPath:"#/properties/routes/maxItems",keyword:"maxItems",params:{limit: 256}};
+}
+if(data40.stale !== undefined){
+if(typeof data40.stale !== "boolean"){
+const err111 = {instancePath:instancePath+"/discovery/stale",schemaPath:"#/$defs/DiscoveryStatus/properties/stale/type",keyword:"type",params:{type: "boolean"}};
 if(vErrors === null){
 vErrors = [err111];
 }
@@ -4059,12 +4058,10 @@ vErrors.push(err111);
 }
 errors++;
 }
-const len4 = data45.length;
-for(let i4=0; i4<len4; i4++){
-let data46 = data45[i4];
-if(data46 && typeof data46 == "object" && !Array.isArray(data46)){
-if(data46.kind === undefined){
-const err112 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/required",keyword:"required",params:{missingProperty: "kind"}};
+}
+}
+else {
+const err112 = {instancePath:instancePath+"/discovery",schemaPath:"#/$defs/DiscoveryStatus/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err112];
 }
@@ -4073,8 +4070,12 @@ vErrors.push(err112);
 }
 errors++;
 }
-if(data46.namespace === undefined){
-const err113 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/required",keyword:"required",params:{missingProperty: "namespace"}};
+}
+if(data.routes !== undefined){
+let data46 = data.routes;
+if(Array.isArray(data46)){
+if(data46.length > 256){
+const err113 = {instancePath:instancePath+"/routes",schemaPath:"#/properties/routes/maxItems",keyword:"maxItems",params:{limit: 256}};
 if(vErrors === null){
 vErrors = [err113];
 }
@@ -4083,8 +4084,12 @@ vErrors.push(err113);
 }
 errors++;
 }
-if(data46.name === undefined){
-const err114 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/required",keyword:"required",params:{missingProperty: "name"}};
+const len4 = data46.length;
+for(let i4=0; i4<len4; i4++){
+let data47 = data46[i4];
+if(data47 && typeof data47 == "object" && !Array.isArray(data47)){
+if(data47.kind === undefined){
+const err114 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/required",keyword:"required",params:{missingProperty: "kind"}};
 if(vErrors === null){
 vErrors = [err114];
 }
@@ -4093,8 +4098,8 @@ vErrors.push(err114);
 }
 errors++;
 }
-if(data46.resolved === undefined){
-const err115 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/required",keyword:"required",params:{missingProperty: "resolved"}};
+if(data47.namespace === undefined){
+const err115 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/required",keyword:"required",params:{missingProperty: "namespace"}};
 if(vErrors === null){
 vErrors = [err115];
 }
@@ -4103,11 +4108,8 @@ vErrors.push(err115);
 }
 errors++;
 }
-if(data46.kind !== undefined){
-let data47 = data46.kind;
-if(typeof data47 === "string"){
-if(data47.length > 63 && codePoints(data47) > 63){
-const err116 = {instancePath:instancePath+"/routes/" + i4+"/kind",schemaPath:"#/$defs/RouteStatus/properties/kind/maxLength",keyword:"maxLength",params:{limit: 63}};
+if(data47.name === undefined){
+const err116 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/required",keyword:"required",params:{missingProperty: "name"}};
 if(vErrors === null){
 vErrors = [err116];
 }
@@ -4116,9 +4118,8 @@ vErrors.push(err116);
 }
 errors++;
 }
-}
-else {
-const err117 = {instancePath:instancePath+"/routes/" + i4+"/kind",schemaPath:"#/$defs/RouteStatus/properties/kind/type",keyword:"type",params:{type: "string"}};
+if(data47.resolved === undefined){
+const err117 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/required",keyword:"required",params:{missingProperty: "resolved"}};
 if(vErrors === null){
 vErrors = [err117];
 }
@@ -4127,12 +4128,11 @@ vErrors.push(err117);
 }
 errors++;
 }
-}
-if(data46.namespace !== undefined){
-let data48 = data46.namespace;
+if(data47.kind !== undefined){
+let data48 = data47.kind;
 if(typeof data48 === "string"){
 if(data48.length > 63 && codePoints(data48) > 63){
-const err118 = {instancePath:instancePath+"/routes/" + i4+"/namespace",schemaPath:"#/$defs/RouteStatus/properties/namespace/maxLength",keyword:"maxLength",params:{limit: 63}};
+const err118 = {instancePath:instancePath+"/routes/" + i4+"/kind",schemaPath:"#/$defs/RouteStatus/properties/kind/maxLength",keyword:"maxLength",params:{limit: 63}};
 if(vErrors === null){
 vErrors = [err118];
 }
@@ -4143,7 +4143,7 @@ errors++;
 }
 }
 else {
-const err119 = {instancePath:instancePath+"/routes/" + i4+"/namespace",schemaPath:"#/$defs/RouteStatus/properties/namespace/type",keyword:"type",params:{type: "string"}};
+const err119 = {instancePath:instancePath+"/routes/" + i4+"/kind",schemaPath:"#/$defs/RouteStatus/properties/kind/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err119];
 }
@@ -4153,11 +4153,11 @@ vErrors.push(err119);
 errors++;
 }
 }
-if(data46.name !== undefined){
-let data49 = data46.name;
+if(data47.namespace !== undefined){
+let data49 = data47.namespace;
 if(typeof data49 === "string"){
-if(data49.length > 253 && codePoints(data49) > 253){
-const err120 = {instancePath:instancePath+"/routes/" + i4+"/name",schemaPath:"#/$defs/RouteStatus/properties/name/maxLength",keyword:"maxLength",params:{limit: 253}};
+if(data49.length > 63 && codePoints(data49) > 63){
+const err120 = {instancePath:instancePath+"/routes/" + i4+"/namespace",schemaPath:"#/$defs/RouteStatus/properties/namespace/maxLength",keyword:"maxLength",params:{limit: 63}};
 if(vErrors === null){
 vErrors = [err120];
 }
@@ -4168,7 +4168,7 @@ errors++;
 }
 }
 else {
-const err121 = {instancePath:instancePath+"/routes/" + i4+"/name",schemaPath:"#/$defs/RouteStatus/properties/name/type",keyword:"type",params:{type: "string"}};
+const err121 = {instancePath:instancePath+"/routes/" + i4+"/namespace",schemaPath:"#/$defs/RouteStatus/properties/namespace/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err121];
 }
@@ -4178,9 +4178,11 @@ vErrors.push(err121);
 errors++;
 }
 }
-if(data46.resolved !== undefined){
-if(typeof data46.resolved !== "boolean"){
-const err122 = {instancePath:instancePath+"/routes/" + i4+"/resolved",schemaPath:"#/$defs/RouteStatus/properties/resolved/type",keyword:"type",params:{type: "boolean"}};
+if(data47.name !== undefined){
+let data50 = data47.name;
+if(typeof data50 === "string"){
+if(data50.length > 253 && codePoints(data50) > 253){
+const err122 = {instancePath:instancePath+"/routes/" + i4+"/name",schemaPath:"#/$defs/RouteStatus/properties/name/maxLength",keyword:"maxLength",params:{limit: 253}};
 if(vErrors === null){
 vErrors = [err122];
 }
@@ -4190,11 +4192,8 @@ vErrors.push(err122);
 errors++;
 }
 }
-if(data46.message !== undefined){
-let data51 = data46.message;
-if(typeof data51 === "string"){
-if(data51.length > 1024 && codePoints(data51) > 1024){
-const err123 = {instancePath:instancePath+"/routes/" + i4+"/message",schemaPath:"#/$defs/RouteStatus/properties/message/maxLength",keyword:"maxLength",params:{limit: 1024}};
+else {
+const err123 = {instancePath:instancePath+"/routes/" + i4+"/name",schemaPath:"#/$defs/RouteStatus/properties/name/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err123];
 }
@@ -4204,8 +4203,9 @@ vErrors.push(err123);
 errors++;
 }
 }
-else {
-const err124 = {instancePath:instancePath+"/routes/" + i4+"/message",schemaPath:"#/$defs/RouteStatus/properties/message/type",keyword:"type",params:{type: "string"}};
+if(data47.resolved !== undefined){
+if(typeof data47.resolved !== "boolean"){
+const err124 = {instancePath:instancePath+"/routes/" + i4+"/resolved",schemaPath:"#/$defs/RouteStatus/properties/resolved/type",keyword:"type",params:{type: "boolean"}};
 if(vErrors === null){
 vErrors = [err124];
 }
@@ -4215,9 +4215,11 @@ vErrors.push(err124);
 errors++;
 }
 }
-}
-else {
-const err125 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/type",keyword:"type",params:{type: "object"}};
+if(data47.message !== undefined){
+let data52 = data47.message;
+if(typeof data52 === "string"){
+if(data52.length > 1024 && codePoints(data52) > 1024){
+const err125 = {instancePath:instancePath+"/routes/" + i4+"/message",schemaPath:"#/$defs/RouteStatus/properties/message/maxLength",keyword:"maxLength",params:{limit: 1024}};
 if(vErrors === null){
 vErrors = [err125];
 }
@@ -4227,9 +4229,8 @@ vErrors.push(err125);
 errors++;
 }
 }
-}
 else {
-const err126 = {instancePath:instancePath+"/routes",schemaPath:"#/properties/routes/type",keyword:"type",params:{type: "array"}};
+const err126 = {instancePath:instancePath+"/routes/" + i4+"/message",schemaPath:"#/$defs/RouteStatus/properties/message/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err126];
 }
@@ -4241,12 +4242,36 @@ errors++;
 }
 }
 else {
-const err127 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+const err127 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err127];
 }
 else {
 vErrors.push(err127);
+}
+errors++;
+}
+}
+}
+else {
+const err128 = {instancePath:instancePath+"/routes",schemaPath:"#/properties/routes/type",keyword:"type",params:{type: "array"}};
+if(vErrors === null){
+vErrors = [err128];
+}
+else {
+vErrors.push(err128);
+}
+errors++;
+}
+}
+}
+else {
+const err129 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err129];
+}
+else {
+vErrors.push(err129);
 }
 errors++;
 }

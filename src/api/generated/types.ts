@@ -680,6 +680,10 @@ export interface EndpointSummary {
    * healthy/total, such as 3/4.
    */
   readonly ready: string;
+  /**
+   * The metadata of all endpoints: each key with its values, such as region=eu-west,us-east; the first ones, where there are many.
+   */
+  readonly metadata?: string;
 }
 /**
  * The state of one endpoint.

@@ -13,6 +13,27 @@ export function metadataText(
     .join(separator);
 }
 
+/** The longest summary; what is beyond is left out. */
+const MAX_SUMMARY = 256;
+
+/** The values of each key among endpoints, sorted, such as `region=eu-west,us-east tier=prod`; empty without metadata. */
+export function metadataSummary(endpoints: readonly Pick<MeshEndpoint, 'metadata'>[]): string {
+  const valuesOf = new Map<string, Set<string>>();
+  for (const { metadata = {} } of endpoints)
+    for (const [key, value] of Object.entries(metadata)) {
+      const values = valuesOf.get(key);
+      if (values) values.add(value);
+      else valuesOf.set(key, new Set([value]));
+    }
+  const texts = [...valuesOf]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, values]) => `${shown(key)}=${[...values].sort().map(shown).join(',')}`);
+  // By characters, so that none is cut in two: an API server would return another text than it was given.
+  const characters = Array.from(texts.join(' '));
+  if (characters.length <= MAX_SUMMARY) return characters.join('');
+  return `${characters.slice(0, MAX_SUMMARY - 3).join('')}...`;
+}
+
 function shown(text: string): string {
   const cut = text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}...` : text;
   return /^[\w./:@+-]*$/.test(cut) ? cut : JSON.stringify(cut);

@@ -4,6 +4,7 @@ import { isEqual } from '../../api/json.ts';
 import type { EndpointStatus, EndpointSummary, Kinds } from '../../api/generated/types.ts';
 import { keyOf } from '../../api/key.ts';
 import { discovers } from '../../api/objects/endpoints.ts';
+import { metadataSummary } from '../../api/objects/metadata-text.ts';
 import { refTo } from '../../api/objects/references.ts';
 import type { Verdict } from '../../health/health.ts';
 import { discoveredConditionOf, discoveryStatusOf } from './discovery/status.ts';
@@ -42,8 +43,9 @@ export function statusOf(input: StatusInput): Status {
   const routes = routeStatusesOf(resolved, route => unanchoredMessage(route, input.unanchored, now));
   const programmed = programmedOf(input.gateways, wasProgrammed(stored, routes));
   const discovered = discoveredConditionOf(stored, discovery);
+  const metadata = metadataSummary(planned.map(({ endpoint }) => endpoint));
   const withEntries = (endpoints: readonly EndpointStatus[], found: Status['discovery']): Status => {
-    const summary = summaryOf(endpoints);
+    const summary = { ...summaryOf(endpoints), ...(metadata !== '' && { metadata }) };
     const ready = readyOf({ ...input, entries: endpoints, summary, discovered });
     const conditions = [ready, ...(discovered ? [discovered] : []), routesResolvedOf(resolved), programmed];
     return {

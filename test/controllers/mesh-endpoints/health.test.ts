@@ -58,6 +58,24 @@ describe('status.endpoints', () => {
     expect(scene.status()?.summary).toEqual({ total: 3, healthy: 1, unhealthy: 2, ready: '1/3' });
   });
 
+  it('sums up the metadata of all endpoints, in at most 256 characters', async () => {
+    const at = (name: string, octet: number, metadata: Fields) => one(name, { metadata }, octet);
+    const scene = await EndpointsScene.start(
+      tailnet,
+      web(
+        at('a', 1, { region: 'us-east', tier: 'prod' }),
+        at('b', 2, { region: 'eu-west', note: 'two words' }),
+        at('c', 3, { region: 'us-east' }),
+      ),
+    );
+    expect(scene.status()?.summary?.metadata).toBe('note="two words" region=eu-west,us-east tier=prod');
+    const many = Array.from({ length: 32 }, (_, index) => [`key-${10 + index}`, 'x'.repeat(1024)]);
+    const long = await EndpointsScene.start(tailnet, web(at('a', 1, Object.fromEntries(many) as Fields)));
+    const text = long.status()?.summary?.metadata;
+    expect(text).toHaveLength(256);
+    expect(text).toMatch(/^key-10=x{60}\.\.\. key-11=.*\.\.\.$/);
+  });
+
   it('changes with each decision, at once', async () => {
     const scene = await EndpointsScene.start(tailnet, web(one('a'), one('b', {}, 2)));
     await scene.decide('a');
