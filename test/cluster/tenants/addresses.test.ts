@@ -72,7 +72,7 @@ it('the API server refuses a status by a user with the right to write it, and na
   const name = 'by-name';
   const ref = { apiVersion: API_VERSION, kind: 'MeshEndpoints', namespace: NOISY, name };
   const endpoints = targets.filter(target => target.name === name);
-  const object = await admin.create(tenantEndpoints(NOISY, name, endpoints));
+  await admin.create(tenantEndpoints(NOISY, name, endpoints));
   const grant = (...verbs: AccessRule['verbs']): readonly AccessRule[] => [
     { apiGroups: [GROUP], resources: ['meshendpoints/status'], verbs },
   ];
@@ -91,6 +91,8 @@ it('the API server refuses a status by a user with the right to write it, and na
   });
 
   const status = { endpoints: [{ name, status: 'Healthy', resolvedAddresses: WRITTEN[name] }] };
+  // Its resourceVersion is another one where a status was written before the policy applied.
+  const object = await admin.get(ref);
   const { apiVersion, kind, metadata } = tenantEndpoints(NOISY, name, endpoints);
   const path = `${await admin.pathOf(ref)}/status`;
   const apply = `${path}?fieldManager=user&force=true`;

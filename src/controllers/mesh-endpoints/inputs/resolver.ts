@@ -56,15 +56,17 @@ class HostResolver implements ExternalTargets {
     const { namespace } = refOf(object);
     const hosts = this.#namespaces.get(namespace) ?? new NamespaceHosts();
     const names = [...given].filter(([host]) => isIP(host) === 0);
-    const { added, removed } = hosts.set(
-      object,
-      new Map(names.map(([host, last]) => [host.toLowerCase(), last])),
-    );
+    const own = new Map(names.map(([host, last]) => [host.toLowerCase(), last]));
+    const { added, removed } = hosts.set(object, own);
     if (hosts.isEmpty) this.#namespaces.delete(namespace);
     else this.#namespaces.set(namespace, hosts);
     for (const name of removed) this.#release(name, namespace);
-    for (const name of added) this.#use(name, namespace, hosts.lastOf(name));
-    const others = [...added, ...removed].flatMap(name => hosts.objectsOf(name));
+    for (const name of added) this.#use(name, namespace);
+    const known = [...added, ...own.keys()].filter(name => this.#useLast(name, hosts));
+    const others = [
+      ...[...added, ...removed].flatMap(name => hosts.objectsOf(name)),
+      ...known.flatMap(name => this.#objectsOf(name)),
+    ];
     for (const other of new Set(others)) if (other !== object) this.#notify(other);
   }
 
@@ -88,7 +90,7 @@ class HostResolver implements ExternalTargets {
     this.#deps.lookup.close();
   }
 
-  #use(name: string, namespace: string, last: readonly string[]): void {
+  #use(name: string, namespace: string): void {
     const shared = this.#hosts.get(name);
     if (shared) {
       shared.namespaces.add(namespace);
@@ -98,13 +100,26 @@ class HostResolver implements ExternalTargets {
     const host: Host = {
       name,
       namespaces: new Set([namespace]),
-      resolution: last.length > 0 ? this.#guarded(name, last) : undefined,
+      resolution: undefined,
       failures: 0,
       isDue: false,
       cancelTimer: () => {},
     };
     this.#hosts.set(name, host);
     this.#enqueue(host);
+  }
+
+  /** Until a lookup succeeds, the addresses that were used last count, whichever object of the host has them. */
+  #useLast(name: string, hosts: NamespaceHosts): boolean {
+    const host = this.#hosts.get(name);
+    const last = hosts.lastOf(name);
+    if (!host || !hosts.isWithin(name) || last.length === 0) return false;
+    const before = host.resolution;
+    if (before && before.is !== 'unresolved') return false;
+    const found = this.#guarded(name, last);
+    host.resolution =
+      found.is === 'resolved' ? { ...found, ...(before && { problem: before.problem }) } : found;
+    return true;
   }
 
   #release(name: string, namespace: string): void {
@@ -137,8 +152,7 @@ class HostResolver implements ExternalTargets {
     const delayMs = answer.is === 'found' ? ttlOf(answer.ttlMs) : retryMsAfter(host.failures);
     host.cancelTimer = this.#deps.clock.after(delayMs, () => this.#enqueue(host));
     if (isEqual(before, host.resolution)) return;
-    for (const namespace of host.namespaces)
-      for (const object of this.#namespaces.get(namespace)?.objectsOf(host.name) ?? []) this.#notify(object);
+    for (const object of this.#objectsOf(host.name)) this.#notify(object);
   }
 
   /** While lookups fail, the last addresses stay. */
@@ -153,6 +167,12 @@ class HostResolver implements ExternalTargets {
     const problem = this.#deps.guard.targetProblem(name, addresses);
     if (problem !== undefined) return { is: 'refused', problem };
     return { is: 'resolved', addresses: addresses.slice(0, MAX_ADDRESSES) };
+  }
+
+  /** In all namespaces. */
+  #objectsOf(name: string): readonly Key[] {
+    const namespaces = this.#hosts.get(name)?.namespaces ?? [];
+    return [...namespaces].flatMap(namespace => this.#namespaces.get(namespace)?.objectsOf(name) ?? []);
   }
 
   #notify(object: Key): void {

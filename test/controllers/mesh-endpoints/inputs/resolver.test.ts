@@ -178,6 +178,17 @@ describe('the resolver of externalTargets', () => {
     expect(changed).toEqual([ONE, ONE]);
   });
 
+  it.each([ONE, NOISY])('uses them whichever object of the host comes first, here %s', async first => {
+    const { targets, changed } = await resolverWith({ [HOST]: 'SERVFAIL' });
+    targets.set(first, hosts(HOST));
+    await eventually(() => expect(targets.of(first, HOST)).toMatchObject({ is: 'unresolved' }));
+    targets.set(OTHER, new Map([[HOST, ['8.8.8.8']]]));
+    const problem = `${HOST}: the DNS server reports a failure (SERVFAIL)`;
+    for (const object of [first, OTHER])
+      expect(targets.of(object, HOST)).toEqual({ ...resolved('8.8.8.8'), problem });
+    expect(changed).toEqual([first, first]);
+  });
+
   it('reports a name without addresses', async () => {
     const { targets } = await resolverWith({ [HOST]: { addresses: [] } });
     targets.set(ONE, hosts(HOST));
