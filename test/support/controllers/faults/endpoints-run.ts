@@ -15,6 +15,7 @@ import { trafficIndexes } from '../../../../src/store/traffic/resources.ts';
 import { trafficValues } from '../../../../src/store/traffic/values.ts';
 import { healthMetrics } from '../../../../src/telemetry/metrics.ts';
 import { createRegistry } from '../../../../src/telemetry/registry.ts';
+import type { Device } from '../../../../src/control/control.ts';
 import type { Workload } from '../../../../src/store/own-namespace.ts';
 import { GivenDevices } from '../mesh-endpoints/given-devices.ts';
 import { GUARD, TRAFFIC } from '../mesh-endpoints/scene.ts';
@@ -62,6 +63,22 @@ class Outside {
   readonly hosts = new Map<string, readonly string[]>();
   /** Why checks of an address fail. */
   readonly broken = new Map<string, string>();
+  /** The lists of devices of all processes. */
+  readonly #lists = new Set<GivenDevices>();
+  #devices: readonly Device[] = [];
+
+  /** The devices of MeshTailnet `example` are listed. */
+  list(devices: readonly Device[]): void {
+    this.#devices = devices;
+    for (const list of this.#lists) list.list('example', devices);
+  }
+
+  /** A process lists the devices; returns the function that ends that. */
+  listIn(devices: GivenDevices): () => void {
+    devices.list('example', this.#devices);
+    this.#lists.add(devices);
+    return () => this.#lists.delete(devices);
+  }
 
   probe(address: string): ProbeResult {
     const error = this.broken.get(address);
@@ -99,6 +116,8 @@ export class EndpointsRun extends ClusterRun {
 
 function startProcess({ start, counted, ...deps }: ProcessDeps, outside: Outside): () => void {
   const { tracking, clock, write, events, now, log } = deps;
+  const tailnets = new GivenDevices();
+  const endLists = outside.listIn(tailnets);
   outside.namespace.now = () => clock.now();
   const values = trafficValues(tracking, TRAFFIC);
   const relayPorts = createPublishedPorts();
@@ -142,11 +161,12 @@ function startProcess({ start, counted, ...deps }: ProcessDeps, outside: Outside
     endpointsController({
       ...{ tracking, values, write, events, relayPorts, health, now },
       ...{ dataPath: 'Proxy', anchorNamespace: 'mesh-system' },
-      tailnets: new GivenDevices(),
+      tailnets,
       inputs: [secrets, externalTargetInputs(targets)],
     }),
   );
   return () => {
+    endLists();
     health.close();
     targets.close();
   };
