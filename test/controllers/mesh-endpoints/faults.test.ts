@@ -58,7 +58,7 @@ const changes: Scenario<EndpointsRun> = {
     },
     run => {
       run.outside.list([D, deviceAt('e', 2, 'region-eu')]);
-      return run.put(web([checked('b', 3), checked('c', 1)]));
+      run.put(web([checked('b', 3), checked('c', 1)]));
     },
     run =>
       run.put(found({ endpointTemplate: { metadataFromTags: ['region'], healthCheck: { enabled: true } } })),
