@@ -14,7 +14,11 @@ class LifeLast extends BaseSequencer {
 /** What runs against a whole Kubernetes: real programs, as root. */
 export default defineConfig({
   test: {
-    include: ['test/cluster/**/*.test.ts'],
+    // What takes too long for each commit is in files of its own.
+    include:
+      process.env['MESH_GATEWAY_FORM'] === 'long'
+        ? ['test/cluster/**/*.{test,soak}.ts']
+        : ['test/cluster/**/*.test.ts'],
     globalSetup: ['test/support/cluster/setup.ts'],
     fileParallelism: false,
     testTimeout: 900_000,

@@ -17,6 +17,7 @@ import { printLogsOnFailure } from '../../support/cluster/logs.ts';
 import { createNamespace } from '../../support/cluster/namespace.ts';
 import { gatewayObject, meshBackend, named, route } from '../../support/declared.ts';
 import { remoteOf } from '../../support/lab/lab.ts';
+import { refToRoute, waitForResolvedRefs } from '../../support/cluster/resolved-refs.ts';
 import { bytesClient } from '../../support/lab/traffic/clients/bytes.ts';
 import { endpoint, meshEndpoints, meshGateway } from '../../support/objects.ts';
 import { readFileSync } from 'node:fs';
@@ -83,27 +84,10 @@ function routeTo(
   return route(kind, `${namespace}/${listener}`, { parentRefs, rules, ...hostnames }) as KubeObject;
 }
 
-type Parents = { readonly parents?: readonly { readonly conditions: readonly Condition[] }[] };
-type Condition = { readonly type: string; readonly status: string; readonly reason: string };
+const refOfRoute = (kind: RouteKind, name: string) => refToRoute(kind, namespace, name);
 
-/** ResolvedRefs of a route, as its status and reason. */
-function resolvedOf({ status }: KubeObject): string | undefined {
-  const [parent] = (status as Parents | undefined)?.parents ?? [];
-  const found = parent?.conditions.find(({ type }) => type === 'ResolvedRefs');
-  return found && `${found.status} ${found.reason}`;
-}
-
-const refOfRoute = (kind: RouteKind, name: string) => ({ apiVersion: API, kind, namespace, name });
-
-/** Waits until ResolvedRefs of a route is as expected. */
-async function expectResolvedRefs(kind: RouteKind, name: string, expected: string): Promise<void> {
-  await waitForObject(
-    scene.client,
-    refOfRoute(kind, name),
-    `to have ResolvedRefs ${expected}`,
-    object => resolvedOf(object) === expected,
-  );
-}
+const expectResolvedRefs = (kind: RouteKind, name: string, expected: string) =>
+  waitForResolvedRefs(scene.client, refOfRoute(kind, name), expected);
 
 const anchor = { apiVersion: API, kind: 'HTTPRoute', namespace: OWN, name: 'mesh-anchor-0' };
 
