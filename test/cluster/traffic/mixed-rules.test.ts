@@ -1,4 +1,6 @@
+import { Agent, request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { gatewayAddress } from '../../../lab/cluster/gateway.ts';
 import type { KubeObject } from '../../../lab/kube/object.ts';
 import { refOf } from '../../../lab/kube/object.ts';
 import { applyAll } from '../../../lab/kube/apply.ts';
@@ -12,7 +14,7 @@ import { installScene, PLACE } from '../../support/cluster/install/scene.ts';
 import type { InstallScene } from '../../support/cluster/install/scene.ts';
 import { printLogsOnFailure } from '../../support/cluster/logs.ts';
 import { restrictedPod } from '../../support/cluster/objects.ts';
-import { route } from '../../support/declared.ts';
+import { gatewayObject, route } from '../../support/declared.ts';
 import { remoteOf } from '../../support/lab/lab.ts';
 
 let scene: InstallScene;
@@ -64,13 +66,17 @@ function service(name: string, spec: object): KubeObject {
 
 const hostOf = (name: string) => `${name}.example.com`;
 
-function mixedRoute(name: string): KubeObject {
+function mixedRules(name: string): object {
   const port = remoteOf(testCluster(), 'web-1').ports['http'];
   const backendRefs = [
     { name, port: 80, weight: 50 },
     { group: GROUP, kind: 'MeshEndpoints', name: 'web', port, weight: 50 },
   ];
-  const spec = { hostnames: [hostOf(name)], rules: [{ backendRefs }] };
+  return { rules: [{ backendRefs }] };
+}
+
+function mixedRoute(name: string): KubeObject {
+  const spec = { hostnames: [hostOf(name)], ...mixedRules(name) };
   return route('HTTPRoute', `${scene.namespace}/${name}`, spec) as KubeObject;
 }
 
@@ -137,5 +143,56 @@ describe.each(KINDS)('a rule of $what and MeshEndpoints', ({ name, spec }) => {
     console.log(`${name}: ${tookMs.length} went well, ${failures.length} failed`);
     expect(failures).toEqual([]);
     expect(tookMs.length).toBeGreaterThan(100);
+  });
+});
+
+const TCP_PORT = 5000;
+
+/** The pod or remote node at the other end of a connection of its own, which the client closes. */
+async function answererOfConnection(host: string): Promise<string> {
+  const agent = new Agent({ keepAlive: true });
+  try {
+    return await new Promise((resolve, reject) => {
+      const sent = request({ host, port: TCP_PORT, path: '/hello', agent, timeout: 10_000 }, response => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('error', reject);
+        response.on('end', () => {
+          const { backend } = JSON.parse(Buffer.concat(chunks).toString()) as { readonly backend: string };
+          resolve(backend);
+        });
+      });
+      sent.on('timeout', () => sent.destroy(new Error('no answer')));
+      sent.on('error', reject);
+      sent.end();
+    });
+  } finally {
+    agent.destroy();
+  }
+}
+
+describe('a rule of a TCPRoute with a Service and MeshEndpoints', () => {
+  it('shares connections by weight', async () => {
+    printLogsOnFailure(scene.client, scene.namespace, PLACE.system);
+    const gateway = { namespace: scene.namespace, name: 'tcp' };
+    const listeners = [{ name: 'tcp', port: TCP_PORT, protocol: 'TCP' }];
+    const spec = { gatewayClassName: 'mesh', listeners };
+    const parentRefs = [{ name: gateway.name }];
+    await applyAll(scene.client, [
+      service('plain', {}),
+      gatewayObject('Gateway', `${scene.namespace}/tcp`, spec) as KubeObject,
+      route('TCPRoute', `${scene.namespace}/tcp`, { parentRefs, ...mixedRules('plain') }) as KubeObject,
+    ]);
+    const host = await gatewayAddress(scene.client, gateway);
+    const connections = (count: number) =>
+      Promise.all(Array.from({ length: count }, () => answererOfConnection(host)));
+    await waitFor('answers of both', async () => new Set(await connections(20)).size > 1 || undefined);
+    const all = await connections(200);
+    const ofMesh = all.filter(one => one === MESH);
+    expect(ofMesh.length).toBeGreaterThan(60);
+    expect(ofMesh.length).toBeLessThan(140);
+    expect(await podsOf('plain')).toEqual(
+      expect.arrayContaining([...new Set(all)].filter(one => one !== MESH)),
+    );
   });
 });
