@@ -24,9 +24,12 @@ func (c *control) admin() http.Handler {
 	mux.HandleFunc("GET /keys", c.listKeys)
 	mux.HandleFunc("DELETE /keys/{id}", c.revokeKey)
 	mux.HandleFunc("POST /keys/{id}/forget", c.forgetKey)
+	mux.HandleFunc("GET /services", c.listServices)
+	mux.HandleFunc("PUT /services/{name}", c.createService)
+	mux.HandleFunc("DELETE /services/{name}", c.removeService)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusNotFound, fault{Field: "path", Message: "no such call: " + r.Method + " " + r.URL.Path,
-			Fix: "use GET /nodes, GET|DELETE /nodes/{id}, POST /nodes/{id}/forget|expire|expire-for-good|offline|online, PUT /nodes/{id}/tags, GET|POST /keys, DELETE /keys/{id}, POST /keys/{id}/forget"})
+			Fix: "use GET /nodes, GET|DELETE /nodes/{id}, POST /nodes/{id}/forget|expire|expire-for-good|offline|online, PUT /nodes/{id}/tags, GET|POST /keys, DELETE /keys/{id}, POST /keys/{id}/forget, GET /services, PUT|DELETE /services/{name}"})
 	})
 	return mux
 }

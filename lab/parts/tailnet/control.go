@@ -19,15 +19,16 @@ import (
 // what a node requests, and decides who joins and who sees whom. The rest (addresses, netmaps, map polls,
 // DNS, relay) is the vendor's.
 type control struct {
-	vendor  *testcontrol.Server
-	private key.MachinePrivate
-	legacy  key.MachinePublic
-	url     string
-	domain  string
-	keys    *keyring
-	members *roster
-	joining sync.Mutex
-	log     *slog.Logger
+	vendor   *testcontrol.Server
+	private  key.MachinePrivate
+	legacy   key.MachinePublic
+	url      string
+	domain   string
+	keys     *keyring
+	members  *roster
+	services *services
+	joining  sync.Mutex
+	log      *slog.Logger
 }
 
 // newControl makes an empty tailnet for nodes that reach it at url.
@@ -39,16 +40,18 @@ func newControl(url, domain string, region *tailcfg.DERPMap, log *slog.Logger) *
 		MagicDNSDomain:  domain,
 		DNSConfig:       &tailcfg.DNSConfig{Proxied: true, Domains: []string{domain}},
 	}
+	// Adding no record changes nothing and makes every map poll answer again.
+	announce := func() { vendor.AddDNSRecords() }
 	return &control{
-		vendor:  vendor,
-		private: key.NewMachine(),
-		legacy:  key.NewMachine().Public(),
-		url:     url,
-		domain:  domain,
-		keys:    newKeyring(),
-		// Adding no record changes nothing and makes every map poll answer again.
-		members: newRoster(func() { vendor.AddDNSRecords() }),
-		log:     log,
+		vendor:   vendor,
+		private:  key.NewMachine(),
+		legacy:   key.NewMachine().Public(),
+		url:      url,
+		domain:   domain,
+		keys:     newKeyring(),
+		members:  newRoster(announce),
+		services: newServices(announce),
+		log:      log,
 	}
 }
 
@@ -72,6 +75,7 @@ func (c *control) inside() http.Handler {
 	mux.HandleFunc("POST /machine/map", c.serveMap)
 	mux.Handle("POST /machine/set-dns", c.vendor)
 	mux.Handle("POST /machine/update-health", c.vendor)
+	mux.Handle("POST /c2n/", c.vendor)
 	return mux
 }
 

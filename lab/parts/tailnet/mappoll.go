@@ -19,6 +19,9 @@ func (c *control) serveMap(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "node not found", http.StatusNotFound)
 		return
 	}
+	if req.Hostinfo != nil && c.services.hasChanged(m.nodeKey, req.Hostinfo.ServicesHash) {
+		go c.askServices(m.nodeKey)
+	}
 	isCompressed := req.Compress != ""
 	req.Compress = ""
 	forward, err := withMessage(r.Context(), r, &req)
@@ -37,6 +40,7 @@ func (c *control) serveMap(w http.ResponseWriter, r *http.Request) {
 			viewer, ok := c.members.get(req.NodeKey)
 			if ok {
 				redraw(res, viewer, c.members.get, time.Now())
+				drawServices(res, viewer, c.services.all(), c.members.get, c.domain)
 			}
 			return ok
 		},
