@@ -237,7 +237,8 @@ function electLeader(
       const withoutDevice = new Set<string>();
       const relayPorts = createPublishedPorts();
       const { health, close: endChecks } = healthChecksFrom(settings, read, withoutDevice, telemetry);
-      const endGauges = GAUGES.map(readGauges => readGauges(read, telemetry.metrics));
+      const labelKeys = settings.endpointMetricLabels;
+      const endGauges = GAUGES.map(readGauges => readGauges(read, telemetry.metrics, labelKeys));
       const deps = {
         ...settings,
         tracking,

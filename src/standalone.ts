@@ -120,7 +120,7 @@ export async function startStandalone(
     const serving = startServing({ ...settings, edsTarget, tracking, traffic: values, telemetry, clock });
     const { concurrency, syncPeriodMs } = settings;
     const { health, close: endChecks } = healthChecksFrom(settings, read, telemetry);
-    readEndpointGauges(read, telemetry.metrics);
+    readEndpointGauges(read, telemetry.metrics, settings.endpointMetricLabels);
     readMeshGatewayGauges(read, telemetry.metrics);
     readRoutePolicyGauges(read, telemetry.metrics);
     const targets = openExternalTargets({ clock: systemClock, guard });

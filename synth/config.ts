@@ -3,6 +3,7 @@ import { formatFault } from '../src/api/validation/fault.ts';
 import { validateWith } from '../src/api/validation/validate.ts';
 import { fieldsBeyond } from '../src/api/validation/unknown-fields.ts';
 import type { GeneratedValidator } from '../src/api/validation/validator.ts';
+import { metadataLabel, repeatedLabelOf } from '../src/telemetry/endpoint-metrics.ts';
 import { readDocuments } from '../src/api/yaml-documents.ts';
 import { outline } from './generated/outline.ts';
 import { evaluate, rules } from './generated/rules.ts';
@@ -37,9 +38,7 @@ export function validateConfiguration(value: unknown): ReadConfiguration {
   );
   const verdict = validateWith<Installation>(validator, value);
   const wrong = verdict.valid
-    ? [excessiveRequests, excessiveVariables, sharedNamespaces, malformedAddresses].flatMap(faultsOf =>
-        faultsOf(verdict.object),
-      )
+    ? CHECKS.flatMap(faultsOf => faultsOf(verdict.object))
     : verdict.faults.map(formatFault);
   const faults = [...unknown, ...wrong];
   return verdict.valid && faults.length === 0 ? { installation: verdict.object } : { faults };
@@ -76,6 +75,15 @@ function malformedAddresses({ externalTargets, refusedAddresses }: Installation)
   ];
 }
 
+/** The operator would not start: each metric has a label once. */
+function repeatedLabels({ operator }: Installation): readonly string[] {
+  const repeated = repeatedLabelOf(operator.endpointMetricLabels ?? []);
+  if (repeated === undefined) return [];
+  return [
+    `operator.endpointMetricLabels: ${repeated} would be the label ${metadataLabel(repeated)} of an earlier key too: remove one`,
+  ];
+}
+
 const UNITS: Readonly<Record<string, number>> = {
   '': 1,
   m: 1e-3,
@@ -107,3 +115,12 @@ function excessiveRequests(installation: Installation): readonly string[] {
       );
   });
 }
+
+/** What the schema cannot express. */
+const CHECKS = [
+  excessiveRequests,
+  excessiveVariables,
+  sharedNamespaces,
+  malformedAddresses,
+  repeatedLabels,
+] as const;

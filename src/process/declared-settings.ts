@@ -11,6 +11,7 @@ import {
   parseRequired,
   parseTarget,
 } from './settings.ts';
+import { LABEL_KEY, MAX_LABEL_KEYS, repeatedLabelOf } from '../telemetry/endpoint-metrics.ts';
 import { parseAddress } from '../telemetry/address.ts';
 import type { Address } from '../telemetry/address.ts';
 import { parseLogLevel } from '../telemetry/log.ts';
@@ -133,6 +134,12 @@ export const controllerSettings = {
     default: '256',
     parse: parseCount,
   },
+  endpointMetricLabels: {
+    name: 'ENDPOINT_METRIC_LABELS',
+    help: 'keys of the metadata of endpoints that are labels of mesh_gateway_endpoint_healthy, such as region,zone',
+    default: '',
+    parse: parseLabelKeys,
+  },
 } as const satisfies Settings;
 
 /** Settings of a process that uses the API server of a cluster. */
@@ -210,6 +217,28 @@ function parseNamespace(setting: string, text: string): string {
   const name = text.trim();
   if (/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(name)) return name;
   throw new SettingError(setting, `${JSON.stringify(text.slice(0, 63))} is not a valid name of a namespace`);
+}
+
+/** Keys of metadata, each of which is a label of its own. */
+function parseLabelKeys(setting: string, text: string): readonly string[] {
+  const keys = text.split(',').map(key => key.trim());
+  const given = keys.filter(Boolean);
+  const wrong = given.find(key => !LABEL_KEY.test(key));
+  const shown = (key: string) => JSON.stringify(key.slice(0, 63));
+  if (wrong !== undefined)
+    throw new SettingError(
+      setting,
+      `${shown(wrong)} is not a key that can be a label; write such as region,zone`,
+    );
+  if (given.length > MAX_LABEL_KEYS)
+    throw new SettingError(setting, `has ${given.length} keys: the most is ${MAX_LABEL_KEYS}`);
+  const repeated = repeatedLabelOf(given);
+  if (repeated !== undefined)
+    throw new SettingError(
+      setting,
+      `${shown(repeated)} would be the label of an earlier key too: remove one`,
+    );
+  return given;
 }
 
 /** A relay on the wildcard address would be reachable from the mesh, which meshd forwards to 127.0.0.1. */

@@ -4,6 +4,7 @@ import type { Address } from '../telemetry/address.ts';
 import { serve } from '../telemetry/http.ts';
 import { createLog } from '../telemetry/log.ts';
 import type { Log, LogDestination, LogLevel } from '../telemetry/log.ts';
+import { withMetadataLabels } from '../telemetry/endpoint-metrics.ts';
 import { metricsRoutes } from '../telemetry/registry.ts';
 import { allMetrics } from '../telemetry/metrics.ts';
 import { pprofRoutes } from '../telemetry/pprof.ts';
@@ -32,6 +33,8 @@ export type TelemetryOptions = {
   readonly version: string;
   /** The names of its controllers. */
   readonly controllers: readonly string[];
+  /** Keys of metadata that are labels of the health of endpoints. */
+  readonly endpointMetricLabels?: readonly string[];
   /** The kinds that it reads from a cluster. */
   readonly kinds?: readonly string[];
   /** Standard output if not given. */
@@ -40,11 +43,12 @@ export type TelemetryOptions = {
 
 /** Starts logs, metrics and probes; throws SettingError where it cannot listen on an address. */
 export async function startTelemetry(options: TelemetryOptions): Promise<ProcessTelemetry> {
-  const { version, controllers, kinds = [], to } = options;
+  const { version, controllers, kinds = [], endpointMetricLabels = [], to } = options;
   const log = createLog({ level: options.logLevel, ...(to ? { to } : {}) });
   const known = { controller: controllers, name: controllers, kind: kinds };
   // The label `name` of this gauge is the name of a lease, not of a controller.
-  const metrics = createRegistry({ metrics: allMetrics, version, known, unknown: ['leads'] });
+  const declared = withMetadataLabels(allMetrics, endpointMetricLabels);
+  const metrics = createRegistry({ metrics: declared, version, known, unknown: ['leads'] });
   const [activities, readiness] = [createActivities(), createReadiness()];
   const markChecksAdded = readiness.add('start', () => 'not started yet');
   const heap = options.pprof === 'on' ? await watchHeap() : undefined;

@@ -62,6 +62,9 @@ function environmentOf(install: Install): Readonly<Record<string, string>> {
     CONTROLLER_MAX_CONCURRENT_RECONCILES: String(operator.maxConcurrentReconciles),
     SYNC_PERIOD: operator.syncPeriod,
     HEALTH_CHECK_CONCURRENCY: String(operator.healthCheckConcurrency),
+    ...(operator.endpointMetricLabels
+      ? { ENDPOINT_METRIC_LABELS: operator.endpointMetricLabels.join() }
+      : {}),
     ...meshPodEnvironment(install.installation),
     RELAY_IMAGE: imageOf(install),
     ...(pullSecrets ? { IMAGE_PULL_SECRETS: pullSecrets.join() } : {}),

@@ -55,6 +55,7 @@ function shapeOperatorInstallation(value) {
   out.maxConcurrentReconciles = (value.maxConcurrentReconciles ?? 10);
   out.syncPeriod = (value.syncPeriod ?? "30s");
   out.healthCheckConcurrency = (value.healthCheckConcurrency ?? 256);
+  if (value.endpointMetricLabels !== undefined && value.endpointMetricLabels !== null) out.endpointMetricLabels = copyList(value.endpointMetricLabels, 8, undefined);
   return out;
 }
 

@@ -4,7 +4,7 @@
 import { codePoints, duplicates } from '../../src/api/validation/validator-functions.ts';
 
 export const structure = validate10;
-const schema11 = {"$defs":{"ExternalTargets":{"type":"object","required":[],"properties":{"allow":{"type":"array","maxItems":256,"unique":[],"items":{"type":"string","maxLength":253,"pattern":"^[A-Za-z0-9:]([-A-Za-z0-9.:]*[A-Za-z0-9:])?(/[0-9]{1,3})?$"}}}},"InstallationImage":{"type":"object","required":[],"properties":{"repository":{"type":"string","minLength":1,"maxLength":255,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?(:[0-9]{1,5})?/)?[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*)*$"},"tag":{"type":"string","maxLength":128,"pattern":"^[A-Za-z0-9_][-A-Za-z0-9_.]*$"},"digest":{"type":"string","maxLength":71,"pattern":"^sha256:[0-9a-f]{64}$"},"pullPolicy":{"type":"string","enum":["Always","IfNotPresent","Never"]},"pullSecrets":{"type":"array","maxItems":16,"unique":[],"items":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}}}},"InstallationRequests":{"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}},"InstallationLimits":{"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}},"InstallationResources":{"type":"object","required":[],"properties":{"requests":{"$ref":"#/$defs/InstallationRequests"},"limits":{"$ref":"#/$defs/InstallationLimits"}}},"OperatorInstallation":{"type":"object","required":[],"properties":{"replicas":{"type":"integer","minimum":1,"maximum":10},"resources":{"$ref":"#/$defs/InstallationResources"},"logLevel":{"type":"string","enum":["debug","info","warn","error"]},"pprof":{"type":"boolean"},"maxConcurrentReconciles":{"type":"integer","minimum":1,"maximum":1000},"syncPeriod":{"type":"string","minLength":2,"maxLength":32,"pattern":"^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$"},"healthCheckConcurrency":{"type":"integer","minimum":1,"maximum":10000}}},"Autoscaling":{"type":"object","required":[],"properties":{"minReplicas":{"type":"integer","minimum":1,"maximum":100},"maxReplicas":{"type":"integer","minimum":1,"maximum":100},"targetCPUPercent":{"type":"integer","minimum":1,"maximum":100}}},"ExtensionServerInstallation":{"type":"object","required":[],"properties":{"autoscaling":{"$ref":"#/$defs/Autoscaling"},"resources":{"$ref":"#/$defs/InstallationResources"},"logLevel":{"type":"string","enum":["debug","info","warn","error"]},"pprof":{"type":"boolean"},"maxMessageSize":{"type":"string","maxLength":12,"pattern":"^([1-9][0-9]{0,8}|[1-9][0-9]{0,5}(Ki|Mi?|Gi?))$"},"keepaliveTime":{"type":"string","minLength":2,"maxLength":32,"pattern":"^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$"}}},"InstallationToleration":{"type":"object","required":[],"properties":{"key":{"type":"string","maxLength":317},"operator":{"type":"string","enum":["Equal","Exists"]},"value":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"},"effect":{"type":"string","enum":["NoSchedule","PreferNoSchedule","NoExecute"]}}},"Scheduling":{"type":"object","required":[],"properties":{"nodeSelector":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"tolerations":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/InstallationToleration"}},"priorityClassName":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}}},"MeshPodRequests":{"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}},"MeshPodLimits":{"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}},"MeshPodResources":{"type":"object","required":[],"properties":{"requests":{"$ref":"#/$defs/MeshPodRequests"},"limits":{"$ref":"#/$defs/MeshPodLimits"}}},"RelayPorts":{"type":"object","required":[],"properties":{"first":{"type":"integer","minimum":1024,"maximum":65535},"last":{"type":"integer","minimum":1024,"maximum":65535}}},"MeshPodInstallation":{"type":"object","required":[],"properties":{"image":{"type":"string","minLength":1,"maxLength":512,"pattern":"^[-A-Za-z0-9._/:@]+$"},"resources":{"$ref":"#/$defs/MeshPodResources"},"nodeSelector":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"tolerations":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/InstallationToleration"}},"priorityClassName":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"extraEnv":{"type":"object","maxProperties":64,"additionalProperties":{"type":"string","maxLength":4096}},"relayPorts":{"$ref":"#/$defs/RelayPorts"},"relayPortsPerNamespace":{"type":"integer","minimum":1,"maximum":64512}}},"EnvoyGatewayInstallation":{"type":"object","required":[],"properties":{"namespace":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"serviceAccount":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"proxyNamespaces":{"type":"array","minItems":1,"maxItems":64,"unique":[],"items":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"}}}},"NetworkPolicyInstallation":{"type":"object","required":[],"properties":{"enabled":{"type":"boolean"}}},"MonitoringInstallation":{"type":"object","required":[],"properties":{"namespace":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"labels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"scrapeInterval":{"type":"string","minLength":2,"maxLength":32,"pattern":"^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$"},"dashboardLabels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}}}},"Installation":{"type":"object","required":[],"properties":{"namespace":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"labels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"clusterDomain":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"dataPath":{"type":"string","enum":["Proxy","Direct"]},"controlURL":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$"},"externalTargets":{"$ref":"#/$defs/ExternalTargets"},"refusedAddresses":{"type":"array","maxItems":256,"unique":[],"items":{"type":"string","maxLength":43,"pattern":"^[A-Fa-f0-9:]([A-Fa-f0-9.:]*[A-Fa-f0-9:])?(/[0-9]{1,3})?$"}},"image":{"$ref":"#/$defs/InstallationImage"},"operator":{"$ref":"#/$defs/OperatorInstallation"},"extensionServer":{"$ref":"#/$defs/ExtensionServerInstallation"},"scheduling":{"$ref":"#/$defs/Scheduling"},"meshPods":{"$ref":"#/$defs/MeshPodInstallation"},"envoyGateway":{"$ref":"#/$defs/EnvoyGatewayInstallation"},"networkPolicies":{"$ref":"#/$defs/NetworkPolicyInstallation"},"monitoring":{"$ref":"#/$defs/MonitoringInstallation"}}}},"$ref":"#/$defs/Installation"};
+const schema11 = {"$defs":{"ExternalTargets":{"type":"object","required":[],"properties":{"allow":{"type":"array","maxItems":256,"unique":[],"items":{"type":"string","maxLength":253,"pattern":"^[A-Za-z0-9:]([-A-Za-z0-9.:]*[A-Za-z0-9:])?(/[0-9]{1,3})?$"}}}},"InstallationImage":{"type":"object","required":[],"properties":{"repository":{"type":"string","minLength":1,"maxLength":255,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?(:[0-9]{1,5})?/)?[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*)*$"},"tag":{"type":"string","maxLength":128,"pattern":"^[A-Za-z0-9_][-A-Za-z0-9_.]*$"},"digest":{"type":"string","maxLength":71,"pattern":"^sha256:[0-9a-f]{64}$"},"pullPolicy":{"type":"string","enum":["Always","IfNotPresent","Never"]},"pullSecrets":{"type":"array","maxItems":16,"unique":[],"items":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}}}},"InstallationRequests":{"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}},"InstallationLimits":{"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}},"InstallationResources":{"type":"object","required":[],"properties":{"requests":{"$ref":"#/$defs/InstallationRequests"},"limits":{"$ref":"#/$defs/InstallationLimits"}}},"OperatorInstallation":{"type":"object","required":[],"properties":{"replicas":{"type":"integer","minimum":1,"maximum":10},"resources":{"$ref":"#/$defs/InstallationResources"},"logLevel":{"type":"string","enum":["debug","info","warn","error"]},"pprof":{"type":"boolean"},"maxConcurrentReconciles":{"type":"integer","minimum":1,"maximum":1000},"syncPeriod":{"type":"string","minLength":2,"maxLength":32,"pattern":"^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$"},"healthCheckConcurrency":{"type":"integer","minimum":1,"maximum":10000},"endpointMetricLabels":{"type":"array","maxItems":8,"unique":[],"items":{"type":"string","maxLength":63,"pattern":"^[A-Za-z0-9]([-A-Za-z0-9_./]{0,61}[A-Za-z0-9])?$"}}}},"Autoscaling":{"type":"object","required":[],"properties":{"minReplicas":{"type":"integer","minimum":1,"maximum":100},"maxReplicas":{"type":"integer","minimum":1,"maximum":100},"targetCPUPercent":{"type":"integer","minimum":1,"maximum":100}}},"ExtensionServerInstallation":{"type":"object","required":[],"properties":{"autoscaling":{"$ref":"#/$defs/Autoscaling"},"resources":{"$ref":"#/$defs/InstallationResources"},"logLevel":{"type":"string","enum":["debug","info","warn","error"]},"pprof":{"type":"boolean"},"maxMessageSize":{"type":"string","maxLength":12,"pattern":"^([1-9][0-9]{0,8}|[1-9][0-9]{0,5}(Ki|Mi?|Gi?))$"},"keepaliveTime":{"type":"string","minLength":2,"maxLength":32,"pattern":"^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$"}}},"InstallationToleration":{"type":"object","required":[],"properties":{"key":{"type":"string","maxLength":317},"operator":{"type":"string","enum":["Equal","Exists"]},"value":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"},"effect":{"type":"string","enum":["NoSchedule","PreferNoSchedule","NoExecute"]}}},"Scheduling":{"type":"object","required":[],"properties":{"nodeSelector":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"tolerations":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/InstallationToleration"}},"priorityClassName":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}}},"MeshPodRequests":{"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}},"MeshPodLimits":{"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}},"MeshPodResources":{"type":"object","required":[],"properties":{"requests":{"$ref":"#/$defs/MeshPodRequests"},"limits":{"$ref":"#/$defs/MeshPodLimits"}}},"RelayPorts":{"type":"object","required":[],"properties":{"first":{"type":"integer","minimum":1024,"maximum":65535},"last":{"type":"integer","minimum":1024,"maximum":65535}}},"MeshPodInstallation":{"type":"object","required":[],"properties":{"image":{"type":"string","minLength":1,"maxLength":512,"pattern":"^[-A-Za-z0-9._/:@]+$"},"resources":{"$ref":"#/$defs/MeshPodResources"},"nodeSelector":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"tolerations":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/InstallationToleration"}},"priorityClassName":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"extraEnv":{"type":"object","maxProperties":64,"additionalProperties":{"type":"string","maxLength":4096}},"relayPorts":{"$ref":"#/$defs/RelayPorts"},"relayPortsPerNamespace":{"type":"integer","minimum":1,"maximum":64512}}},"EnvoyGatewayInstallation":{"type":"object","required":[],"properties":{"namespace":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"serviceAccount":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"proxyNamespaces":{"type":"array","minItems":1,"maxItems":64,"unique":[],"items":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"}}}},"NetworkPolicyInstallation":{"type":"object","required":[],"properties":{"enabled":{"type":"boolean"}}},"MonitoringInstallation":{"type":"object","required":[],"properties":{"namespace":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"labels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"scrapeInterval":{"type":"string","minLength":2,"maxLength":32,"pattern":"^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$"},"dashboardLabels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}}}},"Installation":{"type":"object","required":[],"properties":{"namespace":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"labels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"clusterDomain":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"dataPath":{"type":"string","enum":["Proxy","Direct"]},"controlURL":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$"},"externalTargets":{"$ref":"#/$defs/ExternalTargets"},"refusedAddresses":{"type":"array","maxItems":256,"unique":[],"items":{"type":"string","maxLength":43,"pattern":"^[A-Fa-f0-9:]([A-Fa-f0-9.:]*[A-Fa-f0-9:])?(/[0-9]{1,3})?$"}},"image":{"$ref":"#/$defs/InstallationImage"},"operator":{"$ref":"#/$defs/OperatorInstallation"},"extensionServer":{"$ref":"#/$defs/ExtensionServerInstallation"},"scheduling":{"$ref":"#/$defs/Scheduling"},"meshPods":{"$ref":"#/$defs/MeshPodInstallation"},"envoyGateway":{"$ref":"#/$defs/EnvoyGatewayInstallation"},"networkPolicies":{"$ref":"#/$defs/NetworkPolicyInstallation"},"monitoring":{"$ref":"#/$defs/MonitoringInstallation"}}}},"$ref":"#/$defs/Installation"};
 const schema12 = {"type":"object","required":[],"properties":{"namespace":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"labels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"clusterDomain":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"dataPath":{"type":"string","enum":["Proxy","Direct"]},"controlURL":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$"},"externalTargets":{"$ref":"#/$defs/ExternalTargets"},"refusedAddresses":{"type":"array","maxItems":256,"unique":[],"items":{"type":"string","maxLength":43,"pattern":"^[A-Fa-f0-9:]([A-Fa-f0-9.:]*[A-Fa-f0-9:])?(/[0-9]{1,3})?$"}},"image":{"$ref":"#/$defs/InstallationImage"},"operator":{"$ref":"#/$defs/OperatorInstallation"},"extensionServer":{"$ref":"#/$defs/ExtensionServerInstallation"},"scheduling":{"$ref":"#/$defs/Scheduling"},"meshPods":{"$ref":"#/$defs/MeshPodInstallation"},"envoyGateway":{"$ref":"#/$defs/EnvoyGatewayInstallation"},"networkPolicies":{"$ref":"#/$defs/NetworkPolicyInstallation"},"monitoring":{"$ref":"#/$defs/MonitoringInstallation"}}};
 const schema13 = {"type":"object","required":[],"properties":{"allow":{"type":"array","maxItems":256,"unique":[],"items":{"type":"string","maxLength":253,"pattern":"^[A-Za-z0-9:]([-A-Za-z0-9.:]*[A-Za-z0-9:])?(/[0-9]{1,3})?$"}}}};
 const schema14 = {"type":"object","required":[],"properties":{"repository":{"type":"string","minLength":1,"maxLength":255,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?(:[0-9]{1,5})?/)?[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*)*$"},"tag":{"type":"string","maxLength":128,"pattern":"^[A-Za-z0-9_][-A-Za-z0-9_.]*$"},"digest":{"type":"string","maxLength":71,"pattern":"^sha256:[0-9a-f]{64}$"},"pullPolicy":{"type":"string","enum":["Always","IfNotPresent","Never"]},"pullSecrets":{"type":"array","maxItems":16,"unique":[],"items":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}}}};
@@ -21,7 +21,7 @@ const pattern6 = new RegExp("^([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?(:[0-9]{1,
 const pattern7 = new RegExp("^[A-Za-z0-9_][-A-Za-z0-9_.]*$", "u");
 const pattern8 = new RegExp("^sha256:[0-9a-f]{64}$", "u");
 const pattern14 = new RegExp("^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$", "u");
-const schema15 = {"type":"object","required":[],"properties":{"replicas":{"type":"integer","minimum":1,"maximum":10},"resources":{"$ref":"#/$defs/InstallationResources"},"logLevel":{"type":"string","enum":["debug","info","warn","error"]},"pprof":{"type":"boolean"},"maxConcurrentReconciles":{"type":"integer","minimum":1,"maximum":1000},"syncPeriod":{"type":"string","minLength":2,"maxLength":32,"pattern":"^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$"},"healthCheckConcurrency":{"type":"integer","minimum":1,"maximum":10000}}};
+const schema15 = {"type":"object","required":[],"properties":{"replicas":{"type":"integer","minimum":1,"maximum":10},"resources":{"$ref":"#/$defs/InstallationResources"},"logLevel":{"type":"string","enum":["debug","info","warn","error"]},"pprof":{"type":"boolean"},"maxConcurrentReconciles":{"type":"integer","minimum":1,"maximum":1000},"syncPeriod":{"type":"string","minLength":2,"maxLength":32,"pattern":"^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$"},"healthCheckConcurrency":{"type":"integer","minimum":1,"maximum":10000},"endpointMetricLabels":{"type":"array","maxItems":8,"unique":[],"items":{"type":"string","maxLength":63,"pattern":"^[A-Za-z0-9]([-A-Za-z0-9_./]{0,61}[A-Za-z0-9])?$"}}}};
 const schema16 = {"type":"object","required":[],"properties":{"requests":{"$ref":"#/$defs/InstallationRequests"},"limits":{"$ref":"#/$defs/InstallationLimits"}}};
 const schema17 = {"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}};
 const schema18 = {"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}};
@@ -217,6 +217,7 @@ validate13.errors = vErrors;
 return errors === 0;
 }
 
+const pattern15 = new RegExp("^[A-Za-z0-9]([-A-Za-z0-9_./]{0,61}[A-Za-z0-9])?$", "u");
 
 function validate12(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
@@ -413,14 +414,86 @@ errors++;
 }
 }
 }
-}
-else {
-const err16 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(data.endpointMetricLabels !== undefined){
+let data7 = data.endpointMetricLabels;
+if(Array.isArray(data7)){
+if(data7.length > 8){
+const err16 = {instancePath:instancePath+"/endpointMetricLabels",schemaPath:"#/properties/endpointMetricLabels/maxItems",keyword:"maxItems",params:{limit: 8}};
 if(vErrors === null){
 vErrors = [err16];
 }
 else {
 vErrors.push(err16);
+}
+errors++;
+}
+const len0 = data7.length;
+for(let i0=0; i0<len0; i0++){
+let data8 = data7[i0];
+if(typeof data8 === "string"){
+if(data8.length > 63 && codePoints(data8) > 63){
+const err17 = {instancePath:instancePath+"/endpointMetricLabels/" + i0,schemaPath:"#/properties/endpointMetricLabels/items/maxLength",keyword:"maxLength",params:{limit: 63}};
+if(vErrors === null){
+vErrors = [err17];
+}
+else {
+vErrors.push(err17);
+}
+errors++;
+}
+if(data8.length <= 126 && !pattern15.test(data8)){
+const err18 = {instancePath:instancePath+"/endpointMetricLabels/" + i0,schemaPath:"#/properties/endpointMetricLabels/items/pattern",keyword:"pattern",params:{}};
+if(vErrors === null){
+vErrors = [err18];
+}
+else {
+vErrors.push(err18);
+}
+errors++;
+}
+}
+else {
+const err19 = {instancePath:instancePath+"/endpointMetricLabels/" + i0,schemaPath:"#/properties/endpointMetricLabels/items/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err19];
+}
+else {
+vErrors.push(err19);
+}
+errors++;
+}
+}
+const found0 = duplicates(data7, schema15.properties.endpointMetricLabels.unique);
+if(found0.length > 0){
+const err20 = {instancePath:instancePath+"/endpointMetricLabels",schemaPath:"#/properties/endpointMetricLabels/unique",keyword:"unique",params:{duplicates: found0}};
+if(vErrors === null){
+vErrors = [err20];
+}
+else {
+vErrors.push(err20);
+}
+errors++;
+}
+}
+else {
+const err21 = {instancePath:instancePath+"/endpointMetricLabels",schemaPath:"#/properties/endpointMetricLabels/type",keyword:"type",params:{type: "array"}};
+if(vErrors === null){
+vErrors = [err21];
+}
+else {
+vErrors.push(err21);
+}
+errors++;
+}
+}
+}
+else {
+const err22 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err22];
+}
+else {
+vErrors.push(err22);
 }
 errors++;
 }
@@ -430,7 +503,7 @@ return errors === 0;
 
 const schema19 = {"type":"object","required":[],"properties":{"autoscaling":{"$ref":"#/$defs/Autoscaling"},"resources":{"$ref":"#/$defs/InstallationResources"},"logLevel":{"type":"string","enum":["debug","info","warn","error"]},"pprof":{"type":"boolean"},"maxMessageSize":{"type":"string","maxLength":12,"pattern":"^([1-9][0-9]{0,8}|[1-9][0-9]{0,5}(Ki|Mi?|Gi?))$"},"keepaliveTime":{"type":"string","minLength":2,"maxLength":32,"pattern":"^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$"}}};
 const schema20 = {"type":"object","required":[],"properties":{"minReplicas":{"type":"integer","minimum":1,"maximum":100},"maxReplicas":{"type":"integer","minimum":1,"maximum":100},"targetCPUPercent":{"type":"integer","minimum":1,"maximum":100}}};
-const pattern15 = new RegExp("^([1-9][0-9]{0,8}|[1-9][0-9]{0,5}(Ki|Mi?|Gi?))$", "u");
+const pattern16 = new RegExp("^([1-9][0-9]{0,8}|[1-9][0-9]{0,5}(Ki|Mi?|Gi?))$", "u");
 
 function validate16(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
@@ -610,7 +683,7 @@ vErrors.push(err13);
 }
 errors++;
 }
-if(data7.length <= 24 && !pattern15.test(data7)){
+if(data7.length <= 24 && !pattern16.test(data7)){
 const err14 = {instancePath:instancePath+"/maxMessageSize",schemaPath:"#/properties/maxMessageSize/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err14];
@@ -968,7 +1041,7 @@ return errors === 0;
 
 const schema23 = {"type":"object","required":[],"properties":{"image":{"type":"string","minLength":1,"maxLength":512,"pattern":"^[-A-Za-z0-9._/:@]+$"},"resources":{"$ref":"#/$defs/MeshPodResources"},"nodeSelector":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"tolerations":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/InstallationToleration"}},"priorityClassName":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"extraEnv":{"type":"object","maxProperties":64,"additionalProperties":{"type":"string","maxLength":4096}},"relayPorts":{"$ref":"#/$defs/RelayPorts"},"relayPortsPerNamespace":{"type":"integer","minimum":1,"maximum":64512}}};
 const schema28 = {"type":"object","required":[],"properties":{"first":{"type":"integer","minimum":1024,"maximum":65535},"last":{"type":"integer","minimum":1024,"maximum":65535}}};
-const pattern20 = new RegExp("^[-A-Za-z0-9._/:@]+$", "u");
+const pattern21 = new RegExp("^[-A-Za-z0-9._/:@]+$", "u");
 const schema24 = {"type":"object","required":[],"properties":{"requests":{"$ref":"#/$defs/MeshPodRequests"},"limits":{"$ref":"#/$defs/MeshPodLimits"}}};
 const schema25 = {"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}};
 const schema26 = {"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}};
@@ -1190,7 +1263,7 @@ vErrors.push(err1);
 }
 errors++;
 }
-if(data0.length <= 1024 && !pattern20.test(data0)){
+if(data0.length <= 1024 && !pattern21.test(data0)){
 const err2 = {instancePath:instancePath+"/image",schemaPath:"#/properties/image/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err2];

@@ -140,6 +140,10 @@ export interface OperatorInstallation {
    * Max concurrent health checks of all endpoints.
    */
   readonly healthCheckConcurrency: number;
+  /**
+   * Keys of the metadata of endpoints that are labels of mesh_gateway_endpoint_healthy: region becomes metadata_region. List only keys that have few values.
+   */
+  readonly endpointMetricLabels?: readonly string[];
 }
 /**
  * CPU and memory of the container.

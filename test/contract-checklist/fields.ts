@@ -100,6 +100,10 @@ export const FIELD_TABLES: readonly Table[] = [
           'has the metadata of each endpoint, in quotes where it is no word, and cut where it is long',
         ],
         [STATUS, 'sums up the metadata of all endpoints, in at most 256 characters'],
+        [
+          'test/controllers/mesh-endpoints/gauges.test.ts',
+          'have the metadata of the endpoint with the keys of the configuration, and no other',
+        ],
       ),
     ],
   },

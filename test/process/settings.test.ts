@@ -130,6 +130,27 @@ describe('REFUSED_ADDRESSES', () => {
   );
 });
 
+describe('ENDPOINT_METRIC_LABELS', () => {
+  const labels = (text: string) =>
+    readStandaloneSettings({
+      args: ['--resources-dir', 'x', '--endpoint-metric-labels', text],
+      environment: {},
+    }).endpointMetricLabels;
+
+  it('lists keys of metadata', () => {
+    expect(labels(' region , example.com/zone,')).toEqual(['region', 'example.com/zone']);
+    expect(labels('')).toEqual([]);
+  });
+
+  it.each([
+    ['a b', '"a b" is not a key that can be a label; write such as region,zone'],
+    ['zone,a-b,a.b', '"a.b" would be the label of an earlier key too: remove one'],
+    ['1,2,3,4,5,6,7,8,9', 'has 9 keys: the most is 8'],
+  ])('refuses %s', (text, message) => {
+    expect(refusalOf(() => labels(text))).toBe(`--endpoint-metric-labels: ${message}`);
+  });
+});
+
 describe('the settings of standalone', () => {
   it('have a flag for each variable, and help for all', () => {
     const help = standaloneHelp({});
@@ -150,6 +171,7 @@ describe('the settings of standalone', () => {
       'GATEWAY_DIR',
       'DATA_PATH',
       'HEALTH_CHECK_CONCURRENCY',
+      'ENDPOINT_METRIC_LABELS',
       'EXTERNAL_TARGETS_ALLOW',
       'REFUSED_ADDRESSES',
       'KUBERNETES_SERVICE_HOST',
@@ -180,6 +202,7 @@ describe('the settings of standalone', () => {
       dataPath: 'Proxy',
       maxMessageSize: 100_000_000,
       healthCheckConcurrency: 256,
+      endpointMetricLabels: [],
       externalTargetsAllow: [],
       refusedAddresses: [],
       apiServer: undefined,

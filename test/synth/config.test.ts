@@ -143,6 +143,16 @@ describe('a configuration', () => {
       `scheduling.tolerations[0].value: "not valid!" is not a value of a taint (letters, digits, '-', '_' and '.', at most 63 characters)`,
     ],
     [
+      'two keys of one label',
+      'operator: {endpointMetricLabels: [a-b, a.b]}',
+      'operator.endpointMetricLabels: a.b would be the label metadata_a_b of an earlier key too: remove one',
+    ],
+    [
+      'a key that is no label',
+      'operator: {endpointMetricLabels: ["a b"]}',
+      'operator.endpointMetricLabels[0]: "a b" is not a key of metadata that can be a label, such as region',
+    ],
+    [
       'a namespace of Kubernetes itself',
       'namespace: kube-system',
       'namespace: kube-system is a namespace of Kubernetes itself; name one that mesh-gateway alone uses: it enforces Pod Security, and is deleted with the installation',

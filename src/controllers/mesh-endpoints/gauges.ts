@@ -1,7 +1,8 @@
-import type { Kinds } from '../../api/generated/types.ts';
+import type { Kinds, MeshEndpoint } from '../../api/generated/types.ts';
 import { discoveredEntriesOf, discovers, endpointsOf } from '../../api/objects/endpoints.ts';
 import { keyOf } from '../../api/key.ts';
 import type { ReadResources } from '../../store/resources.ts';
+import { metadataLabel } from '../../telemetry/endpoint-metrics.ts';
 import type { endpointMetrics } from '../../telemetry/metrics.ts';
 import type { GaugeReaders } from '../../telemetry/metric-recorder.ts';
 import { oldestOf } from '../../api/objects/oldest.ts';
@@ -9,27 +10,29 @@ import { oldestOf } from '../../api/objects/oldest.ts';
 type MeshEndpoints = Kinds['MeshEndpoints'];
 
 /** A checked endpoint with its object. */
-type Checked = { readonly object: MeshEndpoints; readonly endpoint: string };
+type Checked = { readonly object: MeshEndpoints; readonly endpoint: MeshEndpoint };
 
 /** Endpoints, and objects with selectors, that have a series of their own. */
 const MAX_SHOWN = 1000;
 
 /**
  * Reads the gauges of endpoints from the status of MeshEndpoints, so that those of a deleted one disappear with it; returns
- * the function that ends it. Only the leader calls it, because every replica has the same status.
+ * the function that ends it. The metadata with `labelKeys` is in labels. Only the leader calls it, because every replica has the same status.
  */
 export function readEndpointGauges(
   read: Pick<ReadResources, 'list'>,
   metrics: GaugeReaders<typeof endpointMetrics>,
+  labelKeys: readonly string[] = [],
 ): () => void {
   const ends = [
     metrics.readGauge('endpointHealthy', () =>
       checkedEndpoints(read)
         .slice(0, MAX_SHOWN)
-        .map(({ object, endpoint }) => {
+        .map(({ object, endpoint: { name: endpoint, metadata = {} } }) => {
           const { name, namespace = '' } = object.metadata;
           const entry = object.status?.endpoints?.find(entry => entry.name === endpoint);
-          return { labels: { namespace, name, endpoint }, value: Number(entry?.status === 'Healthy') };
+          const labels = { ...metadataLabels(metadata, labelKeys), namespace, name, endpoint };
+          return { labels, value: Number(entry?.status === 'Healthy') };
         }),
     ),
     metrics.readGauge('endpointsNotShown', () => [
@@ -53,8 +56,16 @@ function checkedEndpoints(read: Pick<ReadResources, 'list'>): readonly Checked[]
   return inOrder(read).flatMap(object =>
     endpointsOf(object)
       .filter(({ healthCheck }) => healthCheck?.enabled)
-      .map(({ name }) => ({ object, endpoint: name })),
+      .map(endpoint => ({ object, endpoint })),
   );
+}
+
+/** The label of a key that an endpoint lacks is empty, which Prometheus takes for none. */
+function metadataLabels(
+  metadata: Readonly<Record<string, string>>,
+  keys: readonly string[],
+): Readonly<Record<string, string>> {
+  return Object.fromEntries(keys.map(key => [metadataLabel(key), metadata[key] ?? '']));
 }
 
 /** The objects in the order of their keys, so that always the same ones are shown. */

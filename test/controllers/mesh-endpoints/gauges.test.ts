@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { EndpointStatus } from '../../../src/api/generated/types.ts';
 import { readEndpointGauges } from '../../../src/controllers/mesh-endpoints/gauges.ts';
+import { withMetadataLabels } from '../../../src/telemetry/endpoint-metrics.ts';
 import { endpointMetrics } from '../../../src/telemetry/metrics.ts';
 import { createRegistry } from '../../../src/telemetry/registry.ts';
 import { named } from '../../support/declared.ts';
@@ -75,6 +76,32 @@ describe('the gauges of endpoints', () => {
     if (object)
       await memory.write.replaceStatus(object, { endpoints, discovery: { tailnet: object.spec.tailnet } });
     expect(await series('discovered_endpoints')).toEqual({ 'team found': 2, 'team nothing': 0 });
+  });
+
+  it('have the metadata of the endpoint with the keys of the configuration, and no other', async () => {
+    const { memory } = await started({});
+    const keys = ['region', 'example.com/zone'];
+    const registry = createRegistry({ metrics: withMetadataLabels(endpointMetrics, keys), version: 'test' });
+    readEndpointGauges(memory.read, registry, keys);
+    const metadata = [
+      { region: 'eu-west', 'example.com/zone': 'a,b\nc', secret: 'x' },
+      { region: 'x'.repeat(1024) },
+    ];
+    const endpoints = metadata.map((each, index) =>
+      endpoint({ name: `e${index}`, port: 1 + index, healthCheck: { enabled: true }, metadata: each }),
+    );
+    await memory.author.put(named(meshEndpoints({ endpoints }), 'team/web'));
+    const family = parseExposition(await registry.text()).get('mesh_gateway_endpoint_healthy');
+    expect(family?.series.map(({ labels }) => labels)).toEqual([
+      {
+        ...{ namespace: 'team', name: 'web', endpoint: 'e0' },
+        ...{ metadata_region: 'eu-west', metadata_example_com_zone: 'a b c' },
+      },
+      {
+        ...{ namespace: 'team', name: 'web', endpoint: 'e1' },
+        ...{ metadata_region: 'x'.repeat(128), metadata_example_com_zone: '' },
+      },
+    ]);
   });
 
   it('disappear with the object, and once they are no longer read', async () => {
