@@ -2,14 +2,17 @@ import { isAlias, isMap, isNode, isPair, isScalar, isSeq, LineCounter, parseAllD
 import type { Document, ScalarTag, Tags, YAMLMap } from 'yaml';
 import { isRecord } from './json.ts';
 
-/** A document of a YAML file, with a function that finds the line of a path. */
+/** A line and a column of a file, from 1. */
+export type Position = { readonly line: number; readonly column: number };
+
+/** A document of a YAML file, with a function that finds where a path is. */
 export type SourceDocument = {
   readonly value: unknown;
-  readonly lineOf: (steps: readonly string[]) => number;
+  readonly positionOf: (steps: readonly string[]) => Position;
 };
 
-/** A syntax error and its line. */
-type SyntaxFault = { readonly line: number; readonly message: string };
+/** A syntax error and where it is. */
+type SyntaxFault = Position & { readonly message: string };
 
 /** The documents of a text. */
 export type Documents = {
@@ -33,24 +36,33 @@ export function readDocuments(text: string): Documents {
   const read = list.map(document => readDocument(document, lines));
   return {
     documents: read.flatMap(one => ('document' in one ? [one.document] : [])),
-    faults: read.flatMap(one => ('fault' in one ? [one.fault] : [])),
+    faults: read.flatMap(one => ('fault' in one ? [hinted(one.fault, text)] : [])),
   };
 }
+
+/** Templates are what is given most often where YAML is expected. */
+function hinted(fault: SyntaxFault, text: string): SyntaxFault {
+  const line = text.split('\n', fault.line).at(-1) ?? '';
+  return line.includes('{{') ? { ...fault, message: TEMPLATE } : fault;
+}
+
+const TEMPLATE =
+  'this looks like a template, such as those of Helm: render it first, and give what comes out';
 
 type Read = { readonly document: SourceDocument } | { readonly fault: SyntaxFault };
 
 /** Messages never quote the file, as the library's do: it may hold secrets. */
 function readDocument(document: Document, lines: LineCounter): Read {
   const faultAt = (offset: number, message: string): Read => ({
-    fault: { line: lines.linePos(offset).line, message },
+    fault: { ...positionAt(offset, lines), message },
   });
   const [first] = document.errors;
   if (first) return faultAt(first.pos[0], SYNTAX[first.code] ?? 'this is not YAML');
-  const refusal = refusalOf(document);
+  const refusal = refusalOf(document, lines);
   if (refusal) return faultAt(refusal.offset, refusal.message);
   try {
     const value: unknown = document.toJS({ maxAliasCount: -1 });
-    return { document: { value, lineOf: steps => lineOf(document, steps, lines) } };
+    return { document: { value, positionOf: steps => positionOf(document, steps, lines) } };
   } catch {
     return faultAt(document.range?.[0] ?? 0, 'what is merged by << must be maps');
   }
@@ -64,7 +76,6 @@ const SYNTAX: Readonly<Partial<Record<string, string>>> = {
   MISSING_CHAR: 'a quote, bracket or comma is missing',
   MULTILINE_IMPLICIT_KEY: 'a key must be on one line; is a quote or a colon missing?',
   TAB_AS_INDENT: 'tabs must not indent: use spaces',
-  DUPLICATE_KEY: 'a key must be a text that is there once',
   UNEXPECTED_TOKEN: 'this does not belong here; is a bracket, a quote or a colon wrong?',
 };
 
@@ -101,7 +112,7 @@ const [MAX_ALIASES, MAX_NAMED] = [10_000, 1_000_000];
 type Refusal = { readonly offset: number; readonly message: string };
 
 /** The first error that the library accepts: a key that is repeated or not a text, or an invalid alias. */
-function refusalOf(document: Document): Refusal | undefined {
+function refusalOf(document: Document, lines: LineCounter): Refusal | undefined {
   const sizes = new Map<string, number | 'open'>();
   let found: Refusal | undefined;
   let [written, aliases] = [0, 0];
@@ -119,7 +130,7 @@ function refusalOf(document: Document): Refusal | undefined {
     if (!isNode(node)) return 0;
     written++;
     if (node.anchor !== undefined) sizes.set(node.anchor, 'open');
-    if (isMap(node)) refuseKeys(node, refuse);
+    if (isMap(node)) refuseKeys(node, lines, refuse);
     let size = 1;
     if (isMap(node) || isSeq(node)) for (const item of node.items) size += sizeOf(item);
     if (node.anchor !== undefined) sizes.set(node.anchor, size);
@@ -131,22 +142,36 @@ function refusalOf(document: Document): Refusal | undefined {
 }
 
 /** The merge key << may be repeated. */
-function refuseKeys({ items }: YAMLMap, refuse: (node: unknown, message: string) => void): void {
-  const seen = new Set<string>();
+function refuseKeys(
+  { items }: YAMLMap,
+  lines: LineCounter,
+  refuse: (node: unknown, message: string) => void,
+): void {
+  const seen = new Map<string, unknown>();
   for (const { key } of items) {
     const text = isScalar(key) ? String(key.value) : undefined;
-    if (text === undefined || (seen.has(text) && text !== '<<'))
-      refuse(key, 'a key must be a text that is there once');
-    else seen.add(text);
+    if (text === undefined) refuse(key, 'a key must be a text');
+    else if (seen.has(text) && text !== '<<')
+      refuse(key, `this key is in line ${lineOf(seen.get(text), lines)} already: remove one of them`);
+    else seen.set(text, key);
   }
 }
 
-/** The line of the value at a path, or of the innermost value that contains it. */
-function lineOf(document: Document, steps: readonly string[], lines: LineCounter): number {
+function lineOf(node: unknown, lines: LineCounter): number {
+  return lines.linePos((isNode(node) ? node.range?.[0] : undefined) ?? 0).line;
+}
+
+/** Where the value at a path is, or the innermost value that contains it. */
+function positionOf(document: Document, steps: readonly string[], lines: LineCounter): Position {
   const around = [document.contents as unknown];
   for (const step of steps) around.unshift(childOf(around[0], step));
   const found = around.find(node => isNode(node) && node.range);
-  return isNode(found) && found.range ? lines.linePos(found.range[0]).line : 1;
+  return isNode(found) && found.range ? positionAt(found.range[0], lines) : { line: 1, column: 1 };
+}
+
+function positionAt(offset: number, lines: LineCounter): Position {
+  const { line, col } = lines.linePos(offset);
+  return { line, column: col };
 }
 
 /** A key that is written as a number is a number in YAML. */

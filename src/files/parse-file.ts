@@ -43,7 +43,8 @@ export function parseFile(text: string, context: FileContext): ParsedFile {
     return unchanged([{ reason: 'NotYaml', file, message }]);
   }
   const { documents, faults } = readDocuments(text);
-  if (faults.length > 0) return unchanged(faults.map(fault => ({ reason: 'NotYaml', file, ...fault })));
+  if (faults.length > 0)
+    return unchanged(faults.map(({ line, message }) => ({ reason: 'NotYaml', file, line, message })));
   const placed = documents.flatMap(placedIn);
   if (placed.length > MAX_OBJECTS) {
     const message = `has more than the ${MAX_OBJECTS} objects that one file may have, and was not read`;
@@ -52,13 +53,13 @@ export function parseFile(text: string, context: FileContext): ParsedFile {
   return interpretObjects(placed, context);
 }
 
-type Placed = { readonly object: unknown; readonly lineOf: SourceDocument['lineOf'] };
+type Placed = { readonly object: unknown; readonly positionOf: SourceDocument['positionOf'] };
 
-function placedIn({ value, lineOf }: SourceDocument): readonly Placed[] {
+function placedIn({ value, positionOf }: SourceDocument): readonly Placed[] {
   if (value === null || value === undefined) return [];
   return objectsIn(value).map(({ object, steps }) => ({
     object,
-    lineOf: inner => lineOf([...steps, ...inner]),
+    positionOf: inner => positionOf([...steps, ...inner]),
   }));
 }
 
@@ -67,12 +68,17 @@ function interpretObjects(placed: readonly Placed[], context: FileContext): Pars
   const declarations = new Map<ManifestKey, Declared>();
   const problems: Problem[] = [];
   let isValid = true;
-  for (const { object, lineOf } of placed) {
+  for (const { object, positionOf } of placed) {
     const decoding = decodeDeclared(object, context);
     if (decoding.is === 'faulty') {
       isValid = false;
       for (const fault of decoding.faults)
-        problems.push({ reason: 'Invalid', file, line: lineOf(fault.steps), message: formatFault(fault) });
+        problems.push({
+          reason: 'Invalid',
+          file,
+          line: positionOf(fault.steps).line,
+          message: formatFault(fault),
+        });
     }
     const found = declaredBy(decoding, object, context);
     if (!found) continue;
@@ -81,7 +87,7 @@ function interpretObjects(placed: readonly Placed[], context: FileContext): Pars
     else if (declared.resource) {
       const { kind, metadata } = declared.resource;
       const message = `${kind}/${metadata.namespace ?? ''}/${metadata.name} is defined above`;
-      problems.push({ reason: 'Duplicate', file, line: lineOf([]), message });
+      problems.push({ reason: 'Duplicate', file, line: positionOf([]).line, message });
     }
   }
   return { declarations: isValid ? declarations : new Map([...before, ...declarations]), problems };

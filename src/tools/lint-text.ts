@@ -3,6 +3,7 @@ import { API_VERSION, GROUP, kinds } from '../api/generated/kinds.ts';
 import type { KindName } from '../api/generated/kinds.ts';
 import { nearest } from '../api/validation/nearest.ts';
 import { objectsIn, readDocuments } from '../api/yaml-documents.ts';
+import type { Documents, Position } from '../api/yaml-documents.ts';
 import type { ConfigMap } from '../api/objects/config-map.ts';
 import { decode } from '../api/objects/decode.ts';
 import { isRecord } from '../api/json.ts';
@@ -16,10 +17,11 @@ import { meshNameProblem, readCaBundle } from '../traffic/upstream-tls.ts';
 import { unknownFields } from '../api/validation/unknown-fields.ts';
 import { validate } from '../api/validation/validate.ts';
 
-/** A finding in a line of a file. The API server refuses an object with an error, not one with a warning; a note is no fault. */
-type Finding = {
+/** A finding in a file. The API server refuses an object with an error, not one with a warning; a note is no fault. */
+export type Finding = Position & {
   readonly severity: 'error' | 'warning' | 'note';
-  readonly line: number;
+  /** Its kind, as tools name it. */
+  readonly rule: string;
   readonly message: string;
 };
 
@@ -28,15 +30,26 @@ export type Report = { readonly findings: readonly Finding[]; readonly objects: 
 
 /** Checks every object of our group in a YAML text; others are ignored. */
 export function lint(text: string): Report {
+  const { faults, placed } = placedIn(text);
+  return lintPlaced(placed, faults);
+}
+
+/** The objects of a YAML text, with the positions of their fields, and what is not YAML. */
+export function placedIn(text: string): Pick<Documents, 'faults'> & { readonly placed: readonly Placed[] } {
   const { documents, faults } = readDocuments(text);
-  const unreadable = faults.map(fault => ({ severity: 'error', ...fault }) as const);
-  const placed = documents.flatMap(({ value, lineOf }) =>
+  const placed = documents.flatMap(({ value, positionOf }) =>
     objectsIn(value).map(({ object, steps }) => ({
       object,
-      lineOf: (inner: readonly string[]) => lineOf([...steps, ...inner]),
+      positionOf: (inner: readonly string[]) => positionOf([...steps, ...inner]),
     })),
   );
-  const reports = placed.map(({ object, lineOf }) => lintObject(object, lineOf));
+  return { faults, placed };
+}
+
+/** Checks the objects of one file. */
+export function lintPlaced(placed: readonly Placed[], faults: Documents['faults']): Report {
+  const unreadable = faults.map(fault => ({ severity: 'error', rule: 'Syntax', ...fault }) as const);
+  const reports = placed.map(lintObject);
   const findings = [
     ...unreadable,
     ...reports.flatMap(report => report ?? []),
@@ -51,8 +64,11 @@ export function lint(text: string): Report {
 /** Per file. */
 const MAX_FINDINGS = 1000;
 
-/** An object, and the lines of its fields. */
-type Placed = { readonly object: unknown; readonly lineOf: (steps: readonly string[]) => number };
+/** An object, and the positions of its fields. */
+export type Placed = {
+  readonly object: unknown;
+  readonly positionOf: (steps: readonly string[]) => Position;
+};
 
 /** Warnings about each tls.caRef whose ConfigMap is in the same file, and has no certificates for it. */
 function lintCertificates(placed: readonly Placed[]): readonly Finding[] {
@@ -63,46 +79,62 @@ function lintCertificates(placed: readonly Placed[]): readonly Finding[] {
     configMaps.set(keyOf(refTo(decoding.resource)), decoding.resource);
   }
   if (configMaps.size === 0) return [];
-  return meshEndpointsIn(placed).flatMap(({ resource, lineOf }) => {
+  return meshEndpointsIn(placed).flatMap(({ resource, positionOf }) => {
     return (resource.spec.endpoints ?? []).flatMap((endpoint, index): Finding[] => {
       const ref = caRefOf(resource, endpoint);
       const configMap = ref && configMaps.get(keyOf({ kind: 'ConfigMap', ...ref }));
       const ca = configMap && caInConfigMap(configMap, ref, readCaBundle);
       if (!ca || ca.is === 'found') return [];
-      const line = lineOf(['spec', 'endpoints', String(index), 'tls', 'caRef']);
-      return [{ severity: 'warning', line, message: `spec.endpoints[${index}].tls.caRef: ${ca.why}` }];
+      const position = positionOf(['spec', 'endpoints', String(index), 'tls', 'caRef']);
+      return [
+        {
+          severity: 'warning',
+          rule: ca.reason,
+          ...position,
+          message: `spec.endpoints[${index}].tls.caRef: ${ca.why}`,
+        },
+      ];
     });
   });
 }
 
 /** Warnings about each meshFQDN that is not in the tailnet of its object. */
 function lintMeshNames(placed: readonly Placed[]): readonly Finding[] {
-  return meshEndpointsIn(placed).flatMap(({ resource: { spec }, lineOf }) =>
+  return meshEndpointsIn(placed).flatMap(({ resource: { spec }, positionOf }) =>
     (spec.endpoints ?? []).flatMap((endpoint, index): Finding[] => {
       const problem = meshNameProblem(endpoint, spec.tailnet);
       if (problem === undefined) return [];
-      const line = lineOf(['spec', 'endpoints', String(index), 'meshFQDN']);
-      return [{ severity: 'warning', line, message: `spec.endpoints[${index}].${problem}` }];
+      const position = positionOf(['spec', 'endpoints', String(index), 'meshFQDN']);
+      return [
+        {
+          severity: 'warning',
+          rule: 'NameNotInTailnet',
+          ...position,
+          message: `spec.endpoints[${index}].${problem}`,
+        },
+      ];
     }),
   );
 }
 
 /** A note for each object with tagSelectors, whose endpoints are not in a file. */
 function noteSelectors(placed: readonly Placed[]): readonly Finding[] {
-  return meshEndpointsIn(placed).flatMap(({ resource, lineOf }): Finding[] => {
+  return meshEndpointsIn(placed).flatMap(({ resource, positionOf }): Finding[] => {
     if (!discovers(resource)) return [];
     const message =
       'spec.tagSelectors: which devices match is known in the tailnet alone: once it is applied, status.endpoints lists them';
-    return [{ severity: 'note', line: lineOf(['spec', 'tagSelectors']), message }];
+    return [
+      { severity: 'note', rule: 'SelectorsNotChecked', ...positionOf(['spec', 'tagSelectors']), message },
+    ];
   });
 }
 
 /** The valid MeshEndpoints. */
 function meshEndpointsIn(placed: readonly Placed[]) {
-  return placed.filter(isOfKind('MeshEndpoints')).flatMap(({ object, lineOf }) => {
+  return placed.filter(isOfKind('MeshEndpoints')).flatMap(({ object, positionOf }) => {
     const decoding = decode(object);
     if (decoding.is !== 'resource' || decoding.resource.kind !== 'MeshEndpoints') return [];
-    return [{ resource: decoding.resource, lineOf }];
+    return [{ resource: decoding.resource, positionOf }];
   });
 }
 
@@ -111,26 +143,24 @@ function isOfKind(kind: string): (placed: Placed) => boolean {
 }
 
 /** The findings of an object; undefined where it is not of our group. */
-function lintObject(
-  object: unknown,
-  lineOf: (steps: readonly string[]) => number,
-): readonly Finding[] | undefined {
+function lintObject({ object, positionOf }: Placed): readonly Finding[] | undefined {
   if (!isRecord(object)) return undefined;
   const { apiVersion, kind } = object;
   const group = typeof apiVersion === 'string' ? (apiVersion.split('/')[0] ?? '') : '';
   const isIntended = isKind(kind) && (group === '' || nearest(group, [GROUP]) !== undefined);
   if (group !== GROUP && !isIntended) return undefined;
-  if (!isKind(kind)) return [wrongKind(kind, lineOf)];
-  return [...errors(kind, object, lineOf), ...warnings(kind, object, lineOf)];
+  if (!isKind(kind)) return [wrongKind(kind, positionOf)];
+  return [...errors(kind, object, positionOf), ...warnings(kind, object, positionOf)];
 }
 
-function wrongKind(kind: unknown, lineOf: (steps: readonly string[]) => number): Finding {
+function wrongKind(kind: unknown, positionOf: Placed['positionOf']): Finding {
   const name = typeof kind === 'string' ? kind.slice(0, MAX_KIND_LENGTH) : '';
   const shown = name === '' ? 'the kind' : JSON.stringify(name);
   const meant = meanText(nearest(name, Object.keys(kinds)));
   return {
     severity: 'error',
-    line: lineOf(['kind']),
+    rule: 'UnknownKind',
+    ...positionOf(['kind']),
     message: `kind: ${shown} is not a kind of ${API_VERSION}${meant}`,
   };
 }
@@ -141,28 +171,22 @@ function isKind(kind: unknown): kind is KindName {
   return typeof kind === 'string' && Object.hasOwn(kinds, kind);
 }
 
-function errors(
-  kind: KindName,
-  object: unknown,
-  lineOf: (steps: readonly string[]) => number,
-): readonly Finding[] {
+function errors(kind: KindName, object: unknown, positionOf: Placed['positionOf']): readonly Finding[] {
   const verdict = validate(kind, object);
   if (verdict.valid) return [];
   return verdict.faults.map(fault => ({
     severity: 'error',
-    line: lineOf(fault.steps),
+    rule: 'Invalid',
+    ...positionOf(fault.steps),
     message: formatFault(fault),
   }));
 }
 
-function warnings(
-  kind: KindName,
-  object: unknown,
-  lineOf: (steps: readonly string[]) => number,
-): readonly Finding[] {
+function warnings(kind: KindName, object: unknown, positionOf: Placed['positionOf']): readonly Finding[] {
   return unknownFields(kind, object).map(({ path, steps, meant }) => ({
     severity: 'warning',
-    line: lineOf(steps),
+    rule: 'UnknownField',
+    ...positionOf(steps),
     message: `${path}: is not a field of ${kind} and is dropped by the API server${meanText(meant)}`,
   }));
 }

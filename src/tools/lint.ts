@@ -1,11 +1,7 @@
-import { readdir, stat } from 'node:fs/promises';
-import { join } from 'node:path';
-import { arrayBuffer as readAll } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
 import { lint } from './lint-text.ts';
 import type { Report } from './lint-text.ts';
-import { readSource as readFileOf, textIn } from '../files/file.ts';
-import type { SourceText } from '../files/file.ts';
+import { findSources, readText, shownName } from './sources.ts';
 
 /** What `mesh-gateway help lint` prints. */
 export const LINT_HELP = `mesh-gateway lint [--strict] PATH...
@@ -33,7 +29,7 @@ export async function runLint(args: readonly string[]): Promise<number> {
   const reports: Report[] = [];
   let hasUnread = false;
   for (const name of sources) {
-    const text = await readSource(name);
+    const text = await readText(name);
     hasUnread ||= 'why' in text;
     const report = 'why' in text ? unread(text.why) : lint(text.text);
     printReport(name, report);
@@ -44,37 +40,15 @@ export async function runLint(args: readonly string[]): Promise<number> {
 }
 
 function unread(why: string): Report {
-  return { findings: [{ severity: 'error', line: 1, message: why }], objects: 0 };
+  return {
+    findings: [{ severity: 'error', rule: 'Unreadable', line: 1, column: 1, message: why }],
+    objects: 0,
+  };
 }
-
-const STANDARD_INPUT = '-';
-
-/** A file itself, or the YAML and JSON files below a folder, sorted; links are not followed. */
-async function findSources(path: string): Promise<readonly string[]> {
-  if (path === STANDARD_INPUT || !(await stat(path)).isDirectory()) return [path];
-  const entries = await readdir(path, { withFileTypes: true });
-  const found: string[] = [];
-  for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
-    const isHidden = entry.name.startsWith('.') || entry.name === 'node_modules';
-    if (entry.isDirectory() && !isHidden) found.push(...(await findSources(join(path, entry.name))));
-    if (entry.isFile() && /\.(ya?ml|json)$/.test(entry.name)) found.push(join(path, entry.name));
-  }
-  return found;
-}
-
-async function readSource(name: string): Promise<SourceText> {
-  if (name === STANDARD_INPUT) return textIn(new Uint8Array(await readAll(process.stdin)));
-  const read = await readFileOf(name);
-  return read.is === 'missing' ? { why: 'no longer exists' } : read;
-}
-
-/** Control characters, which a terminal or a CI system could interpret. */
-const CONTROL = /\p{Cc}/gu;
 
 function printReport(name: string, { findings }: Report): void {
-  const shown = name === STANDARD_INPUT ? 'standard input' : name.replaceAll(CONTROL, '?');
   for (const { severity, line, message } of findings)
-    console.log(`${shown}:${line}: ${severity}: ${message}`);
+    console.log(`${shownName(name)}:${line}: ${severity}: ${message}`);
 }
 
 function summarize(reports: readonly Report[], isStrict: boolean): number {

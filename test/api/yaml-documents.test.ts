@@ -88,17 +88,32 @@ describe('a file holds', () => {
 });
 
 const FAULTS: readonly (readonly [sentence: string, text: string, faults: readonly string[]])[] = [
-  ['a key that is there twice', 'a: 1\nb: 2\na: 3\n', ['3: a key must be a text that is there once']],
+  [
+    'a key that is there twice',
+    'a: 1\nb: 2\na: 3\n',
+    ['3: this key is in line 1 already: remove one of them'],
+  ],
   [
     'a key that is there twice further down',
     'a:\n  b: 1\n  b: 2\n',
-    ['3: a key must be a text that is there once'],
+    ['3: this key is in line 2 already: remove one of them'],
   ],
   [
     'a key that is there twice in a second document',
     'a: 1\n---\nb: 1\nb: 2\n',
-    ['4: a key must be a text that is there once'],
+    ['4: this key is in line 3 already: remove one of them'],
   ],
+  ['a key that is a list', '? [a]\n: 1\n', ['1: a key must be a text']],
+  ...['a: {{ .Values.a }}', '{{- if .Values.a }}', 'a: 1\n{{ end }}'].map(
+    text =>
+      [
+        `a template: ${text}`,
+        `${text}\n`,
+        [
+          `${text.split('\n').length}: this looks like a template, such as those of Helm: render it first, and give what comes out`,
+        ],
+      ] as const,
+  ),
   ['a tab as indentation', 'a:\n\tb: 1\n', ['2: tabs must not indent: use spaces']],
   [
     'a character that YAML keeps for itself',
@@ -235,25 +250,25 @@ const LINES: readonly (readonly [steps: readonly string[], line: number])[] = [
 describe('the line of a value', () => {
   it.each(LINES)('at %j is %i, or that of the innermost value around it', (steps, line) => {
     const [document] = readDocuments(SOURCE).documents;
-    expect(document?.lineOf(steps)).toBe(line);
+    expect(document?.positionOf(steps).line).toBe(line);
   });
 
   it('is found under a quoted key that could be a number', () => {
     const [document] = readDocuments('labels:\n  other: a\n  "80": b\n').documents;
-    expect(document?.lineOf(['labels', '80'])).toBe(3);
+    expect(document?.positionOf(['labels', '80'])).toEqual({ line: 3, column: 9 });
   });
 
   it('is counted from the beginning of the file in each document', () => {
     const { documents } = readDocuments('a: 1\n---\nb: 1\n---\n\nc: 1\n');
-    expect(documents.map(({ lineOf }) => lineOf([]))).toEqual([1, 3, 6]);
+    expect(documents.map(({ positionOf }) => positionOf([]).line)).toEqual([1, 3, 6]);
   });
 
   it('inside an alias is the line of the alias', () => {
     const [document] = readDocuments('a: &a\n  x: 1\nb: 2\nc: *a\n').documents;
-    expect(document?.lineOf(['c', 'x'])).toBe(4);
+    expect(document?.positionOf(['c', 'x'])).toEqual({ line: 4, column: 4 });
   });
 
   it('of an empty document is the first', () => {
-    expect(readDocuments('---\n').documents[0]?.lineOf(['a'])).toBe(1);
+    expect(readDocuments('---\n').documents[0]?.positionOf(['a']).line).toBe(1);
   });
 });

@@ -150,11 +150,11 @@ describe.concurrent('mesh-gateway lint', () => {
 
 const MISUSED: readonly (readonly [sentence: string, args: readonly string[], err: RegExp])[] = [
   ['no path', ['lint'], /^mesh-gateway: lint: name a file, a folder, or - for standard input\n$/],
-  ['a file that is not there', ['lint', 'none.yaml'], /^mesh-gateway: ENOENT.*none\.yaml'\n$/],
+  ['a file that is not there', ['lint', 'none.yaml'], /^mesh-gateway: none\.yaml does not exist\n$/],
   [
     'a file that is not there beside one that is',
     ['lint', 'good.yaml', 'none.yaml'],
-    /^mesh-gateway: ENOENT/,
+    /^mesh-gateway: none\.yaml does not exist\n$/,
   ],
   ['an unknown option', ['lint', '--fix', 'good.yaml'], /^mesh-gateway: Unknown option '--fix'/],
   [
