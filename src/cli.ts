@@ -8,6 +8,7 @@ const HELP = `mesh-gateway sends Gateway API traffic to services on a private me
 
 Usage: mesh-gateway <command>
 
+  check PATH...      check objects in files: each by itself, and the routes to MeshEndpoints
   lint PATH...       validate objects in files as the API server would
   explain FOLDER     show where routes lead, and why a backend is not used
   standalone         run everything in one process, from a folder of files
@@ -29,6 +30,10 @@ const environment = process.env;
 
 /** Commands are loaded when they run: lint starts fast, and the relay has little in memory. */
 const COMMANDS: Readonly<Record<string, Command>> = {
+  check: {
+    run: async args => (await import('./tools/check/command.ts')).runCheck(args),
+    help: async () => (await import('./tools/check/command.ts')).CHECK_HELP,
+  },
   lint: {
     run: async args => (await import('./tools/lint.ts')).runLint(args),
     help: async () => (await import('./tools/lint.ts')).LINT_HELP,

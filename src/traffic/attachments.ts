@@ -98,7 +98,8 @@ const ROUTES_OF_PROTOCOL: Readonly<Partial<Record<string, readonly RouteKind[]>>
   UDP: ['UDPRoute'],
 };
 
-function acceptsKind({ protocol, isPassthrough, allowedRoutes }: Listener, kind: RouteKind): boolean {
+/** Whether routes of a kind can attach to a listener. */
+export function acceptsKind({ protocol, isPassthrough, allowedRoutes }: Listener, kind: RouteKind): boolean {
   const supported = Object.hasOwn(ROUTES_OF_PROTOCOL, protocol) ? ROUTES_OF_PROTOCOL[protocol] : undefined;
   if (supported?.includes(kind) !== true || (isPassthrough && kind === 'TCPRoute')) return false;
   return allowedRoutes.kinds?.includes(kind) ?? true;

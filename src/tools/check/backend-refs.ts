@@ -1,0 +1,111 @@
+import { GROUP } from '../../api/generated/kinds.ts';
+import { isRecord } from '../../api/json.ts';
+import type { Fields } from '../../api/json.ts';
+import { keyOf, ROUTE_KINDS } from '../../api/key.ts';
+import { GATEWAY_GROUP } from '../../api/objects/gateway-api.ts';
+import { nearest } from '../../api/validation/nearest.ts';
+import { groupOf } from './objects.ts';
+import type { Catalog, Declared, Finding } from './objects.ts';
+
+const KIND = 'MeshEndpoints';
+
+/** The annotation by which routes named their backends before backendRefs could. */
+const LEGACY = `${GROUP}/backend-type`;
+
+/** A backendRef of a route, as it is written. */
+type WrittenRef = { readonly ref: Fields; readonly steps: readonly string[]; readonly path: string };
+
+/** Whether an object is a route of Gateway API. */
+export function isRoute({ fields }: Declared): boolean {
+  return groupOf(fields) === GATEWAY_GROUP && ROUTE_KINDS.some(kind => kind === fields['kind']);
+}
+
+/**
+ * Finds backendRefs that are meant for MeshEndpoints and name something else, which Envoy Gateway then looks for: a reference
+ * without a group, with a group or a kind that is misspelled, and the annotation of before.
+ */
+export function checkBackendRefs(route: Declared, catalog: Catalog): readonly Finding[] {
+  return [
+    ...legacyAnnotation(route),
+    ...refsOf(route.fields).flatMap(written => checkRef(route, written, catalog)),
+  ];
+}
+
+/** Whether a route has a backendRef to a MeshEndpoints, or one that is meant so. */
+export function isForMesh(route: Declared, catalog: Catalog): boolean {
+  return refsOf(route.fields).some(
+    ({ ref, path, steps }) =>
+      (ref['group'] === GROUP && ref['kind'] === KIND) ||
+      checkRef(route, { ref, path, steps }, catalog).length > 0,
+  );
+}
+
+function refsOf({ spec }: Fields): readonly WrittenRef[] {
+  const rules = recordsIn(isRecord(spec) ? spec['rules'] : undefined);
+  return rules.flatMap(([rule, index]) =>
+    recordsIn(rule['backendRefs']).map(([ref, at]) => ({
+      ref,
+      steps: ['spec', 'rules', String(index), 'backendRefs', String(at)],
+      path: `spec.rules[${index}].backendRefs[${at}]`,
+    })),
+  );
+}
+
+function recordsIn(value: unknown): readonly (readonly [Fields, number])[] {
+  if (!Array.isArray(value)) return [];
+  return value.flatMap((item, index) => (isRecord(item) ? [[item, index] as const] : []));
+}
+
+function checkRef(route: Declared, { ref, steps, path }: WrittenRef, catalog: Catalog): readonly Finding[] {
+  const { group = '', kind, name, weight } = ref;
+  const error = (rule: string, message: string, step?: string) => [
+    route.at(step === undefined ? steps : [...steps, step], 'error', rule, `${path}${message}`),
+  ];
+  const isMeant = typeof kind === 'string' && nearest(kind, [KIND]) === KIND;
+  if (group === GROUP) {
+    if (kind === KIND)
+      return weight === 0
+        ? [route.at([...steps, 'weight'], 'note', 'NoTraffic', `${path}.weight: 0 means no traffic`)]
+        : [];
+    return kind === undefined
+      ? error('KindMissing', `: has no kind, which means Service: add kind: ${KIND}`)
+      : error('UnknownKind', `.kind: only ${KIND} can be a backend of group ${GROUP}: write ${KIND}`, 'kind');
+  }
+  if (isMeant && group === '')
+    return error(
+      'GroupMissing',
+      `: has no group, so that Envoy Gateway looks for a kind of Kubernetes itself: add group: ${GROUP}`,
+    );
+  if (isMeant || (typeof group === 'string' && group !== '' && nearest(group, [GROUP]) !== undefined))
+    return error('WrongGroup', `.group: ${KIND} are of group ${GROUP}: write ${GROUP}`, 'group');
+  if (kind !== undefined && kind !== 'Service') return [];
+  return mistakenForService(route, { name, namespace: ref['namespace'] }, catalog)
+    ? error(
+        'KindMissing',
+        `: names a Service, and ${name as string} is a ${KIND}: add group: ${GROUP} and kind: ${KIND}`,
+      )
+    : [];
+}
+
+/** Whether a reference without kind has the name of a MeshEndpoints, and there is no such Service. */
+function mistakenForService(
+  { resource }: Declared,
+  { name, namespace }: { readonly name: unknown; readonly namespace: unknown },
+  catalog: Catalog,
+): boolean {
+  const own = (resource?.metadata as { readonly namespace?: string } | undefined)?.namespace ?? 'default';
+  if (typeof name !== 'string') return false;
+  const place = { namespace: typeof namespace === 'string' ? namespace : own, name };
+  return (
+    catalog.get(keyOf({ kind: KIND, ...place })) !== undefined &&
+    catalog.get(keyOf({ kind: 'Service', ...place })) === undefined
+  );
+}
+
+function legacyAnnotation({ fields, at }: Declared): readonly Finding[] {
+  const metadata = isRecord(fields['metadata']) ? fields['metadata'] : {};
+  const annotations = isRecord(metadata['annotations']) ? metadata['annotations'] : {};
+  if (!Object.hasOwn(annotations, LEGACY)) return [];
+  const message = `metadata.annotations: ${LEGACY} has no effect any more: remove it, and name the ${KIND} in backendRefs, with group: ${GROUP}, kind: ${KIND}, its name and a port of its endpoints`;
+  return [at(['metadata', 'annotations', LEGACY], 'error', 'LegacyAnnotation', message)];
+}

@@ -1,0 +1,74 @@
+import { GROUP } from '../../api/generated/kinds.ts';
+import type { Route } from '../../api/objects/gateway-api.ts';
+import { keyOf } from '../../api/key.ts';
+import { meshBackendsOf, refTo } from '../../api/objects/references.ts';
+import { checkBackendRefs, isForMesh, isRoute } from './backend-refs.ts';
+import { Catalog, groupOf, readObjects, titleOf } from './objects.ts';
+import type { Declared, Finding, SourceFile } from './objects.ts';
+import { checkParents } from './parents.ts';
+import { checkAddresses, checkRepeated } from './repeated.ts';
+import { checkTargets } from './targets.ts';
+import { checkTraffic, isMeshRoute, unusedIn } from './traffic.ts';
+
+/** What is wrong with objects, and how many there are of our group and of routes. */
+export type CheckResult = { readonly findings: readonly Finding[]; readonly objects: number };
+
+/**
+ * Checks the objects of files, each by itself and together, as the processes and Envoy Gateway would use them. Of a kind that
+ * is in no file, all objects may be elsewhere, so nothing is reported that depends on one.
+ */
+export function check(files: readonly SourceFile[]): CheckResult {
+  const { objects, findings } = readObjects(files);
+  const ours = objects.filter(object => groupOf(object.fields) === GROUP || isRoute(object));
+  const catalog = new Catalog(objects);
+  const unusedOf = unusedIn(catalog);
+  const routes = objects.filter(isRoute);
+  const all = [
+    ...findings,
+    ...checkRepeated(objects),
+    ...objects.flatMap(checkAddresses),
+    ...objects.flatMap(object => checkTargets(object, catalog)),
+    ...routes.flatMap(route => {
+      const refs = checkBackendRefs(route, catalog);
+      const resource = route.resource as Route | undefined;
+      if (!resource || !isForMesh(route, catalog)) return refs;
+      return [
+        ...refs,
+        ...checkParents(route, resource, catalog),
+        ...(isMeshRoute(resource) ? checkTraffic(route, resource, catalog, unusedOf) : []),
+      ];
+    }),
+    ...unrouted(objects, routes),
+  ];
+  if (ours.length === 0) all.push(...nothing(files));
+  return { findings: sorted(all), objects: ours.length };
+}
+
+/** MeshEndpoints that no route names, where there are routes at all. */
+function unrouted(objects: readonly Declared[], routes: readonly Declared[]): readonly Finding[] {
+  const named = new Set(
+    routes.flatMap(({ resource }) => (resource ? meshBackendsOf(resource as Route) : [])),
+  );
+  if (routes.length === 0) return [];
+  return objects.flatMap(({ resource, at }) => {
+    if (resource?.kind !== 'MeshEndpoints' || named.has(keyOf(refTo(resource)))) return [];
+    return [
+      at(['metadata', 'name'], 'note', 'NoRoute', `no route names ${titleOf(resource)} in its backendRefs`),
+    ];
+  });
+}
+
+function nothing(files: readonly SourceFile[]): readonly Finding[] {
+  const hint = `there is no object of ${GROUP} and no route of Gateway API${files.length === 0 ? ', and no file that ends in .yaml, .yml or .json' : ''}: name the files that have them`;
+  return [{ file: undefined, line: 1, column: 1, severity: 'error', rule: 'NothingToCheck', message: hint }];
+}
+
+function sorted(findings: readonly Finding[]): readonly Finding[] {
+  const order = ({ file = '', line, column }: Finding) => [file, line, column] as const;
+  return [...findings].sort((one, other) => {
+    const [a, b] = [order(one), order(other)];
+    const at = a.findIndex((value, index) => value !== b[index]);
+    if (at < 0) return 0;
+    return (a[at] ?? '') < (b[at] ?? '') ? -1 : 1;
+  });
+}

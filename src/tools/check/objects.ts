@@ -1,0 +1,130 @@
+import { decode } from '../../api/objects/decode.ts';
+import type { Decoding } from '../../api/objects/decode.ts';
+import type { Resource } from '../../api/objects/resource.ts';
+import { formatFault } from '../../api/validation/fault.ts';
+import { isRecord } from '../../api/json.ts';
+import type { Fields } from '../../api/json.ts';
+import { GROUP } from '../../api/generated/kinds.ts';
+import { keyOf } from '../../api/key.ts';
+import type { Key, ResourceKind } from '../../api/key.ts';
+import { refTo } from '../../api/objects/references.ts';
+import { lintPlaced, placedIn } from '../lint-text.ts';
+import type { Finding as LintFinding, Placed } from '../lint-text.ts';
+
+/** A finding, and the file that has it; without one it is about all that was given. */
+export type Finding = LintFinding & { readonly file: string | undefined };
+
+/** A file with objects. */
+export type SourceFile = { readonly name: string; readonly text: string };
+
+/** An object of a file. */
+export type Declared = {
+  /** As it is written. */
+  readonly fields: Fields;
+  /** As traffic reads it; undefined where it is not valid, or of a kind that is not read. */
+  readonly resource: Resource | undefined;
+  /** A finding at a field of it. */
+  readonly at: (
+    steps: readonly string[],
+    severity: Finding['severity'],
+    rule: string,
+    message: string,
+  ) => Finding;
+};
+
+/** The objects of files, and what is wrong with each by itself. */
+export type Declarations = {
+  readonly objects: readonly Declared[];
+  readonly findings: readonly Finding[];
+};
+
+/** Reads the objects of files, and finds what is wrong with each by itself. */
+export function readObjects(files: readonly SourceFile[]): Declarations {
+  const read = files.map(({ name, text }) => {
+    const { placed, faults } = placedIn(text);
+    const own = lintPlaced(placed, faults).findings.map(finding => ({ ...finding, file: name }));
+    const all = placed.flatMap(each => declaredIn(each, name));
+    return { objects: all.map(({ declared }) => declared), findings: [...own, ...all.flatMap(faultsOf)] };
+  });
+  return {
+    objects: read.flatMap(({ objects }) => objects),
+    findings: read.flatMap(({ findings }) => findings),
+  };
+}
+
+type Read = { readonly declared: Declared; readonly decoding: Decoding };
+
+function declaredIn({ object, positionOf }: Placed, file: string): readonly Read[] {
+  // Files of other tools may be in the same folder, and are no objects.
+  if (!isRecord(object) || object['apiVersion'] === undefined || object['kind'] === undefined) return [];
+  const decoding = decode(object);
+  const at: Declared['at'] = (steps, severity, rule, message) => ({
+    ...{ file, severity, rule, message },
+    ...positionOf(steps),
+  });
+  const resource = decoding.is === 'resource' ? decoding.resource : undefined;
+  return [{ declared: { fields: object, resource, at }, decoding }];
+}
+
+/** Faults of objects of other groups; `lint` finds those of mesh-gateway. */
+function faultsOf({ declared: { fields, at }, decoding }: Read): readonly Finding[] {
+  if (decoding.is !== 'faulty' || groupOf(fields) === GROUP) return [];
+  return decoding.faults.map(fault => at(fault.steps, 'error', 'Invalid', formatFault(fault)));
+}
+
+/** The API group of an object; empty for those of Kubernetes itself. */
+export function groupOf({ apiVersion }: Fields): string {
+  const parts = typeof apiVersion === 'string' ? apiVersion.split('/') : [];
+  return parts.length > 1 ? (parts[0] ?? '') : '';
+}
+
+/** An object for people, such as MeshEndpoints default/web. */
+export function titleOf({ kind, metadata }: Resource): string {
+  const { namespace, name } = metadata as { readonly namespace?: string; readonly name: string };
+  return `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`;
+}
+
+function invalidKeyOf({ kind, metadata }: Fields): string {
+  const { namespace = 'default', name } = isRecord(metadata) ? metadata : {};
+  return `${String(kind)}/${String(namespace)}/${String(name)}`;
+}
+
+/** The valid objects by their keys; of equal keys the first. */
+export class Catalog {
+  readonly #byKey = new Map<Key, Declared>();
+  readonly #kinds = new Set<unknown>();
+  readonly #invalid = new Set<string>();
+
+  constructor(objects: readonly Declared[]) {
+    for (const object of objects) {
+      const { fields, resource } = object;
+      this.#kinds.add(fields['kind']);
+      if (!resource) this.#invalid.add(invalidKeyOf(fields));
+      else if (!this.#byKey.has(keyOf(refTo(resource)))) this.#byKey.set(keyOf(refTo(resource)), object);
+    }
+  }
+
+  /** Whether an object is there, but is not valid. */
+  isInvalid(key: Key): boolean {
+    return this.#invalid.has(key);
+  }
+
+  get(key: Key): Declared | undefined {
+    return this.#byKey.get(key);
+  }
+
+  all(): readonly Declared[] {
+    return [...this.#byKey.values()];
+  }
+
+  /** Whether there is any object of a kind. Of a kind without any, all may be elsewhere. */
+  has(kind: ResourceKind): boolean {
+    return this.#kinds.has(kind);
+  }
+
+  /** The names of a kind in a namespace. */
+  namesOf(kind: ResourceKind, namespace: string): readonly string[] {
+    const prefix = keyOf({ kind, namespace, name: '' });
+    return [...this.#byKey.keys()].filter(key => key.startsWith(prefix)).map(key => key.slice(prefix.length));
+  }
+}

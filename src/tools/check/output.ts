@@ -1,0 +1,92 @@
+import { shownName } from '../sources.ts';
+import type { Finding, SourceFile } from './objects.ts';
+
+/** The forms of output. */
+export const OUTPUTS = ['text', 'json', 'sarif', 'github'] as const;
+
+/** A form of output. */
+export type Output = (typeof OUTPUTS)[number];
+
+/** Findings in a form of output. */
+export function formatFindings(
+  output: Output,
+  findings: readonly Finding[],
+  files: readonly SourceFile[],
+): string {
+  switch (output) {
+    case 'text':
+      return textOf(findings, files);
+    case 'json':
+      return JSON.stringify(findings, undefined, 2);
+    case 'sarif':
+      return JSON.stringify(sarifOf(findings), undefined, 2);
+    case 'github':
+      return findings.map(annotationOf).join('\n');
+  }
+}
+
+/** Each with the line that it is about, and a mark below its column. */
+function textOf(findings: readonly Finding[], files: readonly SourceFile[]): string {
+  const lines = new Map(files.map(({ name, text }) => [name, text.split('\n')]));
+  return findings
+    .map(({ file, line, column, severity, rule, message }) => {
+      if (file === undefined) return `${severity}: ${message} [${rule}]`;
+      const [first = '', ...rest] = message.split('\n');
+      const title = `${shownName(file)}:${line}:${column}: ${severity}: ${first} [${rule}]`;
+      return [title, ...excerptOf(lines.get(file)?.[line - 1], line, column), ...rest].join('\n');
+    })
+    .join('\n');
+}
+
+const MAX_EXCERPT = 120;
+
+/** Lines of other kinds of objects may hold secrets, but only fields of routes and of our kinds, which hold none, are found. */
+function excerptOf(text: string | undefined, line: number, column: number): readonly string[] {
+  if (text === undefined || text.length > MAX_EXCERPT) return [];
+  const number = String(line).padStart(5);
+  const shown = text.trimEnd().replaceAll(/\p{Cc}/gu, ' ');
+  return [`${number} | ${shown}`, `${' '.repeat(number.length)} | ${' '.repeat(column - 1)}^`];
+}
+
+const LEVELS = { error: 'error', warning: 'warning', note: 'note' } as const;
+
+/** SARIF 2.1.0, which code scanning tools read. */
+function sarifOf(findings: readonly Finding[]): object {
+  const rules = [...new Set(findings.map(({ rule }) => rule))].map(id => ({ id }));
+  const results = findings.map(({ file, line, column, severity, rule, message }) => ({
+    ruleId: rule,
+    level: LEVELS[severity],
+    message: { text: message },
+    ...(file !== undefined && {
+      locations: [
+        {
+          physicalLocation: {
+            artifactLocation: { uri: encodeURI(file) },
+            region: { startLine: line, startColumn: column },
+          },
+        },
+      ],
+    }),
+  }));
+  return {
+    $schema: 'https://json.schemastore.org/sarif-2.1.0.json',
+    version: '2.1.0',
+    runs: [{ tool: { driver: { name: 'mesh-gateway', rules } }, results }],
+  };
+}
+
+const COMMANDS = { error: 'error', warning: 'warning', note: 'notice' } as const;
+
+/** A workflow command of GitHub Actions, which shows the finding in the diff. */
+function annotationOf({ file, line, column, severity, rule, message }: Finding): string {
+  const place = file === undefined ? '' : `file=${escaped(file)},line=${line},col=${column},`;
+  return `::${COMMANDS[severity]} ${place}title=${rule}::${escapedText(message)}`;
+}
+
+function escapedText(text: string): string {
+  return text.replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
+}
+
+function escaped(property: string): string {
+  return escapedText(property).replaceAll(':', '%3A').replaceAll(',', '%2C');
+}

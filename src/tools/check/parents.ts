@@ -1,0 +1,127 @@
+import { keyOf } from '../../api/key.ts';
+import { GATEWAY_GROUP } from '../../api/objects/gateway-api.ts';
+import type {
+  Gateway,
+  Listener,
+  ListenerSet,
+  Namespace,
+  ParentRef,
+  Route,
+} from '../../api/objects/gateway-api.ts';
+import { nearest } from '../../api/validation/nearest.ts';
+import { acceptsKind, selectsNamespace } from '../../traffic/attachments.ts';
+import type { Catalog, Declared, Finding } from './objects.ts';
+
+/** Finds parentRefs of a route that attach it to nothing, as Envoy Gateway decides it. */
+export function checkParents(declared: Declared, route: Route, catalog: Catalog): readonly Finding[] {
+  if (route.parentRefs.length === 0)
+    return [
+      declared.at(
+        ['spec'],
+        'error',
+        'NoParent',
+        'spec.parentRefs: is missing: name the Gateway of the route',
+      ),
+    ];
+  return route.parentRefs.flatMap((ref, index) => {
+    const problem = problemOf(ref, route, catalog);
+    if (!problem) return [];
+    const [rule, field, message] = problem;
+    const steps = ['spec', 'parentRefs', String(index), ...(field === '' ? [] : [field])];
+    const path = `spec.parentRefs[${index}]${field === '' ? '' : `.${field}`}`;
+    return [declared.at(steps, 'error', rule, `${path}: ${message}`)];
+  });
+}
+
+/** The rule, the field of the parentRef, and the message with the fix. */
+type Problem = readonly [rule: string, field: string, message: string];
+
+function problemOf(ref: ParentRef, route: Route, catalog: Catalog): Problem | undefined {
+  const { group, kind, namespace, name } = ref;
+  if (group !== GATEWAY_GROUP || (kind !== 'Gateway' && kind !== 'ListenerSet')) return undefined;
+  // Of a kind without any object, all may be elsewhere.
+  if (!catalog.has(kind) || catalog.isInvalid(keyOf({ kind, namespace, name }))) return undefined;
+  const title = `${kind} ${namespace}/${name}`;
+  const parent = catalog.get(keyOf({ kind, namespace, name }))?.resource as Gateway | ListenerSet | undefined;
+  if (!parent) {
+    const meant = nearest(name, catalog.namesOf(kind, namespace));
+    const hint = meant === undefined ? 'create it, or correct name and namespace' : `did you mean ${meant}?`;
+    return ['ParentNotFound', 'name', `${title} does not exist: ${hint}`];
+  }
+  return listenerProblem(ref, route, { parent, title }, catalog);
+}
+
+function listenerProblem(
+  { sectionName, port }: ParentRef,
+  route: Route,
+  { parent, title }: { readonly parent: Gateway | ListenerSet; readonly title: string },
+  catalog: Catalog,
+): Problem | undefined {
+  const { listeners } = parent;
+  const named = listeners.filter(each => (sectionName ?? each.name) === each.name);
+  if (named.length === 0)
+    return [
+      'ListenerNotFound',
+      'sectionName',
+      `${title} has no listener ${sectionName}: use one that it has (${listed(listeners.map(({ name }) => name))})`,
+    ];
+  const atPort = named.filter(each => (port ?? each.port) === each.port);
+  if (atPort.length === 0)
+    return [
+      'ListenerNotFound',
+      'port',
+      `no such listener of ${title} has port ${port}: use one that it has (${listed(named.map(each => String(each.port)))})`,
+    ];
+  const ofKind = atPort.filter(each => acceptsKind(each, route.kind));
+  if (ofKind.length === 0)
+    return [
+      'NotAllowedByListeners',
+      '',
+      `no listener of ${title} takes a ${route.kind} (${listed(atPort.map(({ name, protocol }) => `${name} is for ${protocol}`))}): add one, or let allowedRoutes.kinds have ${route.kind}`,
+    ];
+  const { namespace = '' } = route.metadata;
+  const admitting = ofKind.filter(each => admits(each, parent, namespace, catalog));
+  if (admitting.length === 0)
+    return [
+      'NotAllowedByListeners',
+      '',
+      `no listener of ${title} admits routes of namespace ${namespace}: let allowedRoutes.namespaces of ${listed(ofKind.map(({ name }) => `listener ${name}`))} have from: All, or a selector for its labels`,
+    ];
+  const { hostnames } = route;
+  if (hostnames.length === 0 || admitting.some(each => isForOneOf(each, hostnames))) return undefined;
+  return [
+    'HostnamesDoNotIntersect',
+    '',
+    `none of the hostnames of the route (${listed(hostnames)}) is in those of ${title} (${listed(admitting.map(({ name, hostname }) => `listener ${name}: ${hostname}`))}): change either`,
+  ];
+}
+
+/** Where no Namespace is among the objects, their labels are elsewhere. */
+function admits(
+  { allowedRoutes: { namespaces } }: Listener,
+  { metadata }: Gateway | ListenerSet,
+  namespace: string,
+  catalog: Catalog,
+): boolean {
+  if (namespaces.from === 'Selector' && !catalog.has('Namespace')) return true;
+  const find = (name: string) =>
+    catalog.get(keyOf({ kind: 'Namespace', namespace: '', name }))?.resource as Namespace | undefined;
+  return selectsNamespace({ namespace: find }, namespaces, metadata, namespace);
+}
+
+function isForOneOf({ hostname }: Listener, hostnames: readonly string[]): boolean {
+  return hostname === undefined || hostnames.some(each => intersect(hostname, each));
+}
+
+/** Whether two hostnames, of which each may begin with a wildcard, have a name in common. */
+function intersect(one: string, other: string): boolean {
+  if (one === other) return true;
+  const [isWide, isOtherWide] = [one.startsWith('*.'), other.startsWith('*.')];
+  return (isWide && other.endsWith(one.slice(1))) || (isOtherWide && one.endsWith(other.slice(1)));
+}
+
+const MAX_LISTED = 5;
+
+function listed(texts: readonly string[]): string {
+  return `${texts.slice(0, MAX_LISTED).join(', ')}${texts.length > MAX_LISTED ? ', ...' : ''}`;
+}

@@ -1,0 +1,144 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { runCheck } from '../../src/tools/check/command.ts';
+import { PROJECT } from '../support/lab/command-line.ts';
+import { makeFolders } from '../support/files/folder.ts';
+
+const ROUTE = `apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: web, namespace: default}
+spec:
+  parentRefs: [{name: public}]
+  rules:
+    - backendRefs:
+        - {kind: MeshEndpoints, name: web, port: 8080}
+`;
+const FIXED = ROUTE.replace('{kind', '{group: mesh-gateway.dev, kind');
+const ENDPOINT = `apiVersion: mesh-gateway.dev/v1alpha1
+kind: MeshEndpoints
+metadata:
+  name: web
+spec:
+  tailnet: example.ts.net
+  endpoints:
+    - name: web
+      meshIP: 100.64.0.1
+      meshFQDN: web.example.ts.net
+      port: 70000
+      protocol: HTTP
+`;
+const MESSAGE =
+  'spec.rules[0].backendRefs[0]: has no group, so that Envoy Gateway looks for a kind of Kubernetes itself: add group: mesh-gateway.dev';
+
+let folder: string;
+let [out, err]: string[][] = [[], []];
+beforeEach(() => {
+  ({ folder } = makeFolders());
+  mkdirSync(folder);
+  [out, err] = [[], []];
+  vi.spyOn(console, 'log').mockImplementation((text: string) => void out?.push(text));
+  vi.spyOn(console, 'error').mockImplementation((text: string) => void err?.push(text));
+});
+afterEach(() => vi.restoreAllMocks());
+
+/** Writes a file, and checks its folder. */
+async function checked(text: string, ...options: readonly string[]) {
+  writeFileSync(join(folder, 'web.yaml'), text);
+  const status = await runCheck([...options, folder]);
+  return { status, out: (out ?? []).join('\n').replaceAll(`${folder}/`, ''), err: (err ?? []).join('\n') };
+}
+
+describe('mesh-gateway check', () => {
+  it('prints each finding with its line, and exits with 1', async () => {
+    expect(await checked(ROUTE)).toEqual({
+      status: 1,
+      out: [
+        `web.yaml:8:11: error: ${MESSAGE} [GroupMissing]`,
+        '    8 |         - {kind: MeshEndpoints, name: web, port: 8080}',
+        '      |           ^',
+      ].join('\n'),
+      err: '1 object in 1 file: 1 error, 0 warnings, 0 notes',
+    });
+  });
+
+  it.each([
+    [
+      'docs/why-is-my-route-not-working.md',
+      ROUTE.replace('spec:', 'spec:\n  hostnames: [web.example.com]').replace(
+        '{kind: MeshEndpoints, name: web, port: 8080}',
+        'kind: MeshEndpoints\n          name: web\n          port: 8080',
+      ),
+    ],
+    ['README.md', ENDPOINT],
+  ])('prints what %s shows', async (page, text) => {
+    const { out, err } = await checked(text);
+    const [, block = ''] =
+      /\$ npx mesh-gateway check web.yaml\n([^]*?)```/.exec(readFileSync(join(PROJECT, page), 'utf8')) ?? [];
+    expect(block).not.toBe('');
+    expect(`${out}\n${err}\n`).toContain(block);
+  });
+
+  it('prints nothing but a summary where all is well, and exits with 0', async () => {
+    expect(await checked(FIXED)).toEqual({
+      ...{ status: 0, out: '', err: '1 object in 1 file: 0 errors, 0 warnings, 0 notes' },
+    });
+  });
+
+  it('exits with 1 where there is nothing to check, with a hint', async () => {
+    const { status, out } = await checked('');
+    expect(status).toBe(1);
+    expect(out).toContain('name the files that have them');
+  });
+
+  it('exits with 2 where a file cannot be read', async () => {
+    expect((await checked('\u0000\ud800'.repeat(2))).status).not.toBe(0);
+    await expect(runCheck([join(folder, 'missing.yaml')])).rejects.toThrow('missing.yaml does not exist');
+    await expect(runCheck([])).rejects.toThrow('check: name a file, a folder, or - for standard input');
+    await expect(runCheck(['--output', 'xml', folder])).rejects.toThrow(
+      '--output "xml" is none of text, json, sarif, github',
+    );
+  });
+
+  it('prints JSON', async () => {
+    const { out } = await checked(ROUTE, '--output', 'json');
+    expect(JSON.parse(out)).toEqual([
+      {
+        ...{ file: 'web.yaml', line: 8, column: 11, severity: 'error', rule: 'GroupMissing' },
+        message: MESSAGE,
+      },
+    ]);
+  });
+
+  it('prints SARIF, with the rules that it uses', async () => {
+    const { out } = await checked(ROUTE, '--output', 'sarif');
+    const { version, runs } = JSON.parse(out) as {
+      readonly version: string;
+      readonly runs: readonly { readonly results: readonly object[]; readonly tool: object }[];
+    };
+    expect(version).toBe('2.1.0');
+    expect(runs[0]?.tool).toEqual({ driver: { name: 'mesh-gateway', rules: [{ id: 'GroupMissing' }] } });
+    expect(runs[0]?.results).toEqual([
+      {
+        ...{ ruleId: 'GroupMissing', level: 'error', message: { text: MESSAGE } },
+        locations: [
+          {
+            physicalLocation: {
+              artifactLocation: { uri: 'web.yaml' },
+              region: { startLine: 8, startColumn: 11 },
+            },
+          },
+        ],
+      },
+    ]);
+  });
+
+  it('prints annotations for GitHub, in which no text of a file is a command', async () => {
+    const hostile = ROUTE.replace('name: public', 'name: "a\\n::warning::b%"');
+    const { out } = await checked(hostile, '--output', 'github');
+    expect(out.split('\n').every(line => line.startsWith('::error file=web.yaml,line='))).toBe(true);
+    expect((await checked(ROUTE, '--output', 'github')).out).toContain(
+      `::error file=web.yaml,line=8,col=11,title=GroupMissing::${MESSAGE}`,
+    );
+  });
+});

@@ -1,0 +1,293 @@
+import { describe, expect, it } from 'vitest';
+import { stringify } from 'yaml';
+import { check } from '../../src/tools/check/check.ts';
+import { gatewayObject, meshBackend, named, openGateway, route } from '../support/declared.ts';
+import { endpoint, meshEndpoints, meshGateway, meshRoutePolicy, meshTailnet } from '../support/objects.ts';
+
+const web = (spec: Readonly<Record<string, unknown>> = {}) => named(meshEndpoints(spec), 'default/web');
+const tailnet = named(meshTailnet(), 'example');
+const gateway = openGateway('default/public');
+const service = (name: string) =>
+  named({ apiVersion: 'v1', kind: 'Service', spec: { ports: [{ port: 80 }] } }, `default/${name}`);
+const routeTo = (backendRef: object, spec: Readonly<Record<string, unknown>> = {}) =>
+  route('HTTPRoute', 'default/web', { rules: [{ backendRefs: [backendRef] }], ...spec });
+const good = [web(), tailnet, gateway, route('HTTPRoute', 'default/web')];
+
+const checked = (...objects: readonly object[]) =>
+  check([{ name: 'all.yaml', text: objects.map(object => stringify(object)).join('---\n') }]).findings;
+/** The findings, each with its rule and the start of its message. */
+const found = (...objects: readonly object[]) =>
+  checked(...objects).map(({ severity, rule, message }) => `${severity} ${rule}: ${message}`);
+
+describe('check finds nothing', () => {
+  it.each([
+    ['in objects that belong together', good],
+    [
+      'in a route whose MeshEndpoints, tailnet and Gateway are elsewhere',
+      [route('HTTPRoute', 'default/web')],
+    ],
+    ['in objects of others', [tailnet, service('other'), { apiVersion: 'v1', kind: 'Secret' }]],
+    [
+      'in a route to a Service beside MeshEndpoints',
+      [...good, service('other'), named(routeTo({ name: 'other', port: 80 }), 'default/other')],
+    ],
+  ])('%s', (_, objects) => expect(found(...objects)).toEqual([]));
+});
+
+const REFS: readonly (readonly [string, object, string])[] = [
+  [
+    'no group',
+    { kind: 'MeshEndpoints', name: 'web', port: 8080 },
+    'error GroupMissing: spec.rules[0].backendRefs[0]: has no group, so that Envoy Gateway looks for a kind of Kubernetes itself: add group: mesh-gateway.dev',
+  ],
+  [
+    'another kind of our group',
+    meshBackend({ kind: 'MeshEndpoint' }),
+    'error UnknownKind: spec.rules[0].backendRefs[0].kind: only MeshEndpoints can be a backend of group mesh-gateway.dev: write MeshEndpoints',
+  ],
+  [
+    'our group and no kind',
+    { group: 'mesh-gateway.dev', name: 'web', port: 8080 },
+    'error KindMissing: spec.rules[0].backendRefs[0]: has no kind, which means Service: add kind: MeshEndpoints',
+  ],
+  [
+    'our kind of a group of others',
+    meshBackend({ group: 'gateway.envoyproxy.io' }),
+    'error WrongGroup: spec.rules[0].backendRefs[0].group: MeshEndpoints are of group mesh-gateway.dev: write mesh-gateway.dev',
+  ],
+  [
+    'a misspelled group',
+    meshBackend({ group: 'mesh-gatewy.dev' }),
+    'error WrongGroup: spec.rules[0].backendRefs[0].group: MeshEndpoints are of group mesh-gateway.dev: write mesh-gateway.dev',
+  ],
+  [
+    'neither group nor kind',
+    { name: 'web', port: 8080 },
+    'error KindMissing: spec.rules[0].backendRefs[0]: names a Service, and web is a MeshEndpoints: add group: mesh-gateway.dev and kind: MeshEndpoints',
+  ],
+  [
+    'no weight',
+    meshBackend({ weight: 0 }),
+    'note NoTraffic: spec.rules[0].backendRefs[0].weight: 0 means no traffic',
+  ],
+  [
+    'a port that no endpoint has',
+    meshBackend({ port: 81 }),
+    'error PortNotFound: spec.rules[0].backendRefs[0]: port 81 is not a port of MeshEndpoints default/web: use one that it has (it has 8080)',
+  ],
+  [
+    'a name that no MeshEndpoints has',
+    meshBackend({ name: 'wbe' }),
+    'error BackendNotFound: spec.rules[0].backendRefs[0]: MeshEndpoints default/wbe does not exist',
+  ],
+];
+
+describe('check finds a backendRef with', () => {
+  it.each(REFS)('%s', (_, backendRef, message) => {
+    const errors = found(web(), tailnet, gateway, routeTo(backendRef)).filter(
+      each => !each.includes('NoRoute'),
+    );
+    expect(errors).toEqual([expect.stringContaining(message)]);
+  });
+
+  it('a namespace that permits no reference, with the ReferenceGrant to apply', () => {
+    const far = named(meshEndpoints(), 'far/web');
+    const reference = routeTo(meshBackend({ namespace: 'far' }));
+    const [finding] = checked(far, tailnet, gateway, reference);
+    expect(finding?.rule).toBe('RefNotPermitted');
+    const [, grant = ''] = finding?.message.split('\n\n') ?? [];
+    const granted = check([
+      {
+        name: 'all.yaml',
+        text: [...[far, tailnet, gateway, reference].map(each => stringify(each)), grant].join('---\n'),
+      },
+    ]);
+    expect(granted).toEqual({ findings: [], objects: 3 });
+  });
+});
+
+const parents = (...parentRefs: readonly object[]) => routeTo(meshBackend(), { parentRefs });
+const listeners = (...all: readonly object[]) => openGateway('default/public', { listeners: all });
+const http = { name: 'http', port: 80, protocol: 'HTTP' };
+
+const PARENTS: readonly (readonly [string, object, object, string])[] = [
+  [
+    'that does not exist',
+    gateway,
+    parents({ name: 'pubic' }),
+    'ParentNotFound: spec.parentRefs[0].name: Gateway default/pubic does not exist: did you mean public?',
+  ],
+  [
+    'without the listener',
+    gateway,
+    parents({ name: 'public', sectionName: 'https' }),
+    'ListenerNotFound: spec.parentRefs[0].sectionName: Gateway default/public has no listener https: use one that it has (http, tls, tcp, udp)',
+  ],
+  [
+    'without a listener at the port',
+    gateway,
+    parents({ name: 'public', port: 8443 }),
+    'ListenerNotFound: spec.parentRefs[0].port: no such listener of Gateway default/public has port 8443: use one that it has (80, 81, 82, 83)',
+  ],
+  [
+    'whose listeners are of other protocols',
+    listeners({ ...http, protocol: 'TCP' }),
+    parents({ name: 'public' }),
+    'NotAllowedByListeners: spec.parentRefs[0]: no listener of Gateway default/public takes a HTTPRoute (http is for TCP)',
+  ],
+  [
+    'whose listeners admit other namespaces',
+    named(listeners(http), 'infra/public'),
+    parents({ name: 'public', namespace: 'infra' }),
+    'NotAllowedByListeners: spec.parentRefs[0]: no listener of Gateway infra/public admits routes of namespace default',
+  ],
+  [
+    'of other hostnames',
+    listeners({ ...http, hostname: '*.example.com' }),
+    routeTo(meshBackend(), { hostnames: ['web.example.org'] }),
+    'HostnamesDoNotIntersect: spec.parentRefs[0]: none of the hostnames of the route (web.example.org) is in those of Gateway default/public (listener http: *.example.com)',
+  ],
+];
+
+describe('check finds a parentRef to a Gateway', () => {
+  it.each(PARENTS)('%s', (_, parent, reference, message) => {
+    expect(found(web(), tailnet, parent, reference)).toEqual([expect.stringContaining(`error ${message}`)]);
+  });
+
+  it.each(['web.example.com', '*.example.com', 'a.b.example.com'])(
+    'of hostnames that have %s in common not',
+    hostname => {
+      const parent = listeners({ ...http, hostname: '*.example.com' });
+      expect(found(web(), tailnet, parent, routeTo(meshBackend(), { hostnames: [hostname] }))).toEqual([]);
+    },
+  );
+});
+
+describe('check finds', () => {
+  it.each<readonly [string, readonly object[], string]>([
+    [
+      'the annotation of before',
+      [
+        ...good.slice(0, 3),
+        named(route('HTTPRoute', 'web'), 'default/web', {
+          annotations: { 'mesh-gateway.dev/backend-type': 'tailscale' },
+        }),
+      ],
+      'error LegacyAnnotation: metadata.annotations: mesh-gateway.dev/backend-type has no effect any more',
+    ],
+    [
+      'an object that is there twice',
+      [...good, web()],
+      'error Repeated: MeshEndpoints default/web is also in line 1',
+    ],
+    [
+      'two endpoints with one address',
+      [web({ endpoints: [endpoint(), endpoint({ name: 'b' })] }), tailnet],
+      'error DuplicateAddress: spec.endpoints[1]: b has the address and port of web',
+    ],
+    [
+      'a name outside of the tailnet',
+      [web({ endpoints: [endpoint({ meshFQDN: 'web.other.ts.net' })] })],
+      'warning NameNotInTailnet: spec.endpoints[0].meshFQDN',
+    ],
+    [
+      'a tailnet that no MeshTailnet has',
+      [
+        named(meshTailnet({ tailnet: 'other.ts.net' }), 'other'),
+        web(),
+        gateway,
+        route('HTTPRoute', 'default/web'),
+      ],
+      'error TailnetNotFound: spec.rules[0].backendRefs[0]',
+    ],
+    [
+      'MeshEndpoints that no route names',
+      [...good, named(meshEndpoints(), 'default/other')],
+      'note NoRoute: no route names MeshEndpoints default/other',
+    ],
+    [
+      'a policy to nothing',
+      [
+        ...good,
+        named(
+          meshRoutePolicy({
+            targetRefs: [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', name: 'wbe' }],
+          }),
+          'default/p',
+        ),
+      ],
+      'error TargetNotFound: spec.targetRefs[0]: HTTPRoute default/wbe does not exist',
+    ],
+    [
+      'a policy to a rule that is not there',
+      [
+        ...good,
+        named(
+          meshRoutePolicy({
+            targetRefs: [
+              { group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', name: 'web', sectionName: 'a' },
+            ],
+          }),
+          'default/p',
+        ),
+      ],
+      'error TargetNotFound: spec.targetRefs[0]: no rule of HTTPRoute default/web has the name a',
+    ],
+    [
+      'settings of no Gateway',
+      [
+        ...good,
+        named(
+          meshGateway({
+            targetRefs: [{ group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'pubic' }],
+          }),
+          'default/g',
+        ),
+      ],
+      'error TargetNotFound: spec.targetRefs[0]: Gateway default/pubic does not exist',
+    ],
+    [
+      'a route that is not valid',
+      [gatewayObject('HTTPRoute', 'default/web', { parentRefs: [{ name: '' }] })],
+      'error Invalid: spec.parentRefs[0].name',
+    ],
+    [
+      'nothing to check',
+      [service('web')],
+      'error NothingToCheck: there is no object of mesh-gateway.dev and no route',
+    ],
+  ])('%s', (_, objects, message) => {
+    const all = found(...objects);
+    expect(all.filter(each => each.includes(message))).toHaveLength(1);
+    expect(all.filter(each => !each.includes(message))).toEqual([]);
+  });
+
+  it('faults of MeshEndpoints once, not again in their routes', () => {
+    const all = found(
+      web({ endpoints: [endpoint({ port: 0 })] }),
+      named(meshEndpoints(), 'default/b'),
+      tailnet,
+      gateway,
+      route('HTTPRoute', 'default/web'),
+    );
+    expect(all.filter(each => each.startsWith('error'))).toEqual([
+      expect.stringContaining('Invalid: spec.endpoints[0].port'),
+    ]);
+  });
+
+  it('the place of each, sorted by file, line and column', () => {
+    const { findings } = check([
+      { name: 'b.yaml', text: stringify(routeTo({ kind: 'MeshEndpoints', name: 'web' })) },
+      {
+        name: 'a.yaml',
+        text: `${stringify(web({ endpoints: [endpoint(), endpoint({ name: 'b' })] }))}---\na: {{ b }}\n`,
+      },
+    ]);
+    expect(findings.map(({ file, line, column, rule }) => `${file}:${line}:${column} ${rule}`)).toEqual([
+      'a.yaml:4:9 NoRoute',
+      'a.yaml:14:7 DuplicateAddress',
+      'a.yaml:20:5 Syntax',
+      'b.yaml:8:11 GroupMissing',
+    ]);
+  });
+});
