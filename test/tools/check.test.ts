@@ -31,6 +31,16 @@ describe('check finds nothing', () => {
       'in a route to a Service beside MeshEndpoints',
       [...good, service('other'), named(routeTo({ name: 'other', port: 80 }), 'default/other')],
     ],
+    [
+      'in a rule with a Service, whose EndpointSlices are in no file',
+      [
+        ...good.slice(0, 3),
+        service('other'),
+        route('HTTPRoute', 'default/web', {
+          rules: [{ backendRefs: [meshBackend(), { name: 'other', port: 80 }] }],
+        }),
+      ],
+    ],
   ])('%s', (_, objects) => expect(found(...objects)).toEqual([]));
 });
 

@@ -24,8 +24,8 @@ export function unusedIn(catalog: Catalog): UnusedOf {
   const tracking = new Tracking(store);
   const values = trafficValues(tracking, {
     ...{ dataPath: 'Proxy', settingsFrom: 'MeshGateway', clusterEncoding: '' },
-    // Where no Service is among the objects, all of them are elsewhere.
-    readsBackends: catalog.has('Service'),
+    // Files have Services, but not their EndpointSlices.
+    readsBackends: catalog.has('Service') && catalog.has('EndpointSlice'),
   });
   return route => values.unused.read(keyOf(refTo(route)));
 }
