@@ -31,7 +31,7 @@ const environment = process.env;
 /** Commands are loaded when they run: lint starts fast, and the relay has little in memory. */
 const COMMANDS: Readonly<Record<string, Command>> = {
   check: {
-    run: async args => (await import('./tools/check/command.ts')).runCheck(args),
+    run: async args => (await import('./tools/check/command.ts')).runCheck(args, environment),
     help: async () => (await import('./tools/check/command.ts')).CHECK_HELP,
   },
   lint: {

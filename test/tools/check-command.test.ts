@@ -45,7 +45,7 @@ afterEach(() => vi.restoreAllMocks());
 /** Writes a file, and checks its folder. */
 async function checked(text: string, ...options: readonly string[]) {
   writeFileSync(join(folder, 'web.yaml'), text);
-  const status = await runCheck([...options, folder]);
+  const status = await runCheck([...options, folder], {});
   return { status, out: (out ?? []).join('\n').replaceAll(`${folder}/`, ''), err: (err ?? []).join('\n') };
 }
 
@@ -88,16 +88,30 @@ describe('mesh-gateway check', () => {
   it('exits with 1 where there is nothing to check, with a hint', async () => {
     const { status, out } = await checked('');
     expect(status).toBe(1);
-    expect(out).toContain('name the files that have them');
+    expect(out).toContain('name the files, which end in .yaml, .yml or .json, or the cluster that has them');
   });
 
   it('exits with 2 where a file cannot be read', async () => {
     expect((await checked('\u0000\ud800'.repeat(2))).status).not.toBe(0);
-    await expect(runCheck([join(folder, 'missing.yaml')])).rejects.toThrow('missing.yaml does not exist');
-    await expect(runCheck([])).rejects.toThrow('check: name a file, a folder, or - for standard input');
-    await expect(runCheck(['--output', 'xml', folder])).rejects.toThrow(
+    await expect(runCheck([join(folder, 'missing.yaml')], {})).rejects.toThrow('missing.yaml does not exist');
+    await expect(runCheck([], { KUBECONFIG: join(folder, 'none') })).rejects.toThrow(
+      'none cannot be read (ENOENT)',
+    );
+    await expect(runCheck(['--namespace', 'a', folder], {})).rejects.toThrow(
+      'check: --namespace is about a cluster: remove it, or the names of files',
+    );
+    await expect(runCheck(['--output', 'xml', folder], {})).rejects.toThrow(
       '--output "xml" is none of text, json, sarif, github',
     );
+  });
+
+  it('prints no control character of a name', async () => {
+    const target = '{group: gateway.networking.k8s.io, kind: Gateway, name: "a\\e[2J"}';
+    const gateway =
+      'apiVersion: gateway.networking.k8s.io/v1\nkind: Gateway\nmetadata: {name: g}\nspec: {gatewayClassName: mesh, listeners: []}\n';
+    const settings = `apiVersion: mesh-gateway.dev/v1alpha1\nkind: MeshGateway\nmetadata: {name: m}\nspec: {targetRefs: [${target}]}\n`;
+    const { out } = await checked(`${gateway}---\n${settings}`);
+    expect(out).toContain('Gateway default/a?[2J does not exist');
   });
 
   it('prints JSON', async () => {
@@ -105,6 +119,7 @@ describe('mesh-gateway check', () => {
     expect(JSON.parse(out)).toEqual([
       {
         ...{ file: 'web.yaml', line: 8, column: 11, severity: 'error', rule: 'GroupMissing' },
+        object: 'HTTPRoute default/web',
         message: MESSAGE,
       },
     ]);

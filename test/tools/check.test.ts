@@ -1,8 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
-import { check } from '../../src/tools/check/check.ts';
+import { check as checkAll } from '../../src/tools/check/check.ts';
+import { readObjects } from '../../src/tools/check/objects.ts';
+import type { SourceFile } from '../../src/tools/check/objects.ts';
 import { gatewayObject, meshBackend, named, openGateway, route } from '../support/declared.ts';
 import { endpoint, meshEndpoints, meshGateway, meshRoutePolicy, meshTailnet } from '../support/objects.ts';
+
+const check = (files: readonly SourceFile[]) => checkAll(readObjects(files));
 
 const web = (spec: Readonly<Record<string, unknown>> = {}) => named(meshEndpoints(spec), 'default/web');
 const tailnet = named(meshTailnet(), 'example');
@@ -293,7 +297,11 @@ describe('check finds', () => {
         text: `${stringify(web({ endpoints: [endpoint(), endpoint({ name: 'b' })] }))}---\na: {{ b }}\n`,
       },
     ]);
-    expect(findings.map(({ file, line, column, rule }) => `${file}:${line}:${column} ${rule}`)).toEqual([
+    expect(
+      findings.map(each =>
+        each.file === undefined ? each.rule : `${each.file}:${each.line}:${each.column} ${each.rule}`,
+      ),
+    ).toEqual([
       'a.yaml:4:9 NoRoute',
       'a.yaml:14:7 DuplicateAddress',
       'a.yaml:20:5 Syntax',

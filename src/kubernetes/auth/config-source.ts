@@ -9,6 +9,8 @@ import type { RestConfigSource } from './rest-config.ts';
 export type ConfigSourceOptions = {
   /** The setting KUBECONFIG: files, joined as in PATH. Empty in a pod. */
   readonly kubeconfig: string;
+  /** The context to use; by default the current one. */
+  readonly context?: string | undefined;
   /** The environment variables of the process, in which Kubernetes gives a pod the address of its API server. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;

@@ -29,8 +29,8 @@ type Loaded = {
 
 /** Reads kubeconfig files by the library. What it renews, such as an OIDC token, is kept until the files change. */
 export async function kubeconfigSource(options: ConfigSourceOptions): Promise<RestConfigSource> {
-  const { kubeconfig, clock, execTimeoutMs = EXEC_TIMEOUT_MS } = options;
-  const load = (files: readonly File[]) => loadedOf(files, clock.now(), execTimeoutMs);
+  const { kubeconfig, context, clock, execTimeoutMs = EXEC_TIMEOUT_MS } = options;
+  const load = (files: readonly File[]) => loadedOf(files, { context, at: clock.now(), execTimeoutMs });
   let loaded = load(await readFiles(kubeconfig));
   let hasFailed = false;
   return {
@@ -64,8 +64,14 @@ async function readFiles(setting: string): Promise<readonly File[]> {
   return files.length === 0 ? fail('none of its files exists') : files;
 }
 
-function loadedOf(files: readonly File[], loadedAt: number, execTimeoutMs: number): Loaded {
-  const { cluster, user, tokenFile } = currentContext(files.map(parsed));
+type LoadOptions = {
+  readonly context: string | undefined;
+  readonly at: number;
+  readonly execTimeoutMs: number;
+};
+
+function loadedOf(files: readonly File[], { context, at: loadedAt, execTimeoutMs }: LoadOptions): Loaded {
+  const { cluster, user, tokenFile } = contextNamed(context, files.map(parsed));
   const library = new KubeConfig();
   limitExecPrograms(library, execTimeoutMs);
   const runsProgram = user.exec !== undefined;
@@ -173,10 +179,10 @@ function rawUser(user: unknown, folder: string): RawUser {
   return { name: textIn(fields, 'name'), fields: fieldsOf(fields?.['user']) ?? {}, folder };
 }
 
-/** The current context. As in kubectl, the first file that defines an entry wins. */
-function currentContext(parsedFiles: readonly Parsed[]) {
+/** A context, or the current one. As in kubectl, the first file that defines an entry wins. */
+function contextNamed(wanted: string | undefined, parsedFiles: readonly Parsed[]) {
   const configs = parsedFiles.map(({ config }) => config);
-  const current = configs.map(config => config.getCurrentContext()).find(name => name) ?? '';
+  const current = wanted ?? configs.map(config => config.getCurrentContext()).find(name => name) ?? '';
   if (current === '') fail('has no current-context: choose one by kubectl config use-context');
   const find = <T extends Cluster | Context | User>(what: string, all: readonly T[], name: string) =>
     all.find(each => each.name === name) ?? fail(`has no ${what} ${JSON.stringify(name.slice(0, 100))}`);

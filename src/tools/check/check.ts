@@ -3,8 +3,8 @@ import type { Route } from '../../api/objects/gateway-api.ts';
 import { keyOf } from '../../api/key.ts';
 import { meshBackendsOf, refTo } from '../../api/objects/references.ts';
 import { checkBackendRefs, isForMesh, isRoute } from './backend-refs.ts';
-import { Catalog, groupOf, readObjects, titleOf } from './objects.ts';
-import type { Declared, Finding, SourceFile } from './objects.ts';
+import { Catalog, groupOf, titleOf } from './objects.ts';
+import type { Declarations, Declared, Finding } from './objects.ts';
 import { checkParents } from './parents.ts';
 import { checkAddresses, checkRepeated } from './repeated.ts';
 import { checkTargets } from './targets.ts';
@@ -13,14 +13,11 @@ import { checkTraffic, isMeshRoute, unusedIn } from './traffic.ts';
 /** What is wrong with objects, and how many there are of our group and of routes. */
 export type CheckResult = { readonly findings: readonly Finding[]; readonly objects: number };
 
-/**
- * Checks the objects of files, each by itself and together, as the processes and Envoy Gateway would use them. Of a kind that
- * is in no file, all objects may be elsewhere, so nothing is reported that depends on one.
- */
-export function check(files: readonly SourceFile[]): CheckResult {
-  const { objects, findings } = readObjects(files);
+/** Checks objects, each by itself and together, as the processes and Envoy Gateway would use them. */
+export function check(declarations: Declarations): CheckResult {
+  const { objects, findings } = declarations;
   const ours = objects.filter(object => groupOf(object.fields) === GROUP || isRoute(object));
-  const catalog = new Catalog(objects);
+  const catalog = new Catalog(declarations);
   const unusedOf = unusedIn(catalog);
   const routes = objects.filter(isRoute);
   const all = [
@@ -40,7 +37,7 @@ export function check(files: readonly SourceFile[]): CheckResult {
     }),
     ...unrouted(objects, routes),
   ];
-  if (ours.length === 0) all.push(...nothing(files));
+  if (ours.length === 0) all.push(NOTHING);
   return { findings: sorted(all), objects: ours.length };
 }
 
@@ -58,13 +55,15 @@ function unrouted(objects: readonly Declared[], routes: readonly Declared[]): re
   });
 }
 
-function nothing(files: readonly SourceFile[]): readonly Finding[] {
-  const hint = `there is no object of ${GROUP} and no route of Gateway API${files.length === 0 ? ', and no file that ends in .yaml, .yml or .json' : ''}: name the files that have them`;
-  return [{ file: undefined, line: 1, column: 1, severity: 'error', rule: 'NothingToCheck', message: hint }];
-}
+const NOTHING: Finding = {
+  severity: 'error',
+  rule: 'NothingToCheck',
+  message: `there is no object of ${GROUP} and no route of Gateway API: name the files, which end in .yaml, .yml or .json, or the cluster that has them`,
+};
 
 function sorted(findings: readonly Finding[]): readonly Finding[] {
-  const order = ({ file = '', line, column }: Finding) => [file, line, column] as const;
+  const order = (finding: Finding) =>
+    finding.file === undefined ? ['', finding.object ?? '', 0] : [finding.file, finding.line, finding.column];
   return [...findings].sort((one, other) => {
     const [a, b] = [order(one), order(other)];
     const at = a.findIndex((value, index) => value !== b[index]);

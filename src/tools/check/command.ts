@@ -1,39 +1,80 @@
 import { parseArgs } from 'node:util';
 import { findSources, readText, shownName } from '../sources.ts';
 import { check } from './check.ts';
+import { readCluster } from './cluster.ts';
+import { readObjects } from './objects.ts';
 import type { Finding, SourceFile } from './objects.ts';
 import { formatFindings, OUTPUTS } from './output.ts';
 
 /** What `mesh-gateway help check` prints. */
-export const CHECK_HELP = `mesh-gateway check [--output FORM] PATH...
+export const CHECK_HELP = `mesh-gateway check [--output FORM] [PATH...]
 
-Checks the objects in YAML or JSON files together, without a cluster, as mesh-gateway and Envoy
-Gateway would use them: mesh-gateway's kinds, and the routes, Gateways and grants around them. Each
-fault has its file, line, column, field and fix. Of a kind that is in no file, all objects may be
-elsewhere, so nothing is reported that depends on one.
+Checks objects together, as mesh-gateway and Envoy Gateway use them: mesh-gateway's kinds, and the
+routes, Gateways and grants around them. Each fault has its place, field and fix.
 
-  PATH       a file, a folder (all .yaml, .yml and .json files below it), or - for standard input
-  --output   text, which is the default, json, sarif (for code scanning) or github (annotations)
+With PATH it reads YAML or JSON files. Of a kind that is in no file, all objects may be elsewhere,
+so nothing is reported that depends on one. Without PATH it reads the cluster, and reports what
+RBAC did not let it read. It changes nothing, and reads neither Secrets nor ConfigMaps.
+
+  PATH          a file, a folder (all .yaml, .yml and .json files below it), or - for standard input
+  --output      text, which is the default, json, sarif (for code scanning) or github (annotations)
+  --kubeconfig  the file of the cluster (default: $KUBECONFIG, or ~/.kube/config)
+  --context     the context in it (default: the current one)
+  --namespace   report only objects of this namespace
 
 Examples:
   mesh-gateway check my-objects
-  kubectl get mep,meshtailnets,httproutes,gateways,services -A -o yaml | mesh-gateway check -
+  kustomize build | mesh-gateway check -
+  mesh-gateway check --namespace shop
 
-Exit status: 0 all is well, 1 something is wrong, 2 wrong usage or an unreadable file.
+Exit status: 0 all is well, 1 something is wrong, 2 wrong usage, or what could not be read.
 `;
 
+type Checked = {
+  readonly findings: readonly Finding[];
+  readonly objects: number;
+  readonly files: readonly SourceFile[];
+  /** Such as 3 files. */
+  readonly source: string;
+};
+
 /** Runs `mesh-gateway check`; returns the exit code. */
-export async function runCheck(args: readonly string[]): Promise<number> {
+export async function runCheck(
+  args: readonly string[],
+  environment: Readonly<Record<string, string | undefined>>,
+): Promise<number> {
   const { values, positionals } = parseArgs({
     args: [...args],
-    options: { output: { type: 'string', default: 'text' } },
+    options: {
+      output: { type: 'string', default: 'text' },
+      kubeconfig: { type: 'string' },
+      context: { type: 'string' },
+      namespace: { type: 'string' },
+    },
     allowPositionals: true,
   });
   const output = OUTPUTS.find(form => form === values.output);
   if (output === undefined)
     throw new Error(`check: --output ${JSON.stringify(values.output)} is none of ${OUTPUTS.join(', ')}`);
-  if (positionals.length === 0) throw new Error('check: name a file, a folder, or - for standard input');
-  const names = (await Promise.all(positionals.map(findSources))).flat();
+  const ofCluster = (['kubeconfig', 'context', 'namespace'] as const).find(
+    name => values[name] !== undefined,
+  );
+  if (positionals.length > 0 && ofCluster)
+    throw new Error(`check: --${ofCluster} is about a cluster: remove it, or the names of files`);
+  const { kubeconfig, context, namespace } = values;
+  const { findings, objects, files, source } =
+    positionals.length > 0
+      ? await checkFiles(positionals)
+      : await checkCluster({ kubeconfig, context, namespace, environment });
+  const printed = formatFindings(output, findings, files);
+  if (printed !== '') console.log(printed);
+  console.error(summaryOf(findings, objects, source));
+  if (findings.some(({ rule }) => rule === 'Unreadable')) return 2;
+  return findings.some(({ severity }) => severity !== 'note') ? 1 : 0;
+}
+
+async function checkFiles(paths: readonly string[]): Promise<Checked> {
+  const names = (await Promise.all(paths.map(findSources))).flat();
   const files: SourceFile[] = [];
   const unread: Finding[] = [];
   for (const name of new Set(names)) {
@@ -44,17 +85,29 @@ export async function runCheck(args: readonly string[]): Promise<number> {
       unread.push({ ...place, severity: 'error', rule: 'Unreadable', message: text.why });
     }
   }
-  const { findings, objects } = check(files);
-  const all = [...unread, ...findings];
-  const printed = formatFindings(output, all, files);
-  if (printed !== '') console.log(printed);
-  console.error(summaryOf(all, objects, files.length));
-  if (unread.length > 0) return 2;
-  return all.some(({ severity }) => severity !== 'note') ? 1 : 0;
+  const { findings, objects } = check(readObjects(files));
+  return { findings: [...unread, ...findings], objects, files, source: count(files.length, 'file') };
 }
 
-function summaryOf(findings: readonly Finding[], objects: number, files: number): string {
-  const count = (number: number, noun: string) => `${number} ${noun}${number === 1 ? '' : 's'}`;
+async function checkCluster(options: Omit<Parameters<typeof readCluster>[0], 'onKind'>): Promise<Checked> {
+  const { namespace } = options;
+  const clear = '\r\u001b[K';
+  const show = (text: string) => {
+    if (process.stderr.isTTY) process.stderr.write(`${clear}${text}`);
+  };
+  const declarations = await readCluster({ ...options, onKind: kind => show(`reading ${kind} ...`) });
+  show('');
+  const { findings, objects } = check(declarations);
+  const isWanted = ({ object }: Finding) =>
+    namespace === undefined || object === undefined || object.includes(` ${namespace}/`);
+  return { findings: findings.filter(isWanted), objects, files: [], source: 'the cluster' };
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`;
+}
+
+function summaryOf(findings: readonly Finding[], objects: number, source: string): string {
   const of = (wanted: Finding['severity']) => findings.filter(({ severity }) => severity === wanted).length;
-  return `${count(objects, 'object')} in ${count(files, 'file')}: ${count(of('error'), 'error')}, ${count(of('warning'), 'warning')}, ${count(of('note'), 'note')}`;
+  return `${count(objects, 'object')} in ${source}: ${count(of('error'), 'error')}, ${count(of('warning'), 'warning')}, ${count(of('note'), 'note')}`;
 }

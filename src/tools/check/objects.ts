@@ -1,5 +1,6 @@
 import { decode } from '../../api/objects/decode.ts';
 import type { Decoding } from '../../api/objects/decode.ts';
+import type { Position } from '../../api/yaml-documents.ts';
 import type { Resource } from '../../api/objects/resource.ts';
 import { formatFault } from '../../api/validation/fault.ts';
 import { isRecord } from '../../api/json.ts';
@@ -9,10 +10,16 @@ import { keyOf } from '../../api/key.ts';
 import type { Key, ResourceKind } from '../../api/key.ts';
 import { refTo } from '../../api/objects/references.ts';
 import { lintPlaced, placedIn } from '../lint-text.ts';
-import type { Finding as LintFinding, Placed } from '../lint-text.ts';
+import type { Finding as LintFinding } from '../lint-text.ts';
 
-/** A finding, and the file that has it; without one it is about all that was given. */
-export type Finding = LintFinding & { readonly file: string | undefined };
+/** A finding, with the object and the place in a file that it is about. */
+export type Finding = Pick<LintFinding, 'severity' | 'rule' | 'message'> & {
+  /** Such as HTTPRoute default/web; absent for what is not about one. */
+  readonly object?: string;
+} & (FilePlace | { readonly file?: undefined });
+
+/** Where a finding is, if its object is in a file. */
+type FilePlace = Position & { readonly file: string };
 
 /** A file with objects. */
 export type SourceFile = { readonly name: string; readonly text: string };
@@ -36,6 +43,8 @@ export type Declared = {
 export type Declarations = {
   readonly objects: readonly Declared[];
   readonly findings: readonly Finding[];
+  /** Kinds of which these are all objects; those of others may be elsewhere. */
+  readonly complete?: ReadonlySet<ResourceKind>;
 };
 
 /** Reads the objects of files, and finds what is wrong with each by itself. */
@@ -43,7 +52,9 @@ export function readObjects(files: readonly SourceFile[]): Declarations {
   const read = files.map(({ name, text }) => {
     const { placed, faults } = placedIn(text);
     const own = lintPlaced(placed, faults).findings.map(finding => ({ ...finding, file: name }));
-    const all = placed.flatMap(each => declaredIn(each, name));
+    const all = placed.flatMap(({ object, positionOf }) =>
+      declaredIn(object, steps => ({ file: name, ...positionOf(steps) })),
+    );
     return { objects: all.map(({ declared }) => declared), findings: [...own, ...all.flatMap(faultsOf)] };
   });
   return {
@@ -52,17 +63,30 @@ export function readObjects(files: readonly SourceFile[]): Declarations {
   };
 }
 
+/** The objects that an API server has, which are valid. */
+export function servedObjects(
+  objects: readonly unknown[],
+  complete: ReadonlySet<ResourceKind>,
+): Declarations {
+  const all = objects.flatMap(object => declaredIn(object, () => ({})));
+  return { objects: all.map(({ declared }) => declared), findings: all.flatMap(faultsOf), complete };
+}
+
 type Read = { readonly declared: Declared; readonly decoding: Decoding };
 
-function declaredIn({ object, positionOf }: Placed, file: string): readonly Read[] {
+function declaredIn(
+  object: unknown,
+  placeOf: (steps: readonly string[]) => FilePlace | { readonly file?: undefined },
+): readonly Read[] {
   // Files of other tools may be in the same folder, and are no objects.
   if (!isRecord(object) || object['apiVersion'] === undefined || object['kind'] === undefined) return [];
   const decoding = decode(object);
-  const at: Declared['at'] = (steps, severity, rule, message) => ({
-    ...{ file, severity, rule, message },
-    ...positionOf(steps),
-  });
   const resource = decoding.is === 'resource' ? decoding.resource : undefined;
+  const title = resource ? titleOf(resource) : titleIn(object);
+  const at: Declared['at'] = (steps, severity, rule, message) => ({
+    ...{ severity, rule, object: title, message },
+    ...placeOf(steps),
+  });
   return [{ declared: { fields: object, resource, at }, decoding }];
 }
 
@@ -84,18 +108,30 @@ export function titleOf({ kind, metadata }: Resource): string {
   return `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`;
 }
 
+function titleIn(fields: Fields): string {
+  return invalidKeyOf(fields).replace('/', ' ');
+}
+
 function invalidKeyOf({ kind, metadata }: Fields): string {
   const { namespace = 'default', name } = isRecord(metadata) ? metadata : {};
-  return `${String(kind)}/${String(namespace)}/${String(name)}`;
+  return [kind, namespace, name]
+    .map(text => (typeof text === 'string' ? text.slice(0, MAX_TEXT) : ''))
+    .join('/');
 }
+
+const MAX_TEXT = 253;
 
 /** The valid objects by their keys; of equal keys the first. */
 export class Catalog {
   readonly #byKey = new Map<Key, Declared>();
-  readonly #kinds = new Set<unknown>();
+  readonly #kinds: Set<unknown>;
   readonly #invalid = new Set<string>();
+  /** Whether objects have the status that an API server has. */
+  readonly hasStatus: boolean;
 
-  constructor(objects: readonly Declared[]) {
+  constructor({ objects, complete }: Pick<Declarations, 'objects' | 'complete'>) {
+    this.#kinds = new Set(complete);
+    this.hasStatus = complete !== undefined;
     for (const object of objects) {
       const { fields, resource } = object;
       this.#kinds.add(fields['kind']);
@@ -117,7 +153,7 @@ export class Catalog {
     return [...this.#byKey.values()];
   }
 
-  /** Whether there is any object of a kind. Of a kind without any, all may be elsewhere. */
+  /** Whether what is not there does not exist; of a kind without any object in files, all may be elsewhere. */
   has(kind: ResourceKind): boolean {
     return this.#kinds.has(kind);
   }

@@ -29,13 +29,23 @@ export function formatFindings(
 function textOf(findings: readonly Finding[], files: readonly SourceFile[]): string {
   const lines = new Map(files.map(({ name, text }) => [name, text.split('\n')]));
   return findings
-    .map(({ file, line, column, severity, rule, message }) => {
-      if (file === undefined) return `${severity}: ${message} [${rule}]`;
-      const [first = '', ...rest] = message.split('\n');
+    .map(finding => {
+      const { severity, rule, object } = finding;
+      const [first = '', ...rest] = plain(finding.message).split('\n');
+      if (finding.file === undefined) {
+        const subject = object === undefined ? '' : `${object}: `;
+        return [`${subject}${severity}: ${first} [${rule}]`, ...rest].join('\n');
+      }
+      const { file, line, column } = finding;
       const title = `${shownName(file)}:${line}:${column}: ${severity}: ${first} [${rule}]`;
       return [title, ...excerptOf(lines.get(file)?.[line - 1], line, column), ...rest].join('\n');
     })
     .join('\n');
+}
+
+/** Names in messages are what users wrote: none may move the cursor. */
+function plain(text: string): string {
+  return text.replaceAll(/[^\P{Cc}\n]/gu, '?');
 }
 
 const MAX_EXCERPT = 120;
@@ -53,16 +63,16 @@ const LEVELS = { error: 'error', warning: 'warning', note: 'note' } as const;
 /** SARIF 2.1.0, which code scanning tools read. */
 function sarifOf(findings: readonly Finding[]): object {
   const rules = [...new Set(findings.map(({ rule }) => rule))].map(id => ({ id }));
-  const results = findings.map(({ file, line, column, severity, rule, message }) => ({
-    ruleId: rule,
-    level: LEVELS[severity],
-    message: { text: message },
-    ...(file !== undefined && {
+  const results = findings.map(finding => ({
+    ruleId: finding.rule,
+    level: LEVELS[finding.severity],
+    message: { text: textWithObject(finding) },
+    ...(finding.file !== undefined && {
       locations: [
         {
           physicalLocation: {
-            artifactLocation: { uri: encodeURI(file) },
-            region: { startLine: line, startColumn: column },
+            artifactLocation: { uri: encodeURI(finding.file) },
+            region: { startLine: finding.line, startColumn: finding.column },
           },
         },
       ],
@@ -78,9 +88,17 @@ function sarifOf(findings: readonly Finding[]): object {
 const COMMANDS = { error: 'error', warning: 'warning', note: 'notice' } as const;
 
 /** A workflow command of GitHub Actions, which shows the finding in the diff. */
-function annotationOf({ file, line, column, severity, rule, message }: Finding): string {
-  const place = file === undefined ? '' : `file=${escaped(file)},line=${line},col=${column},`;
-  return `::${COMMANDS[severity]} ${place}title=${rule}::${escapedText(message)}`;
+function annotationOf(finding: Finding): string {
+  const place =
+    finding.file === undefined
+      ? ''
+      : `file=${escaped(finding.file)},line=${finding.line},col=${finding.column},`;
+  return `::${COMMANDS[finding.severity]} ${place}title=${finding.rule}::${escapedText(textWithObject(finding))}`;
+}
+
+/** Where no file shows what the message is about. */
+function textWithObject({ file, object, message }: Finding): string {
+  return file === undefined && object !== undefined ? `${object}: ${message}` : message;
 }
 
 function escapedText(text: string): string {

@@ -16,6 +16,7 @@ export function checkRepeated(objects: readonly Declared[]): readonly Finding[] 
       first.set(key, here);
       return [];
     }
+    if (before.file === undefined) return [];
     const place = `${before.file === here.file ? '' : `${before.file}, `}line ${before.line}`;
     const message = `${titleOf(resource)} is also in ${place}: what is applied last replaces the other: remove one of them`;
     return [{ ...here, message }];

@@ -51,7 +51,7 @@ export function checkTraffic(
   const found = new Map<string, Finding>();
   for (const unused of unusedOf(route)) {
     const needed = NEEDS[unused.reason];
-    if (needed === 'status' || (needed !== undefined && !catalog.has(needed))) continue;
+    if (needed === 'status' ? !catalog.hasStatus : needed !== undefined && !catalog.has(needed)) continue;
     if (unused.reason === 'BackendNotFound' && catalog.isInvalid(unused.object)) continue;
     const steps = stepsOfPath(unused.message.split(': ', 1)[0] ?? '');
     const message = `${unused.message}${grantFor(unused, route)}`;

@@ -67,7 +67,12 @@ const IMPORT_MAP: Readonly<Record<string, readonly Permission[]>> = {
   ],
 
   // What a user runs by hand, which answers from the code of the processes.
-  'src/tools/': ['src/api/', 'src/traffic/', 'src/store/', 'src/files/', 'src/process/addresses.ts'],
+  'src/tools/': [
+    ...['src/api/', 'src/traffic/', 'src/store/', 'src/files/', 'src/process/addresses.ts'],
+    // Reads of a cluster.
+    ...['src/kubernetes/auth/', 'src/kubernetes/served-kinds.ts', 'src/kubernetes/transport/'],
+    'src/runtime/clock.ts',
+  ],
   'src/library/': ['src/api/'],
 
   'src/index.ts': ['src/api/', 'src/library/'],

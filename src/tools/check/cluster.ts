@@ -1,0 +1,123 @@
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import type { KindName } from '../../api/generated/kinds.ts';
+import { kinds } from '../../api/generated/kinds.ts';
+import { isRecord } from '../../api/json.ts';
+import { ROUTE_KINDS } from '../../api/key.ts';
+import type { ResourceKind } from '../../api/key.ts';
+import { restConfigSource } from '../../kubernetes/auth/config-source.ts';
+import { pageSizeOf, pathOfAll, SERVED } from '../../kubernetes/served-kinds.ts';
+import { openTransport } from '../../kubernetes/transport/open-transport.ts';
+import { KubeError } from '../../kubernetes/transport/transport.ts';
+import type { KubeTransport } from '../../kubernetes/transport/transport.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import { servedObjects } from './objects.ts';
+import type { Declarations, Finding } from './objects.ts';
+
+/** Which cluster is read, as kubectl finds it, and how much of it. */
+export type ClusterOptions = {
+  /** Files, joined as in PATH; by default KUBECONFIG, or the file in the home folder. */
+  readonly kubeconfig: string | undefined;
+  readonly context: string | undefined;
+  /** Only objects of this namespace are checked; others are read as far as they may be. */
+  readonly namespace: string | undefined;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Called with each kind before it is read. */
+  readonly onKind: (kind: string) => void;
+};
+
+/** What is read. Secrets and ConfigMaps are not; statuses have what was found in them. */
+const KINDS: readonly ResourceKind[] = [
+  ...(Object.keys(kinds) as readonly KindName[]),
+  ...ROUTE_KINDS,
+  ...(['GatewayClass', 'Gateway', 'ListenerSet', 'ReferenceGrant', 'Namespace'] as const),
+  ...(['Service', 'EndpointSlice', 'Backend', 'BackendTLSPolicy', 'BackendTrafficPolicy'] as const),
+];
+
+/** Reads the objects of a cluster, with a finding for each kind that could not be read; what depends on those is not checked. */
+export async function readCluster(options: ClusterOptions): Promise<Declarations> {
+  const { context, environment, namespace, onKind } = options;
+  const kubeconfig = options.kubeconfig ?? (environment['KUBECONFIG'] || join(homedir(), '.kube', 'config'));
+  const configSource = await restConfigSource({ kubeconfig, context, environment, clock: systemClock });
+  const transport = openTransport({ configSource, clock: systemClock, now: () => new Date() });
+  try {
+    const objects: unknown[] = [];
+    const complete = new Set<ResourceKind>();
+    const findings: Finding[] = [];
+    for (const kind of KINDS) {
+      onKind(kind);
+      const listed = await listOf(kind, namespace, transport);
+      if ('items' in listed) objects.push(...listed.items);
+      if (listed.isComplete) complete.add(kind);
+      if (listed.problem !== undefined)
+        findings.push({ severity: 'warning', rule: 'NotRead', message: listed.problem });
+    }
+    const served = servedObjects(objects, complete);
+    return { ...served, findings: [...findings, ...served.findings] };
+  } finally {
+    await transport.close();
+  }
+}
+
+type Listed = {
+  readonly items: readonly unknown[];
+  /** Whether these are all in the cluster. */
+  readonly isComplete: boolean;
+  readonly problem?: string;
+};
+
+/** A kind that is not served has no objects. Where RBAC does not permit all namespaces, one is read. */
+async function listOf(
+  kind: ResourceKind,
+  namespace: string | undefined,
+  transport: KubeTransport,
+): Promise<Listed> {
+  try {
+    return { items: await listIn(kind, '', transport), isComplete: true };
+  } catch (error) {
+    if (!(error instanceof KubeError) || error.reason !== 'Forbidden') throw error;
+    const problem = `${SERVED[kind].plural} cannot be read, so that nothing that depends on them is checked: ${error.message}`;
+    if (namespace === undefined || !SERVED[kind].isNamespaced)
+      return { items: [], isComplete: false, problem };
+    try {
+      return { items: await listIn(kind, namespace, transport), isComplete: false };
+    } catch (again) {
+      if (!(again instanceof KubeError) || again.reason !== 'Forbidden') throw again;
+      return { items: [], isComplete: false, problem };
+    }
+  }
+}
+
+async function listIn(
+  kind: ResourceKind,
+  namespace: string,
+  transport: KubeTransport,
+): Promise<readonly unknown[]> {
+  const served = SERVED[kind];
+  for (const version of served.versions) {
+    try {
+      const items = await pagesOf(pathOfAll(served, version, namespace), pageSizeOf(served), transport);
+      const apiVersion = served.group === '' ? version : `${served.group}/${version}`;
+      // Items of a list have no apiVersion and kind.
+      return items.map(item => (isRecord(item) ? { ...item, apiVersion, kind } : item));
+    } catch (error) {
+      if (!(error instanceof KubeError) || error.reason !== 'NotFound') throw error;
+    }
+  }
+  return [];
+}
+
+async function pagesOf(path: string, limit: number, transport: KubeTransport): Promise<readonly unknown[]> {
+  const all: unknown[] = [];
+  let next = '';
+  do {
+    const query = { limit: String(limit), ...(next !== '' && { continue: next }) };
+    const page = await transport.send({ verb: 'list', path, query });
+    if (!isRecord(page) || !Array.isArray(page['items']))
+      throw new KubeError('Malformed', `list ${path}: the response is not a list`);
+    all.push(...(page['items'] as readonly unknown[]));
+    const metadata = isRecord(page['metadata']) ? page['metadata'] : {};
+    next = typeof metadata['continue'] === 'string' ? metadata['continue'] : '';
+  } while (next !== '');
+  return all;
+}
