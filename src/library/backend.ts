@@ -11,11 +11,19 @@ import type { Mismatch, RouteOf } from './protocols.ts';
 /** The key of a hidden field: which kinds of routes support the backend. It is not in JSON, YAML or copies. */
 export const supportedBy: unique symbol = Symbol.for(`${GROUP}/supportedBy`) as never;
 
-/** A backendRef to a port of a MeshEndpoints, typed by the port, its protocol and the kinds of routes that support it. */
-export type MeshBackendRef<Port extends number, P extends Protocol, Kind extends RouteKind> = {
+/**
+ * A backendRef to a port of a MeshEndpoints, typed by the port, its protocol, the kinds of routes that support it, and the
+ * name of the MeshEndpoints.
+ */
+export type MeshBackendRef<
+  Port extends number,
+  P extends Protocol,
+  Kind extends RouteKind,
+  Name extends string = string,
+> = {
   readonly group: typeof GROUP;
   readonly kind: 'MeshEndpoints';
-  readonly name: string;
+  readonly name: Name;
   readonly namespace?: string;
   readonly port: Port;
   readonly weight?: number;
@@ -42,7 +50,12 @@ export function backend<const M extends Declaring, const At extends number | str
   endpoints: M,
   at: DeclaredAt<M, At>,
   options: BackendOptions = {},
-): MeshBackendRef<PortAt<M, At>, ProtocolAt<M, PortAt<M, At>>, RouteAt<M, PortAt<M, At>>> {
+): MeshBackendRef<
+  PortAt<M, At>,
+  ProtocolAt<M, PortAt<M, At>>,
+  RouteAt<M, PortAt<M, At>>,
+  M['metadata']['name']
+> {
   const declared = declaring(endpoints);
   const { weight, ...unknown } = options;
   const [misspelt] = Object.keys(unknown);

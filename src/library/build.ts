@@ -2,8 +2,11 @@ import { decode } from '../api/objects/decode.ts';
 import type { Fault } from '../api/validation/fault.ts';
 import { GATEWAY_GROUP } from '../api/objects/gateway-api.ts';
 import { GROUP } from '../api/generated/kinds.ts';
+import type { KindName } from '../api/generated/kinds.ts';
 import type { RouteKind } from '../api/key.ts';
 import { isRecord } from '../api/json.ts';
+import { unknownFields } from '../api/validation/unknown-fields.ts';
+import { validate } from '../api/validation/validate.ts';
 import { AuthoringError, titleOf } from './authoring-error.ts';
 import { supportedBy } from './backend.ts';
 import { unknownFieldsIn } from './known-fields.ts';
@@ -30,10 +33,25 @@ export function routeOf(kind: RouteKind, given: unknown): unknown {
   return object;
 }
 
+/** The faults of an object of one of our kinds: those that the API server would report, and its unknown fields. */
+export function faultsOfKind(kind: KindName, object: unknown): readonly Fault[] {
+  const verdict = validate(kind, object);
+  const unknown = unknownFields(kind, object).map(({ path, steps, meant }) => {
+    const hint = meant === undefined ? 'remove it' : `did you mean ${meant}?`;
+    return { path, steps, message: `is not a field of ${kind}: ${hint}` };
+  });
+  return verdict.valid ? unknown : [...verdict.faults, ...unknown];
+}
+
 /** A single value as a list of one. */
 export function asList(value: unknown): readonly unknown[] | undefined {
   if (value === undefined || value === null) return undefined;
   return Array.isArray(value) ? (value as readonly unknown[]) : [value];
+}
+
+/** Values as in JSON without duplicates, in order. */
+export function distinct(values: readonly unknown[]): readonly unknown[] {
+  return [...new Map(values.map(value => [JSON.stringify(value), value])).values()];
 }
 
 /** Unknown fields stay, so that they are refused by name. */

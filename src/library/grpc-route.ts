@@ -8,27 +8,29 @@ import type {
   SessionPersistence,
 } from './route.ts';
 
-/** A GRPCRoute as in YAML. */
-export type GRPCRoute = RouteObject<
+/** A GRPCRoute as in YAML; the compiler knows the names of its backends. */
+export type GRPCRoute<Name extends string = string> = RouteObject<
   'GRPCRoute',
   {
     readonly hostnames?: readonly string[];
-    readonly rules: readonly GRPCRouteRule[];
+    readonly rules: readonly GRPCRouteRule<Name>[];
   }
 >;
 
 /** A rule: matches, filters and backends. */
-export type GRPCRouteRule = {
+export type GRPCRouteRule<Name extends string = string> = {
   readonly name?: string;
   /** A call must match one of them; all calls match if there are none. */
   readonly matches?: readonly GRPCRouteMatch[];
   readonly filters?: readonly GRPCRouteFilter[];
-  readonly backendRefs?: readonly GRPCBackendRef[];
+  readonly backendRefs?: readonly GRPCBackendRef<Name>[];
   readonly sessionPersistence?: SessionPersistence;
 };
 
 /** A backend of a gRPC rule. Envoy Gateway ignores filters of a MeshEndpoints: write them on the rule. */
-export type GRPCBackendRef = BackendRef<'GRPCRoute'> & { readonly filters?: readonly GRPCRouteFilter[] };
+export type GRPCBackendRef<Name extends string = string> = BackendRef<'GRPCRoute', Name> & {
+  readonly filters?: readonly GRPCRouteFilter[];
+};
 
 /** Conditions that must all hold. */
 export type GRPCRouteMatch = {
@@ -51,17 +53,20 @@ export type GRPCMethodMatch = {
 export type GRPCRouteFilter = CommonFilter<'GRPCRoute'>;
 
 /** The props of a GRPCRoute. `backendRefs` alone are short for one rule that matches all calls. */
-export type GRPCRouteProps = RouteWithRulesProps<GRPCRouteRuleProps, GRPCBackendRef>;
+export type GRPCRouteProps<Name extends string = string> = RouteWithRulesProps<
+  GRPCRouteRuleProps<Name>,
+  GRPCBackendRef<Name>
+>;
 
 /** A rule whose backendRefs may be a single one. */
-export type GRPCRouteRuleProps = Omit<GRPCRouteRule, 'backendRefs'> & {
-  readonly backendRefs?: OneOrMore<GRPCBackendRef>;
+export type GRPCRouteRuleProps<Name extends string = string> = Omit<GRPCRouteRule, 'backendRefs'> & {
+  readonly backendRefs?: OneOrMore<GRPCBackendRef<Name>>;
 };
 
 /**
  * A GRPCRoute as in YAML, deeply frozen. Throws an AuthoringError where the GRPCRoute is invalid or does not
  * support a backend.
  */
-export function grpcRoute(props: GRPCRouteProps): GRPCRoute {
-  return routeOf('GRPCRoute', props) as GRPCRoute;
+export function grpcRoute<Name extends string>(props: GRPCRouteProps<Name>): GRPCRoute<Name> {
+  return routeOf('GRPCRoute', props) as GRPCRoute<Name>;
 }

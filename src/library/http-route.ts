@@ -9,22 +9,22 @@ import type {
   SessionPersistence,
 } from './route.ts';
 
-/** An HTTPRoute as in YAML. */
-export type HTTPRoute = RouteObject<
+/** An HTTPRoute as in YAML; the compiler knows the names of its backends. */
+export type HTTPRoute<Name extends string = string> = RouteObject<
   'HTTPRoute',
   {
     readonly hostnames?: readonly string[];
-    readonly rules: readonly HTTPRouteRule[];
+    readonly rules: readonly HTTPRouteRule<Name>[];
   }
 >;
 
 /** A rule: matches, filters and backends. */
-export type HTTPRouteRule = {
+export type HTTPRouteRule<Name extends string = string> = {
   readonly name?: string;
   /** A request must match one of them; all requests match if there are none. */
   readonly matches?: readonly HTTPRouteMatch[];
   readonly filters?: readonly HTTPRouteFilter[];
-  readonly backendRefs?: readonly HTTPBackendRef[];
+  readonly backendRefs?: readonly HTTPBackendRef<Name>[];
   readonly timeouts?: { readonly request?: Duration; readonly backendRequest?: Duration };
   readonly retry?: {
     readonly codes?: readonly number[];
@@ -35,7 +35,9 @@ export type HTTPRouteRule = {
 };
 
 /** A backend of an HTTP rule. Envoy Gateway ignores filters of a MeshEndpoints: write them on the rule. */
-export type HTTPBackendRef = BackendRef<'HTTPRoute'> & { readonly filters?: readonly HTTPRouteFilter[] };
+export type HTTPBackendRef<Name extends string = string> = BackendRef<'HTTPRoute', Name> & {
+  readonly filters?: readonly HTTPRouteFilter[];
+};
 
 /** Conditions that must all hold. */
 export type HTTPRouteMatch = {
@@ -95,17 +97,20 @@ export type CORS = {
 };
 
 /** The props of a HTTPRoute. `backendRefs` alone are short for one rule that matches all requests. */
-export type HTTPRouteProps = RouteWithRulesProps<HTTPRouteRuleProps, HTTPBackendRef>;
+export type HTTPRouteProps<Name extends string = string> = RouteWithRulesProps<
+  HTTPRouteRuleProps<Name>,
+  HTTPBackendRef<Name>
+>;
 
 /** A rule whose backendRefs may be a single one. */
-export type HTTPRouteRuleProps = Omit<HTTPRouteRule, 'backendRefs'> & {
-  readonly backendRefs?: OneOrMore<HTTPBackendRef>;
+export type HTTPRouteRuleProps<Name extends string = string> = Omit<HTTPRouteRule, 'backendRefs'> & {
+  readonly backendRefs?: OneOrMore<HTTPBackendRef<Name>>;
 };
 
 /**
  * An HTTPRoute as in YAML, deeply frozen. Throws an AuthoringError where the HTTPRoute is invalid or does not
  * support a backend.
  */
-export function httpRoute(props: HTTPRouteProps): HTTPRoute {
-  return routeOf('HTTPRoute', props) as HTTPRoute;
+export function httpRoute<Name extends string>(props: HTTPRouteProps<Name>): HTTPRoute<Name> {
+  return routeOf('HTTPRoute', props) as HTTPRoute<Name>;
 }

@@ -1,21 +1,20 @@
 import type { MeshEndpoint, MeshEndpointsSpec } from '../api/generated/authored.ts';
 import { API_VERSION } from '../api/generated/kinds.ts';
 import { isRecord } from '../api/json.ts';
-import { unknownFields } from '../api/validation/unknown-fields.ts';
-import { validate } from '../api/validation/validate.ts';
 import type { Fault } from '../api/validation/fault.ts';
 import { AuthoringError, titleOf } from './authoring-error.ts';
+import { faultsOfKind } from './build.ts';
 import { frozenCopy } from './plain.ts';
 import type { Metadata } from './route.ts';
 
 /** The props of a MeshEndpoints: its metadata, and the fields of its spec. */
 export type MeshEndpointsProps = { readonly metadata: Metadata } & MeshEndpointsSpec;
 
-/** A MeshEndpoints as in YAML, whose ports, names and protocols the compiler knows. */
+/** A MeshEndpoints as in YAML, whose name the compiler knows, and the ports, names and protocols of its endpoints. */
 export type DeclaredMeshEndpoints<P extends MeshEndpointsProps> = {
   readonly apiVersion: typeof API_VERSION;
   readonly kind: 'MeshEndpoints';
-  readonly metadata: Metadata;
+  readonly metadata: Metadata & Pick<P['metadata'], 'name'>;
   readonly spec: Omit<MeshEndpointsSpec, 'endpoints' | 'tagSelectors' | 'endpointTemplate'> &
     Pick<P, Extract<keyof P, 'tagSelectors' | 'endpointTemplate'>> &
     EndpointsOf<P>;
@@ -70,17 +69,8 @@ export function meshEndpoints<const P extends MeshEndpointsProps>(
   const { metadata, ...spec } = isRecord(given) ? given : {};
   const faults: Fault[] = [];
   const object = frozenCopy({ apiVersion: API_VERSION, kind: 'MeshEndpoints', metadata, spec }, faults);
-  if (faults.length === 0) faults.push(...faultsOf(object));
+  if (faults.length === 0) faults.push(...faultsOfKind('MeshEndpoints', object));
   if (faults.length > 0)
     throw new AuthoringError('InvalidObject', titleOf('MeshEndpoints', metadata), faults);
   return object as DeclaredMeshEndpoints<P>;
-}
-
-function faultsOf(object: unknown): readonly Fault[] {
-  const verdict = validate('MeshEndpoints', object);
-  const unknown = unknownFields('MeshEndpoints', object).map(({ path, steps, meant }) => {
-    const hint = meant === undefined ? 'remove it' : `did you mean ${meant}?`;
-    return { path, steps, message: `is not a field of MeshEndpoints: ${hint}` };
-  });
-  return verdict.valid ? unknown : [...verdict.faults, ...unknown];
 }

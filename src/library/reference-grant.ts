@@ -5,7 +5,7 @@ import { GROUP } from '../api/generated/kinds.ts';
 import type { RouteKind } from '../api/key.ts';
 import { isRecord } from '../api/json.ts';
 import { AuthoringError, titleOf } from './authoring-error.ts';
-import { GATEWAY_VERSION, asList } from './build.ts';
+import { GATEWAY_VERSION, asList, distinct } from './build.ts';
 import type { Declaring } from './declared.ts';
 import { frozenCopy } from './plain.ts';
 import type { Metadata, OneOrMore } from './route.ts';
@@ -94,11 +94,6 @@ function fromOf(value: unknown): unknown {
 function toOf(value: unknown): unknown {
   const { kind, metadata } = isRecord(value) ? value : {};
   return { group: GROUP, kind, name: isRecord(metadata) ? metadata['name'] : undefined };
-}
-
-/** Without duplicates, in order. */
-function distinct(values: readonly unknown[]): readonly unknown[] {
-  return [...new Map(values.map(value => [JSON.stringify(value), value])).values()];
 }
 
 function fault(path: string, message: string): Fault {

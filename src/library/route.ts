@@ -29,11 +29,11 @@ export type ParentReference = {
 };
 
 /** A reference to a backend: made by `backend()` for a MeshEndpoints, or written for a Service. */
-export type BackendObjectReference<Kind extends RouteKind> = {
+export type BackendObjectReference<Kind extends RouteKind, Name extends string = string> = {
   readonly group?: string;
   /** Service by default. */
   readonly kind?: string;
-  readonly name: string;
+  readonly name: Name;
   /** That of the route by default. */
   readonly namespace?: string;
   readonly port?: number;
@@ -41,7 +41,10 @@ export type BackendObjectReference<Kind extends RouteKind> = {
 };
 
 /** A backend of a rule, with its share of the rule's traffic. */
-export type BackendRef<Kind extends RouteKind> = BackendObjectReference<Kind> & {
+export type BackendRef<Kind extends RouteKind, Name extends string = string> = BackendObjectReference<
+  Kind,
+  Name
+> & {
   /** The share among the backends of the rule, 0 to 1000000; 1 by default. */
   readonly weight?: number;
 };

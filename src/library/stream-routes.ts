@@ -4,42 +4,48 @@ import type { BackendRef, OneOrMore, RouteObject, RouteProps } from './route.ts'
 type StreamKind = 'TLSRoute' | 'TCPRoute' | 'UDPRoute';
 
 /** The only rule of a TLSRoute, TCPRoute or UDPRoute. */
-export type StreamRule<Kind extends StreamKind> = {
+export type StreamRule<Kind extends StreamKind, Name extends string = string> = {
   readonly name?: string;
-  readonly backendRefs: readonly BackendRef<Kind>[];
+  readonly backendRefs: readonly BackendRef<Kind, Name>[];
 };
 
 /** A TCPRoute as in YAML. */
-export type TCPRoute = RouteObject<'TCPRoute', { readonly rules: readonly [StreamRule<'TCPRoute'>] }>;
+export type TCPRoute<Name extends string = string> = RouteObject<
+  'TCPRoute',
+  { readonly rules: readonly [StreamRule<'TCPRoute', Name>] }
+>;
 
 /** A UDPRoute as in YAML. */
-export type UDPRoute = RouteObject<'UDPRoute', { readonly rules: readonly [StreamRule<'UDPRoute'>] }>;
+export type UDPRoute<Name extends string = string> = RouteObject<
+  'UDPRoute',
+  { readonly rules: readonly [StreamRule<'UDPRoute', Name>] }
+>;
 
 /** A TLSRoute as in YAML. */
-export type TLSRoute = RouteObject<
+export type TLSRoute<Name extends string = string> = RouteObject<
   'TLSRoute',
   {
     /** The SNI names that clients send. */
     readonly hostnames: readonly string[];
-    readonly rules: readonly [StreamRule<'TLSRoute'>];
+    readonly rules: readonly [StreamRule<'TLSRoute', Name>];
   }
 >;
 
 /** Such a route has one rule, so its backendRefs stand directly in the props. */
-type StreamProps<Kind extends StreamKind> = RouteProps & {
-  readonly backendRefs: OneOrMore<BackendRef<Kind>>;
+type StreamProps<Kind extends StreamKind, Name extends string> = RouteProps & {
+  readonly backendRefs: OneOrMore<BackendRef<Kind, Name>>;
   /** The name of the rule, for policies that target it. */
   readonly ruleName?: string;
 };
 
 /** The props of a TCPRoute. */
-export type TCPRouteProps = StreamProps<'TCPRoute'>;
+export type TCPRouteProps<Name extends string = string> = StreamProps<'TCPRoute', Name>;
 
 /** The props of a UDPRoute. */
-export type UDPRouteProps = StreamProps<'UDPRoute'>;
+export type UDPRouteProps<Name extends string = string> = StreamProps<'UDPRoute', Name>;
 
 /** The props of a TLSRoute. */
-export type TLSRouteProps = StreamProps<'TLSRoute'> & {
+export type TLSRouteProps<Name extends string = string> = StreamProps<'TLSRoute', Name> & {
   /** The SNI names that clients send. */
   readonly hostnames: OneOrMore<string>;
 };
@@ -48,16 +54,16 @@ export type TLSRouteProps = StreamProps<'TLSRoute'> & {
  * A TCPRoute as in YAML, deeply frozen. Throws an AuthoringError where the TCPRoute is invalid or does not
  * support a backend.
  */
-export function tcpRoute(props: TCPRouteProps): TCPRoute {
-  return routeOf('TCPRoute', props) as TCPRoute;
+export function tcpRoute<Name extends string>(props: TCPRouteProps<Name>): TCPRoute<Name> {
+  return routeOf('TCPRoute', props) as TCPRoute<Name>;
 }
 
 /** The same for a UDPRoute. */
-export function udpRoute(props: UDPRouteProps): UDPRoute {
-  return routeOf('UDPRoute', props) as UDPRoute;
+export function udpRoute<Name extends string>(props: UDPRouteProps<Name>): UDPRoute<Name> {
+  return routeOf('UDPRoute', props) as UDPRoute<Name>;
 }
 
 /** The same for a TLSRoute. */
-export function tlsRoute(props: TLSRouteProps): TLSRoute {
-  return routeOf('TLSRoute', props) as TLSRoute;
+export function tlsRoute<Name extends string>(props: TLSRouteProps<Name>): TLSRoute<Name> {
+  return routeOf('TLSRoute', props) as TLSRoute<Name>;
 }
