@@ -18,6 +18,15 @@ export { httpRoute } from './library/http-route.ts';
 export type * from './library/http-route.ts';
 export { meshEndpoints } from './library/mesh-endpoints.ts';
 export type { DeclaredMeshEndpoints, MeshEndpointsProps } from './library/mesh-endpoints.ts';
+export { meshRoutePolicy } from './library/mesh-route-policy.ts';
+export type {
+  AuthoredMeshRoutePolicy,
+  BackendNameOf,
+  LevelBackend,
+  MeshRoutePolicyProps,
+  PolicyLevel,
+  PolicyTarget,
+} from './library/mesh-route-policy.ts';
 export { referenceGrant } from './library/reference-grant.ts';
 export type { ReferenceGrant, ReferenceGrantProps, RoutesOfNamespace } from './library/reference-grant.ts';
 export type * from './library/route.ts';

@@ -245,7 +245,62 @@ const misspelt: Cases = {
   },
 };
 
-const groups = { cells, declarations, unknowns, misspelt };
+/** A module with a route that has the backends web-home, shop and else, and a TCPRoute that has web-home alone. */
+function policyFor(targetRefs: string, backends: string, more = ''): string {
+  return `import { backend, httpRoute, meshEndpoints, meshRoutePolicy, tcpRoute } from 'mesh-gateway';
+    const home = meshEndpoints({ metadata: { name: 'web-home' }, tailnet: 'example.ts.net', endpoints: [${TWO.join(', ')}] });
+    export const route = httpRoute({ metadata: { name: 'web' }, parentRefs: 'public', rules: [
+      { name: 'checkout', backendRefs: [backend(home, 8080), { name: 'shop', port: 80 }] },
+      { backendRefs: { group: 'mesh-gateway.dev', kind: 'MeshEndpoints', name: 'else', port: 80 } },
+    ] });
+    export const stream = tcpRoute({ metadata: { name: 'db' }, parentRefs: 'public', backendRefs: backend(home, 8080) });
+    declare const name: string;
+    export const computed = httpRoute({ metadata: { name }, parentRefs: 'public', backendRefs: [{ name, port: 1 }, { name: 'shop', port: 80 }] });
+    meshRoutePolicy({ metadata: { name: 'web' }, targetRefs: ${targetRefs}, failover: { levels: [{ backends: ${backends} }], ${more} } });`;
+}
+
+const policies: Cases = {
+  'a backend that the route has': { text: policyFor('route', "['web-home', 'shop']") },
+  'a backend that the route lacks': {
+    text: policyFor('route', "['hom']"),
+    error: `Type '"hom"' is not assignable to type 'LevelBackend<"web-home" | "shop" | "else">'`,
+  },
+  'a backend of another rule of the route': { text: policyFor("{ route, rule: 'checkout' }", "'else'") },
+  'a backend that the route of a rule lacks': {
+    text: policyFor("{ route, rule: 'checkout' }", "'hom'"),
+    error: `Type '"hom"' is not assignable to type 'OneOrMore<LevelBackend<"web-home" | "shop" | "else">>'`,
+  },
+  'a MeshEndpoints that the route lacks, as in YAML': {
+    text: policyFor('route', "{ kind: 'MeshEndpoints', name: 'hom' }"),
+    error: `Type '"hom"' is not assignable to type '"web-home" | "shop" | "else" | undefined'`,
+  },
+  'a backend that both routes have': { text: policyFor('[route, stream]', "'web-home'") },
+  'a backend that one of two routes lacks': {
+    text: policyFor('[route, stream]', "'shop'"),
+    error: `Type '"shop"' is not assignable to type 'OneOrMore<LevelBackend<"web-home">>'`,
+  },
+  'a Service beyond the route': {
+    text: policyFor('route', "{ name: 'web', port: 8080 }", 'healthyPercent: 90'),
+  },
+  'a Service without a port': {
+    text: policyFor('route', "{ name: 'web' }"),
+    error: "Property 'port' is missing",
+  },
+  'any name for a route whose names are not literals': { text: policyFor('computed', "'anything'") },
+  'any name for a route that is declared elsewhere': {
+    text: policyFor("{ kind: 'HTTPRoute', name: 'a' }", "{ kind: 'MeshEndpoints', name: 'b' }"),
+  },
+  'the names of the other route where one is declared elsewhere': {
+    text: policyFor("[{ kind: 'HTTPRoute', name: 'a' }, stream]", "'shop'"),
+    error: `Type '"shop"' is not assignable to type 'OneOrMore<LevelBackend<"web-home">>'`,
+  },
+  'a field of failover that is not known': {
+    text: policyFor('route', "'shop'", 'healthy: 1'),
+    error: "'healthy' does not exist in type",
+  },
+};
+
+const groups = { cells, declarations, unknowns, misspelt, policies };
 
 describe('the compiler', () => {
   const errors = new Map<string, string>();
