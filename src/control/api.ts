@@ -3,9 +3,19 @@ import { authorized, call } from './call.ts';
 import type { CallDeps } from './call.ts';
 import { ControlError } from './control.ts';
 import type { ControlApi, ControlErrorReason, Credentials, KeyOptions } from './control.ts';
-import { decodeCreatedKey, decodeDevice, decodeDevices, decodeKeys, decodeToken } from './decode.ts';
+import {
+  decodeCreatedKey,
+  decodeDevice,
+  decodeDevices,
+  decodeKeys,
+  decodeService,
+  decodeServiceHosts,
+  decodeServices,
+  decodeToken,
+} from './decode.ts';
 import type { GrantedToken, TokenSource } from './token.ts';
 import type { Route, WireRequest } from './wire.ts';
+import type { Fields } from '../api/json.ts';
 
 /** The tailnet of the token: headscale knows no other name. */
 const TAILNET = '/api/v2/tailnet/-';
@@ -94,22 +104,66 @@ export function controlApi(
     },
     keys,
     revokeKey,
-    hasServices: async () => {
-      // The document of the API has the first spelling, the vendor's clients have the second.
-      for (const spelling of ['services', 'vip-services']) {
-        try {
-          await get('services', `${TAILNET}/${spelling}`);
-          return true;
-        } catch (error) {
-          if (!(error instanceof ControlError)) throw error;
-          if (error.reason === 'ScopeMissing') return true;
-          // The vendor responds so where the scope or the feature is missing.
-          if (error.reason === 'NotFound') return undefined;
-          if (error.reason !== 'NotSupported') throw error;
-        }
+    ...serviceCalls(send),
+  };
+}
+
+type Send = (request: WireRequest) => Promise<Fields>;
+
+type ServiceCalls = Pick<
+  ControlApi,
+  'hasServices' | 'services' | 'service' | 'putService' | 'deleteService' | 'serviceHosts'
+>;
+
+/** The document of the API has the first spelling, the vendor's clients have the second. */
+const SPELLINGS = ['services', 'vip-services'] as const;
+
+function serviceCalls(send: Send): ServiceCalls {
+  let known: (typeof SPELLINGS)[number] = SPELLINGS[0];
+  const list = async (): Promise<Fields> => {
+    let failure: unknown;
+    for (const spelling of [known, ...SPELLINGS.filter(each => each !== known)]) {
+      try {
+        const body = await send({ route: 'services', method: 'GET', path: `${TAILNET}/${spelling}` });
+        known = spelling;
+        return body;
+      } catch (error) {
+        if (!(error instanceof ControlError) || error.reason !== 'NotSupported') throw error;
+        failure = error;
       }
-      return false;
+    }
+    throw failure;
+  };
+  const pathOf = (name: string) => `${TAILNET}/${known}/${encodeURIComponent(name)}`;
+  return {
+    hasServices: async () => {
+      try {
+        await list();
+        return true;
+      } catch (error) {
+        if (!(error instanceof ControlError)) throw error;
+        if (error.reason === 'ScopeMissing') return true;
+        // The vendor responds so where the scope or the feature is missing.
+        if (error.reason === 'NotFound') return undefined;
+        if (error.reason === 'NotSupported') return false;
+        throw error;
+      }
     },
+    services: async () => decodeServices(await list()),
+    service: async name => {
+      const fields = await ifFound(send({ route: 'service', method: 'GET', path: pathOf(name) }));
+      return fields && decodeService(fields);
+    },
+    putService: async (name, json) => {
+      await send({ route: 'service', method: 'PUT', path: pathOf(name), json });
+    },
+    deleteService: async name => {
+      await ifFound(send({ route: 'service', method: 'DELETE', path: pathOf(name) }));
+    },
+    serviceHosts: async name =>
+      decodeServiceHosts(
+        await send({ route: 'service-hosts', method: 'GET', path: `${pathOf(name)}/devices` }),
+      ),
   };
 }
 

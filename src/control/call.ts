@@ -32,12 +32,13 @@ const MAX_BACKOFF_MS = 8000;
 /**
  * Sends a request within the rate limit. What is retried, up to 3 times and within 20 s:
  *
- * | response                    | GET, DELETE                            | POST  |
- * | 429                         | after Retry-After, else after backoff  | never |
- * | 408, 5xx, no whole response | the same                               | never |
- * | anything else               | never                                  | never |
+ * | response                    | GET, DELETE                            | POST, PUT |
+ * | 429                         | after Retry-After, else after backoff  | never     |
+ * | 408, 5xx, no whole response | the same                               | never     |
+ * | anything else               | never                                  | never     |
  *
- * The probe and the list of services are sent once: they are sent again with the next list of devices.
+ * The probe and the list of services are sent once: they are sent again with the next list of devices. So is the deletion of a
+ * service: it may have been carried out, and others may have created the service again since.
  */
 export async function call(request: WireRequest, deps: CallDeps): Promise<Fields> {
   const { wire, clock, random } = deps;
@@ -49,13 +50,18 @@ export async function call(request: WireRequest, deps: CallDeps): Promise<Fields
       if (!(error instanceof ControlError) || !TRANSIENT.has(error.reason)) throw error;
       const backoffMs = random() * Math.min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (tries - 1));
       const waitMs = error.retryAfterMs ?? backoffMs;
-      const isOnce = request.method === 'POST' || ONCE.has(request.route);
+      const isOnce = isSentOnce(request);
       const isLast = isOnce || tries === MAX_TRIES || clock.now() + waitMs > endsAt;
       // Status 429 alone comes from the server; without one, the rate limit here refused.
       if (isLast || (error.reason === 'Throttled' && error.status === undefined)) throw error;
       await sleep(clock, waitMs, wire.closed);
     }
   }
+}
+
+function isSentOnce({ method, route }: WireRequest): boolean {
+  if (method === 'POST' || method === 'PUT' || ONCE.has(route)) return true;
+  return method === 'DELETE' && route === 'service';
 }
 
 /** Sends a request with the token, and once more with another one after a 401. */

@@ -1,4 +1,5 @@
 import type { Kinds } from '../api/generated/types.ts';
+import type { Fields } from '../api/json.ts';
 
 /** Why the control API did not do what was requested. */
 export type ControlErrorReason =
@@ -86,6 +87,27 @@ export type KeyInfo = {
   readonly isRevoked: boolean;
 };
 
+/** A VIP service of a tailnet: a name and addresses that devices serve. */
+export type VipService = {
+  /** With `svc:` before it. */
+  readonly name: string;
+  /** IPv4 and IPv6; the control server chooses them. */
+  readonly addrs: readonly string[];
+  /** As in `tcp:443`. */
+  readonly ports: readonly string[];
+  readonly tags: readonly string[];
+  readonly annotations: Readonly<Record<string, string>>;
+  /** All fields, because a write replaces all. */
+  readonly fields: Fields;
+};
+
+/** A device that advertises a VIP service. */
+export type ServiceHost = {
+  readonly deviceId: string;
+  /** Whether the tailnet lets it serve. */
+  readonly isApproved: boolean;
+};
+
 export type JoinKey = { readonly id: string; readonly secret: string };
 
 /**
@@ -108,6 +130,16 @@ export interface ControlApi {
   revokeKey(key: Pick<KeyInfo, 'id'> & Partial<Pick<KeyInfo, 'isInvalid'>>): Promise<void>;
   /** Whether the control server has VIP services; undefined where its response is ambiguous. */
   hasServices(): Promise<boolean | undefined>;
+  /** All VIP services of the tailnet, in one response. */
+  services(): Promise<readonly VipService[]>;
+  /** One VIP service by its name; undefined where it does not exist. */
+  service(name: string): Promise<VipService | undefined>;
+  /** Creates a VIP service, or replaces all of its fields. It is sent once, since another process may have written in between. */
+  putService(name: string, fields: Fields): Promise<void>;
+  /** Succeeds where the VIP service no longer exists. It is sent once, since another process may create it again. */
+  deleteService(name: string): Promise<void>;
+  /** The devices that advertise a VIP service. */
+  serviceHosts(name: string): Promise<readonly ServiceHost[]>;
 }
 
 /** What tokens are exchanged for. */

@@ -1,6 +1,6 @@
 import type { Fields } from '../api/json.ts';
 import { ControlError } from './control.ts';
-import type { Device, JoinKey, KeyInfo } from './control.ts';
+import type { Device, JoinKey, KeyInfo, ServiceHost, VipService } from './control.ts';
 import type { GrantedToken } from './token.ts';
 
 /** The JSON object that a text is; undefined where it is none. */
@@ -104,5 +104,38 @@ export function decodeKeys(body: Fields): readonly KeyInfo[] {
     description: textIn(fields, 'description'),
     isInvalid: fields['invalid'] === true,
     isRevoked: timeIn(fields, 'revoked') !== undefined,
+  }));
+}
+
+/** A list of VIP services; one without any may be null. */
+export function decodeServices(body: Fields): readonly VipService[] {
+  return body['vipServices'] === null ? [] : listIn(body, 'vipServices').map(decodeService);
+}
+
+/** A VIP service. */
+export function decodeService(fields: Fields): VipService {
+  return {
+    name: requiredText(fields, 'name'),
+    addrs: textsIn(fields, 'addrs'),
+    ports: textsIn(fields, 'ports'),
+    tags: textsIn(fields, 'tags'),
+    annotations: annotationsIn(fields),
+    fields,
+  };
+}
+
+function annotationsIn(fields: Fields): Readonly<Record<string, string>> {
+  const value = fields['annotations'] ?? {};
+  const isMap = isObject(value) && Object.values(value).every(each => typeof each === 'string');
+  if (isMap) return value as Readonly<Record<string, string>>;
+  throw malformed('annotations are no map of texts');
+}
+
+/** The devices that advertise a VIP service; a list without any may be null. */
+export function decodeServiceHosts(body: Fields): readonly ServiceHost[] {
+  const hosts = body['hosts'] === null ? [] : listIn(body, 'hosts');
+  return hosts.map(fields => ({
+    deviceId: requiredText(fields, 'stableNodeID'),
+    isApproved: textIn(fields, 'approvalLevel').startsWith('approved'),
   }));
 }

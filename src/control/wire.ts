@@ -9,12 +9,22 @@ import { malformed, jsonIn } from './decode.ts';
 import type { Fields } from '../api/json.ts';
 
 /** The calls of the control API, as metrics name them. */
-export type Route = 'token' | 'token-exchange' | 'probe' | 'devices' | 'device' | 'keys' | 'key' | 'services';
+export type Route =
+  | 'token'
+  | 'token-exchange'
+  | 'probe'
+  | 'devices'
+  | 'device'
+  | 'keys'
+  | 'key'
+  | 'services'
+  | 'service'
+  | 'service-hosts';
 
 /** A request to the control API. */
 export type WireRequest = {
   readonly route: Route;
-  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** From `/api/v2` on. */
   readonly path: string;
   readonly token?: string;
@@ -177,6 +187,8 @@ const SCOPES: Readonly<Partial<Record<Route, string>>> = {
   keys: 'auth_keys',
   key: 'auth_keys',
   services: 'services:read',
+  service: 'services',
+  'service-hosts': 'services:read',
 };
 
 /*

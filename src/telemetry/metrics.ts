@@ -232,7 +232,10 @@ export const sourceMetrics = {
 const TAILNET = { tailnet: [] } as const;
 
 const ROUTE = {
-  route: ['token', 'token-exchange', 'probe', 'devices', 'device', 'keys', 'key', 'services'],
+  route: [
+    ...['token', 'token-exchange', 'probe', 'devices', 'device', 'keys', 'key'],
+    ...['services', 'service', 'service-hosts'],
+  ],
 } as const;
 
 /** Metrics of the client of control APIs. */
@@ -357,6 +360,23 @@ export const meshGatewayMetrics = {
   ),
 } as const satisfies MetricDeclarations;
 
+/** Metrics of VIP services; the names are part of the contract. */
+export const vipServiceMetrics = {
+  services: gauge(
+    'service_coordinator_services_total',
+    'VIP services that MeshEndpoints list, by tailnet and state; only the leader reports them',
+    { ...TAILNET, state: ['registered', 'pending', 'failed', 'conflict', 'not_supported'] },
+  ),
+  registrations: counter(
+    'service_coordinator_registrations_total',
+    'Writes of VIP services at control APIs, by tailnet and result; renewed is a heartbeat',
+    {
+      ...TAILNET,
+      result: ['created', 'joined', 'adopted', 'updated', 'renewed', 'released', 'deleted', 'failed'],
+    },
+  ),
+} as const satisfies MetricDeclarations;
+
 /** Metrics of MeshRoutePolicies, reported by the leader. */
 export const routePolicyMetrics = {
   routePolicies: gauge(
@@ -410,6 +430,7 @@ export const allMetrics = {
   ...endpointMetrics,
   ...meshGatewayMetrics,
   ...routePolicyMetrics,
+  ...vipServiceMetrics,
   ...relayMetrics,
 } as const;
 

@@ -28,6 +28,8 @@ const LENIENT = {
   deleteDevice: 'success',
   revokeKey: 'success',
   hasServices: 'success',
+  putService: 'success',
+  deleteService: 'success',
 } as const;
 /** A status from which it follows whether there are services. */
 const DETECTED = { ...PROBE, hasServices: 'success' } as const;
@@ -64,6 +66,7 @@ const ROWS: readonly Row[] = [
       'deleteDevice at vendor': 'success',
       'revokeKey at vendor': 'success',
       'hasServices at headscale': 'success',
+      deleteService: 'success',
     },
   },
   { name: 'values of other types', fault: { is: 'wrong-types' }, is: 'Malformed', but: LENIENT },
@@ -83,7 +86,10 @@ const ROWS: readonly Row[] = [
     name: '404 of an object',
     fault: refused(404),
     is: 'NotFound',
-    but: { ...DETECTED, device: 'success', deleteDevice: 'success', revokeKey: 'success' },
+    but: {
+      ...{ ...DETECTED, device: 'success', deleteDevice: 'success', revokeKey: 'success' },
+      ...{ service: 'success', deleteService: 'success' },
+    },
   },
   { name: '404 of a route', fault: UNKNOWN_ROUTE, is: 'NotSupported', but: DETECTED },
   { name: '405', fault: refused(405), is: 'NotSupported', but: DETECTED },

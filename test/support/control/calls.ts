@@ -13,7 +13,7 @@ export type TestedCall = {
   readonly name: CallName;
   /** The route in the simulator; headscale has no services. */
   readonly route: string;
-  /** Sent again after a transient failure: GET and DELETE, but the probe and the detection of services. */
+  /** Sent again after a transient failure: GET and DELETE, but the probe, the list of services and their deletion. */
   readonly isRetried: boolean;
   readonly dialects: readonly Dialect[];
   /** Makes the object; the function sends the call, any number of times. */
@@ -21,6 +21,7 @@ export type TestedCall = {
 };
 
 const BOTH: readonly Dialect[] = ['vendor', 'headscale'];
+const VENDOR: readonly Dialect[] = ['vendor'];
 
 const KEY = {
   description: 'mesh-gateway 0a1b2c3d example 0',
@@ -41,7 +42,7 @@ function tested(
 }
 
 /** All scopes that calls need. */
-export const CALL_SCOPES: readonly string[] = ['devices:core', 'auth_keys', 'services:read'];
+export const CALL_SCOPES: readonly string[] = ['devices:core', 'auth_keys', 'services'];
 
 /** How long a call may take: the time within which it starts its last try, and that of the try. */
 export const CALL_BOUND_MS = 20_000 + 15_000;
@@ -88,7 +89,43 @@ export const CALLS: readonly TestedCall[] = [
     return () => control.revokeKey(key);
   }),
   tested('hasServices', 'services.list', false, ({ control }) => ready(() => control.hasServices())),
+  tested(
+    'service',
+    'services.get',
+    true,
+    client => {
+      addService(client);
+      return ready(() => client.control.service(SERVICE.name));
+    },
+    VENDOR,
+  ),
+  tested(
+    'putService',
+    'services.put',
+    false,
+    client => {
+      addService(client);
+      return ready(() => client.control.putService(SERVICE.name, SERVICE));
+    },
+    VENDOR,
+  ),
+  tested(
+    'deleteService',
+    'services.delete',
+    false,
+    client => {
+      addService(client);
+      return ready(() => client.control.deleteService(SERVICE.name));
+    },
+    VENDOR,
+  ),
 ];
+
+const SERVICE = { name: 'svc:web', addrs: ['100.96.0.1', 'fd7a:115c:a1e0:ff::1'], ports: ['tcp:443'] };
+
+function addService({ api }: Client): void {
+  api.addService(SERVICE);
+}
 
 function ready(send: () => Promise<unknown>): Promise<() => Promise<unknown>> {
   return Promise.resolve(send);

@@ -55,6 +55,8 @@ export type SceneOptions = {
   readonly objects?: readonly object[];
   /** Whether the simulator is the control API of MeshTailnets that name none. */
   readonly isDefault?: boolean;
+  /** Of the client. */
+  readonly scopes?: readonly string[];
 };
 
 const NO_PODS = {
@@ -68,12 +70,13 @@ export async function startScene({
   spec = {},
   objects,
   isDefault = false,
+  scopes = SCOPES,
 }: SceneOptions = {}) {
   const runtime = new Runtime(objects ?? [], [...trafficIndexes, ...sharedIndexes, ...tailnetIndexes]);
   const { clock, memory } = runtime;
   const simulated = await startControlApi({ clock: { now: () => START + clock.now() }, ...api });
   const ownNamespace = new OwnNamespace();
-  const client = simulated.addClient(SCOPES);
+  const client = simulated.addClient(scopes);
   if (hasSecret) ownNamespace.put(client.id, client.secret);
   const registry = createRegistry({ metrics: controlMetrics, version: 'test' });
   const now = () => new Date(START + clock.now());
@@ -123,8 +126,7 @@ export async function startScene({
     memory.read.get({ kind: 'MeshTailnet', namespace: '', name })?.status ?? {};
   return {
     ...{ api: simulated, client, ownNamespace, clock, memory, events, runs, put, status, tailnets },
-    runtime,
-    lines: runtime.lines,
+    ...{ runtime, lines: runtime.lines },
     /** Lets one interval pass, and waits until the object has been reconciled. */
     interval: async (ms = SYNC_MS) => {
       const before = runs.completed;
