@@ -356,7 +356,7 @@ export interface MeshEndpointsSpec {
    */
   readonly tagSelectors?: readonly TagSelector[];
   /**
-   * Offers endpoints to the whole tailnet as VIP services: one name and address for several devices or clusters. Has no effect yet.
+   * Registers endpoints in the tailnet as VIP services: one name and address for several devices or clusters. Mesh pods do not serve them yet.
    */
   readonly serviceDiscovery?: ServiceDiscovery;
   /**
@@ -598,7 +598,7 @@ export interface TagSelector {
   readonly values?: readonly string[];
 }
 /**
- * Offers endpoints to the whole tailnet as VIP services: one name and address for several devices or clusters. Has no effect yet.
+ * Registers endpoints in the tailnet as VIP services: one name and address for several devices or clusters. Mesh pods do not serve them yet.
  */
 export interface ServiceDiscovery {
   /**
@@ -759,9 +759,21 @@ export interface VipServiceStatus {
    */
   readonly name: string;
   /**
-   * The state of its registration, such as Registered.
+   * Registered: this installation is among its owners. Pending: its message has what it waits for. Failed: the control server refuses it, or the object is wrong. Conflict: others have the name. NotSupported: the control server has no VIP services.
    */
-  readonly status: string;
+  readonly status: 'Registered' | 'Pending' | 'Failed' | 'Conflict' | 'NotSupported';
+  /**
+   * Why, for machines, such as Served or NotServed.
+   */
+  readonly reason?: string;
+  /**
+   * Why, for people, with what to do about it.
+   */
+  readonly message?: string;
+  /**
+   * The installations that offer it, this one among them.
+   */
+  readonly owners?: readonly VipServiceOwner[];
   /**
    * Its address in the tailnet.
    */
@@ -770,6 +782,23 @@ export interface VipServiceStatus {
    * When this entry last changed.
    */
   readonly lastUpdated?: string;
+}
+/**
+ * One installation.
+ */
+export interface VipServiceOwner {
+  /**
+   * The name of its cluster.
+   */
+  readonly cluster: string;
+  /**
+   * The namespace and name of its MeshEndpoints.
+   */
+  readonly object: string;
+  /**
+   * How many of its mesh pods serve it.
+   */
+  readonly hosts?: number;
 }
 /**
  * The result of discovery by tags.

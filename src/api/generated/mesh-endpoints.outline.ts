@@ -207,11 +207,23 @@ const endpointStatusOutline: Outline = {
   },
 };
 
+const vipServiceOwnerOutline: Outline = {
+  is: 'object',
+  fields: {
+    cluster: { is: "text" },
+    object: { is: "text" },
+    hosts: { is: "integer" },
+  },
+};
+
 const vipServiceStatusOutline: Outline = {
   is: 'object',
   fields: {
     name: { is: "text" },
-    status: { is: "text" },
+    status: { is: "text", enum: ["Registered","Pending","Failed","Conflict","NotSupported"] },
+    reason: { is: "text" },
+    message: { is: "text" },
+    owners: { is: "list", items: vipServiceOwnerOutline },
     vipAddress: { is: "text" },
     lastUpdated: { is: "date-time" },
   },

@@ -207,11 +207,23 @@ function shapeEndpointStatus(value) {
   return out;
 }
 
+function shapeVipServiceOwner(value) {
+  if (!isRecord(value)) return value;
+  const out = {};
+  if (value.cluster !== undefined && value.cluster !== null) out.cluster = value.cluster;
+  if (value.object !== undefined && value.object !== null) out.object = value.object;
+  if (value.hosts !== undefined && value.hosts !== null) out.hosts = value.hosts;
+  return out;
+}
+
 function shapeVipServiceStatus(value) {
   if (!isRecord(value)) return value;
   const out = {};
   if (value.name !== undefined && value.name !== null) out.name = value.name;
   if (value.status !== undefined && value.status !== null) out.status = value.status;
+  if (value.reason !== undefined && value.reason !== null) out.reason = value.reason;
+  if (value.message !== undefined && value.message !== null) out.message = value.message;
+  if (value.owners !== undefined && value.owners !== null) out.owners = copyList(value.owners, 8, item => shapeVipServiceOwner(item));
   if (value.vipAddress !== undefined && value.vipAddress !== null) out.vipAddress = value.vipAddress;
   if (value.lastUpdated !== undefined && value.lastUpdated !== null) out.lastUpdated = value.lastUpdated;
   return out;

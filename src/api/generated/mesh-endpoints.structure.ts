@@ -4,7 +4,7 @@
 import { codePoints, duplicates, isTime } from '../validation/validator-functions.ts';
 
 export const structure = validate10;
-const schema11 = {"$defs":{"OwnerReference":{"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}},"ObjectMeta":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}},"CaReference":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"key":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"}}},"EndpointTls":{"type":"object","required":[],"properties":{"serverName":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"caRef":{"$ref":"#/$defs/CaReference"},"ca":{"type":"string","maxLength":32768,"pattern":"-----BEGIN CERTIFICATE-----"},"insecureSkipVerify":{"type":"boolean"},"minVersion":{"type":"string","enum":["1.2","1.3"]}}},"SecretKeyReference":{"type":"object","required":["name","key"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"key":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"}}},"HeaderFromSecret":{"type":"object","required":["name","secretKeyRef"],"properties":{"name":{"type":"string","maxLength":128,"pattern":"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"},"secretKeyRef":{"$ref":"#/$defs/SecretKeyReference"}}},"HealthCheck":{"type":"object","required":[],"properties":{"enabled":{"type":"boolean"},"type":{"type":"string","enum":["HTTP","TCP","UDP","GRPC"]},"path":{"type":"string","maxLength":1024,"pattern":"^/[!-~]*$"},"interval":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"timeout":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"healthyThreshold":{"type":"integer","minimum":1,"maximum":10},"unhealthyThreshold":{"type":"integer","minimum":1,"maximum":10},"expectedStatus":{"type":"integer","minimum":100,"maximum":599},"headers":{"type":"object","maxProperties":16,"additionalProperties":{"type":"string","maxLength":4096,"pattern":"^[\\t -~]*$"}},"headersFrom":{"type":"array","maxItems":16,"unique":["name"],"items":{"$ref":"#/$defs/HeaderFromSecret"}},"service":{"type":"string","maxLength":253,"pattern":"^[A-Za-z0-9_./-]*$"}}},"MeshEndpoint":{"type":"object","required":["name","meshIP","meshFQDN","port","protocol"],"properties":{"name":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"meshIP":{"type":"string","maxLength":39},"meshFQDN":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)+$"},"port":{"type":"integer","minimum":1,"maximum":65535},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"externalTarget":{"type":"string","maxLength":259,"pattern":"^[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$"},"weight":{"type":"integer","minimum":1,"maximum":100},"priority":{"type":"integer","minimum":0,"maximum":9},"tls":{"$ref":"#/$defs/EndpointTls"},"healthCheck":{"$ref":"#/$defs/HealthCheck"},"metadata":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":1024}}}},"DiscoveryInclude":{"type":"object","required":[],"properties":{"offline":{"type":"boolean"},"expired":{"type":"boolean"}}},"EndpointTemplate":{"type":"object","required":[],"properties":{"port":{"type":"integer","minimum":1,"maximum":65535},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"weight":{"type":"integer","minimum":1,"maximum":100},"healthCheck":{"$ref":"#/$defs/HealthCheck"},"tls":{"$ref":"#/$defs/EndpointTls"},"metadata":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":1024}},"metadataFromTags":{"type":"array","maxItems":16,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^[A-Za-z][-A-Za-z0-9_.]*$"}},"nameFrom":{"type":"string","enum":["Hostname","DeviceID"]},"include":{"$ref":"#/$defs/DiscoveryInclude"}}},"TagSelector":{"type":"object","required":["key","operator"],"properties":{"key":{"type":"string","maxLength":128,"pattern":"^(tag:)?[A-Za-z][-A-Za-z0-9_.]*$"},"operator":{"type":"string","enum":["In","NotIn","Exists","DoesNotExist"]},"values":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^[-A-Za-z0-9_.:]+$"}}}},"VipService":{"type":"object","required":["name","port","targetEndpoint"],"properties":{"name":{"type":"string","maxLength":67,"pattern":"^(svc:)?[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"port":{"type":"integer","minimum":1,"maximum":65535},"targetEndpoint":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"}}},"ServiceDiscovery":{"type":"object","required":[],"properties":{"vipServices":{"type":"array","maxItems":100,"unique":["name"],"items":{"$ref":"#/$defs/VipService"}},"autoRegister":{"type":"boolean"}}},"MeshEndpointsSpec":{"type":"object","required":["tailnet"],"properties":{"tailnet":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"endpoints":{"type":"array","maxItems":1000,"unique":["name"],"items":{"$ref":"#/$defs/MeshEndpoint"}},"endpointTemplate":{"$ref":"#/$defs/EndpointTemplate"},"tagSelectors":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/TagSelector"}},"serviceDiscovery":{"$ref":"#/$defs/ServiceDiscovery"},"paused":{"type":"boolean"}}},"Condition":{"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}},"EndpointSummary":{"type":"object","required":["total","healthy","unhealthy","ready"],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"healthy":{"type":"integer","minimum":0,"maximum":2147483647},"unhealthy":{"type":"integer","minimum":0,"maximum":2147483647},"ready":{"type":"string","maxLength":32},"metadata":{"type":"string","maxLength":256}}},"EndpointStatus":{"type":"object","required":["name","status"],"properties":{"name":{"type":"string","maxLength":63},"status":{"type":"string","enum":["Healthy","Unhealthy"]},"source":{"type":"string","enum":["Static","TagSelector"]},"deviceID":{"type":"string","maxLength":128},"address":{"type":"string","maxLength":64},"meshFQDN":{"type":"string","maxLength":253},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"port":{"type":"integer","minimum":1,"maximum":65535},"metadata":{"type":"object","maxProperties":16,"additionalProperties":{"type":"string","maxLength":128}},"lastChecked":{"type":"string","time":true},"reason":{"type":"string","enum":["NotCheckedYet","CheckFailed","CannotBeChecked","InvalidReference","NotResolved","NameNotInTailnet","RelayPortPending","NoRelayPort"]},"error":{"type":"string","maxLength":256},"externalTarget":{"type":"string","maxLength":259},"resolvedAddresses":{"type":"array","maxItems":16,"items":{"type":"string","maxLength":45}},"relayPort":{"type":"integer","minimum":1,"maximum":65535}}},"VipServiceStatus":{"type":"object","required":["name","status"],"properties":{"name":{"type":"string","maxLength":67},"status":{"type":"string","minLength":1,"maxLength":64},"vipAddress":{"type":"string","maxLength":45},"lastUpdated":{"type":"string","time":true}}},"DiscoveryStatus":{"type":"object","required":[],"properties":{"tailnet":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"lastSync":{"type":"string","time":true},"devices":{"type":"integer","minimum":0,"maximum":2147483647},"matched":{"type":"integer","minimum":0,"maximum":2147483647},"stale":{"type":"boolean"}}},"RouteStatus":{"type":"object","required":["kind","namespace","name","resolved"],"properties":{"kind":{"type":"string","maxLength":63},"namespace":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"resolved":{"type":"boolean"},"message":{"type":"string","maxLength":1024}}},"MeshEndpointsStatus":{"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"summary":{"$ref":"#/$defs/EndpointSummary"},"endpoints":{"type":"array","maxItems":1000,"items":{"$ref":"#/$defs/EndpointStatus"}},"vipServices":{"type":"array","maxItems":100,"items":{"$ref":"#/$defs/VipServiceStatus"}},"discovery":{"$ref":"#/$defs/DiscoveryStatus"},"routes":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/RouteStatus"}}}},"MeshEndpoints":{"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshEndpoints"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshEndpointsSpec"},"status":{"$ref":"#/$defs/MeshEndpointsStatus"}}}},"$ref":"#/$defs/MeshEndpoints"};
+const schema11 = {"$defs":{"OwnerReference":{"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}},"ObjectMeta":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}},"CaReference":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"key":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"}}},"EndpointTls":{"type":"object","required":[],"properties":{"serverName":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"caRef":{"$ref":"#/$defs/CaReference"},"ca":{"type":"string","maxLength":32768,"pattern":"-----BEGIN CERTIFICATE-----"},"insecureSkipVerify":{"type":"boolean"},"minVersion":{"type":"string","enum":["1.2","1.3"]}}},"SecretKeyReference":{"type":"object","required":["name","key"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"key":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"}}},"HeaderFromSecret":{"type":"object","required":["name","secretKeyRef"],"properties":{"name":{"type":"string","maxLength":128,"pattern":"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"},"secretKeyRef":{"$ref":"#/$defs/SecretKeyReference"}}},"HealthCheck":{"type":"object","required":[],"properties":{"enabled":{"type":"boolean"},"type":{"type":"string","enum":["HTTP","TCP","UDP","GRPC"]},"path":{"type":"string","maxLength":1024,"pattern":"^/[!-~]*$"},"interval":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"timeout":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"healthyThreshold":{"type":"integer","minimum":1,"maximum":10},"unhealthyThreshold":{"type":"integer","minimum":1,"maximum":10},"expectedStatus":{"type":"integer","minimum":100,"maximum":599},"headers":{"type":"object","maxProperties":16,"additionalProperties":{"type":"string","maxLength":4096,"pattern":"^[\\t -~]*$"}},"headersFrom":{"type":"array","maxItems":16,"unique":["name"],"items":{"$ref":"#/$defs/HeaderFromSecret"}},"service":{"type":"string","maxLength":253,"pattern":"^[A-Za-z0-9_./-]*$"}}},"MeshEndpoint":{"type":"object","required":["name","meshIP","meshFQDN","port","protocol"],"properties":{"name":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"meshIP":{"type":"string","maxLength":39},"meshFQDN":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)+$"},"port":{"type":"integer","minimum":1,"maximum":65535},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"externalTarget":{"type":"string","maxLength":259,"pattern":"^[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$"},"weight":{"type":"integer","minimum":1,"maximum":100},"priority":{"type":"integer","minimum":0,"maximum":9},"tls":{"$ref":"#/$defs/EndpointTls"},"healthCheck":{"$ref":"#/$defs/HealthCheck"},"metadata":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":1024}}}},"DiscoveryInclude":{"type":"object","required":[],"properties":{"offline":{"type":"boolean"},"expired":{"type":"boolean"}}},"EndpointTemplate":{"type":"object","required":[],"properties":{"port":{"type":"integer","minimum":1,"maximum":65535},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"weight":{"type":"integer","minimum":1,"maximum":100},"healthCheck":{"$ref":"#/$defs/HealthCheck"},"tls":{"$ref":"#/$defs/EndpointTls"},"metadata":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":1024}},"metadataFromTags":{"type":"array","maxItems":16,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^[A-Za-z][-A-Za-z0-9_.]*$"}},"nameFrom":{"type":"string","enum":["Hostname","DeviceID"]},"include":{"$ref":"#/$defs/DiscoveryInclude"}}},"TagSelector":{"type":"object","required":["key","operator"],"properties":{"key":{"type":"string","maxLength":128,"pattern":"^(tag:)?[A-Za-z][-A-Za-z0-9_.]*$"},"operator":{"type":"string","enum":["In","NotIn","Exists","DoesNotExist"]},"values":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^[-A-Za-z0-9_.:]+$"}}}},"VipService":{"type":"object","required":["name","port","targetEndpoint"],"properties":{"name":{"type":"string","maxLength":67,"pattern":"^(svc:)?[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"port":{"type":"integer","minimum":1,"maximum":65535},"targetEndpoint":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"}}},"ServiceDiscovery":{"type":"object","required":[],"properties":{"vipServices":{"type":"array","maxItems":100,"unique":["name"],"items":{"$ref":"#/$defs/VipService"}},"autoRegister":{"type":"boolean"}}},"MeshEndpointsSpec":{"type":"object","required":["tailnet"],"properties":{"tailnet":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"endpoints":{"type":"array","maxItems":1000,"unique":["name"],"items":{"$ref":"#/$defs/MeshEndpoint"}},"endpointTemplate":{"$ref":"#/$defs/EndpointTemplate"},"tagSelectors":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/TagSelector"}},"serviceDiscovery":{"$ref":"#/$defs/ServiceDiscovery"},"paused":{"type":"boolean"}}},"Condition":{"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}},"EndpointSummary":{"type":"object","required":["total","healthy","unhealthy","ready"],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"healthy":{"type":"integer","minimum":0,"maximum":2147483647},"unhealthy":{"type":"integer","minimum":0,"maximum":2147483647},"ready":{"type":"string","maxLength":32},"metadata":{"type":"string","maxLength":256}}},"EndpointStatus":{"type":"object","required":["name","status"],"properties":{"name":{"type":"string","maxLength":63},"status":{"type":"string","enum":["Healthy","Unhealthy"]},"source":{"type":"string","enum":["Static","TagSelector"]},"deviceID":{"type":"string","maxLength":128},"address":{"type":"string","maxLength":64},"meshFQDN":{"type":"string","maxLength":253},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"port":{"type":"integer","minimum":1,"maximum":65535},"metadata":{"type":"object","maxProperties":16,"additionalProperties":{"type":"string","maxLength":128}},"lastChecked":{"type":"string","time":true},"reason":{"type":"string","enum":["NotCheckedYet","CheckFailed","CannotBeChecked","InvalidReference","NotResolved","NameNotInTailnet","RelayPortPending","NoRelayPort"]},"error":{"type":"string","maxLength":256},"externalTarget":{"type":"string","maxLength":259},"resolvedAddresses":{"type":"array","maxItems":16,"items":{"type":"string","maxLength":45}},"relayPort":{"type":"integer","minimum":1,"maximum":65535}}},"VipServiceOwner":{"type":"object","required":["cluster","object"],"properties":{"cluster":{"type":"string","maxLength":64},"object":{"type":"string","maxLength":320},"hosts":{"type":"integer","minimum":0,"maximum":2147483647}}},"VipServiceStatus":{"type":"object","required":["name","status"],"properties":{"name":{"type":"string","maxLength":67},"status":{"type":"string","enum":["Registered","Pending","Failed","Conflict","NotSupported"]},"reason":{"type":"string","maxLength":64},"message":{"type":"string","maxLength":512},"owners":{"type":"array","maxItems":8,"items":{"$ref":"#/$defs/VipServiceOwner"}},"vipAddress":{"type":"string","maxLength":45},"lastUpdated":{"type":"string","time":true}}},"DiscoveryStatus":{"type":"object","required":[],"properties":{"tailnet":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"lastSync":{"type":"string","time":true},"devices":{"type":"integer","minimum":0,"maximum":2147483647},"matched":{"type":"integer","minimum":0,"maximum":2147483647},"stale":{"type":"boolean"}}},"RouteStatus":{"type":"object","required":["kind","namespace","name","resolved"],"properties":{"kind":{"type":"string","maxLength":63},"namespace":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"resolved":{"type":"boolean"},"message":{"type":"string","maxLength":1024}}},"MeshEndpointsStatus":{"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"summary":{"$ref":"#/$defs/EndpointSummary"},"endpoints":{"type":"array","maxItems":1000,"items":{"$ref":"#/$defs/EndpointStatus"}},"vipServices":{"type":"array","maxItems":100,"items":{"$ref":"#/$defs/VipServiceStatus"}},"discovery":{"$ref":"#/$defs/DiscoveryStatus"},"routes":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/RouteStatus"}}}},"MeshEndpoints":{"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshEndpoints"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshEndpointsSpec"},"status":{"$ref":"#/$defs/MeshEndpointsStatus"}}}},"$ref":"#/$defs/MeshEndpoints"};
 const schema12 = {"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshEndpoints"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshEndpointsSpec"},"status":{"$ref":"#/$defs/MeshEndpointsStatus"}}};
 const schema13 = {"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}};
 const schema14 = {"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}};
@@ -2711,9 +2711,344 @@ const schema27 = {"type":"object","required":[],"properties":{"observedGeneratio
 const schema28 = {"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}};
 const schema29 = {"type":"object","required":["total","healthy","unhealthy","ready"],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"healthy":{"type":"integer","minimum":0,"maximum":2147483647},"unhealthy":{"type":"integer","minimum":0,"maximum":2147483647},"ready":{"type":"string","maxLength":32},"metadata":{"type":"string","maxLength":256}}};
 const schema30 = {"type":"object","required":["name","status"],"properties":{"name":{"type":"string","maxLength":63},"status":{"type":"string","enum":["Healthy","Unhealthy"]},"source":{"type":"string","enum":["Static","TagSelector"]},"deviceID":{"type":"string","maxLength":128},"address":{"type":"string","maxLength":64},"meshFQDN":{"type":"string","maxLength":253},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"port":{"type":"integer","minimum":1,"maximum":65535},"metadata":{"type":"object","maxProperties":16,"additionalProperties":{"type":"string","maxLength":128}},"lastChecked":{"type":"string","time":true},"reason":{"type":"string","enum":["NotCheckedYet","CheckFailed","CannotBeChecked","InvalidReference","NotResolved","NameNotInTailnet","RelayPortPending","NoRelayPort"]},"error":{"type":"string","maxLength":256},"externalTarget":{"type":"string","maxLength":259},"resolvedAddresses":{"type":"array","maxItems":16,"items":{"type":"string","maxLength":45}},"relayPort":{"type":"integer","minimum":1,"maximum":65535}}};
-const schema31 = {"type":"object","required":["name","status"],"properties":{"name":{"type":"string","maxLength":67},"status":{"type":"string","minLength":1,"maxLength":64},"vipAddress":{"type":"string","maxLength":45},"lastUpdated":{"type":"string","time":true}}};
-const schema32 = {"type":"object","required":[],"properties":{"tailnet":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"lastSync":{"type":"string","time":true},"devices":{"type":"integer","minimum":0,"maximum":2147483647},"matched":{"type":"integer","minimum":0,"maximum":2147483647},"stale":{"type":"boolean"}}};
-const schema33 = {"type":"object","required":["kind","namespace","name","resolved"],"properties":{"kind":{"type":"string","maxLength":63},"namespace":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"resolved":{"type":"boolean"},"message":{"type":"string","maxLength":1024}}};
+const schema33 = {"type":"object","required":[],"properties":{"tailnet":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"lastSync":{"type":"string","time":true},"devices":{"type":"integer","minimum":0,"maximum":2147483647},"matched":{"type":"integer","minimum":0,"maximum":2147483647},"stale":{"type":"boolean"}}};
+const schema34 = {"type":"object","required":["kind","namespace","name","resolved"],"properties":{"kind":{"type":"string","maxLength":63},"namespace":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"resolved":{"type":"boolean"},"message":{"type":"string","maxLength":1024}}};
+const schema31 = {"type":"object","required":["name","status"],"properties":{"name":{"type":"string","maxLength":67},"status":{"type":"string","enum":["Registered","Pending","Failed","Conflict","NotSupported"]},"reason":{"type":"string","maxLength":64},"message":{"type":"string","maxLength":512},"owners":{"type":"array","maxItems":8,"items":{"$ref":"#/$defs/VipServiceOwner"}},"vipAddress":{"type":"string","maxLength":45},"lastUpdated":{"type":"string","time":true}}};
+const schema32 = {"type":"object","required":["cluster","object"],"properties":{"cluster":{"type":"string","maxLength":64},"object":{"type":"string","maxLength":320},"hosts":{"type":"integer","minimum":0,"maximum":2147483647}}};
+
+function validate31(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+let vErrors = null;
+let errors = 0;
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.name === undefined){
+const err0 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "name"}};
+if(vErrors === null){
+vErrors = [err0];
+}
+else {
+vErrors.push(err0);
+}
+errors++;
+}
+if(data.status === undefined){
+const err1 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "status"}};
+if(vErrors === null){
+vErrors = [err1];
+}
+else {
+vErrors.push(err1);
+}
+errors++;
+}
+if(data.name !== undefined){
+let data0 = data.name;
+if(typeof data0 === "string"){
+if(data0.length > 67 && codePoints(data0) > 67){
+const err2 = {instancePath:instancePath+"/name",schemaPath:"#/properties/name/maxLength",keyword:"maxLength",params:{limit: 67}};
+if(vErrors === null){
+vErrors = [err2];
+}
+else {
+vErrors.push(err2);
+}
+errors++;
+}
+}
+else {
+const err3 = {instancePath:instancePath+"/name",schemaPath:"#/properties/name/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err3];
+}
+else {
+vErrors.push(err3);
+}
+errors++;
+}
+}
+if(data.status !== undefined){
+let data1 = data.status;
+if(typeof data1 !== "string"){
+const err4 = {instancePath:instancePath+"/status",schemaPath:"#/properties/status/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err4];
+}
+else {
+vErrors.push(err4);
+}
+errors++;
+}
+if(!(((((data1 === "Registered") || (data1 === "Pending")) || (data1 === "Failed")) || (data1 === "Conflict")) || (data1 === "NotSupported"))){
+const err5 = {instancePath:instancePath+"/status",schemaPath:"#/properties/status/enum",keyword:"enum",params:{allowedValues: schema31.properties.status.enum}};
+if(vErrors === null){
+vErrors = [err5];
+}
+else {
+vErrors.push(err5);
+}
+errors++;
+}
+}
+if(data.reason !== undefined){
+let data2 = data.reason;
+if(typeof data2 === "string"){
+if(data2.length > 64 && codePoints(data2) > 64){
+const err6 = {instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/maxLength",keyword:"maxLength",params:{limit: 64}};
+if(vErrors === null){
+vErrors = [err6];
+}
+else {
+vErrors.push(err6);
+}
+errors++;
+}
+}
+else {
+const err7 = {instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err7];
+}
+else {
+vErrors.push(err7);
+}
+errors++;
+}
+}
+if(data.message !== undefined){
+let data3 = data.message;
+if(typeof data3 === "string"){
+if(data3.length > 512 && codePoints(data3) > 512){
+const err8 = {instancePath:instancePath+"/message",schemaPath:"#/properties/message/maxLength",keyword:"maxLength",params:{limit: 512}};
+if(vErrors === null){
+vErrors = [err8];
+}
+else {
+vErrors.push(err8);
+}
+errors++;
+}
+}
+else {
+const err9 = {instancePath:instancePath+"/message",schemaPath:"#/properties/message/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err9];
+}
+else {
+vErrors.push(err9);
+}
+errors++;
+}
+}
+if(data.owners !== undefined){
+let data4 = data.owners;
+if(Array.isArray(data4)){
+if(data4.length > 8){
+const err10 = {instancePath:instancePath+"/owners",schemaPath:"#/properties/owners/maxItems",keyword:"maxItems",params:{limit: 8}};
+if(vErrors === null){
+vErrors = [err10];
+}
+else {
+vErrors.push(err10);
+}
+errors++;
+}
+const len0 = data4.length;
+for(let i0=0; i0<len0; i0++){
+let data5 = data4[i0];
+if(data5 && typeof data5 == "object" && !Array.isArray(data5)){
+if(data5.cluster === undefined){
+const err11 = {instancePath:instancePath+"/owners/" + i0,schemaPath:"#/$defs/VipServiceOwner/required",keyword:"required",params:{missingProperty: "cluster"}};
+if(vErrors === null){
+vErrors = [err11];
+}
+else {
+vErrors.push(err11);
+}
+errors++;
+}
+if(data5.object === undefined){
+const err12 = {instancePath:instancePath+"/owners/" + i0,schemaPath:"#/$defs/VipServiceOwner/required",keyword:"required",params:{missingProperty: "object"}};
+if(vErrors === null){
+vErrors = [err12];
+}
+else {
+vErrors.push(err12);
+}
+errors++;
+}
+if(data5.cluster !== undefined){
+let data6 = data5.cluster;
+if(typeof data6 === "string"){
+if(data6.length > 64 && codePoints(data6) > 64){
+const err13 = {instancePath:instancePath+"/owners/" + i0+"/cluster",schemaPath:"#/$defs/VipServiceOwner/properties/cluster/maxLength",keyword:"maxLength",params:{limit: 64}};
+if(vErrors === null){
+vErrors = [err13];
+}
+else {
+vErrors.push(err13);
+}
+errors++;
+}
+}
+else {
+const err14 = {instancePath:instancePath+"/owners/" + i0+"/cluster",schemaPath:"#/$defs/VipServiceOwner/properties/cluster/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err14];
+}
+else {
+vErrors.push(err14);
+}
+errors++;
+}
+}
+if(data5.object !== undefined){
+let data7 = data5.object;
+if(typeof data7 === "string"){
+if(data7.length > 320 && codePoints(data7) > 320){
+const err15 = {instancePath:instancePath+"/owners/" + i0+"/object",schemaPath:"#/$defs/VipServiceOwner/properties/object/maxLength",keyword:"maxLength",params:{limit: 320}};
+if(vErrors === null){
+vErrors = [err15];
+}
+else {
+vErrors.push(err15);
+}
+errors++;
+}
+}
+else {
+const err16 = {instancePath:instancePath+"/owners/" + i0+"/object",schemaPath:"#/$defs/VipServiceOwner/properties/object/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err16];
+}
+else {
+vErrors.push(err16);
+}
+errors++;
+}
+}
+if(data5.hosts !== undefined){
+let data8 = data5.hosts;
+if(!(((typeof data8 == "number") && (!(data8 % 1) && !isNaN(data8))) && (isFinite(data8)))){
+const err17 = {instancePath:instancePath+"/owners/" + i0+"/hosts",schemaPath:"#/$defs/VipServiceOwner/properties/hosts/type",keyword:"type",params:{type: "integer"}};
+if(vErrors === null){
+vErrors = [err17];
+}
+else {
+vErrors.push(err17);
+}
+errors++;
+}
+if((typeof data8 == "number") && (isFinite(data8))){
+if(data8 > 2147483647 || isNaN(data8)){
+const err18 = {instancePath:instancePath+"/owners/" + i0+"/hosts",schemaPath:"#/$defs/VipServiceOwner/properties/hosts/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
+if(vErrors === null){
+vErrors = [err18];
+}
+else {
+vErrors.push(err18);
+}
+errors++;
+}
+if(data8 < 0 || isNaN(data8)){
+const err19 = {instancePath:instancePath+"/owners/" + i0+"/hosts",schemaPath:"#/$defs/VipServiceOwner/properties/hosts/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
+if(vErrors === null){
+vErrors = [err19];
+}
+else {
+vErrors.push(err19);
+}
+errors++;
+}
+}
+}
+}
+else {
+const err20 = {instancePath:instancePath+"/owners/" + i0,schemaPath:"#/$defs/VipServiceOwner/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err20];
+}
+else {
+vErrors.push(err20);
+}
+errors++;
+}
+}
+}
+else {
+const err21 = {instancePath:instancePath+"/owners",schemaPath:"#/properties/owners/type",keyword:"type",params:{type: "array"}};
+if(vErrors === null){
+vErrors = [err21];
+}
+else {
+vErrors.push(err21);
+}
+errors++;
+}
+}
+if(data.vipAddress !== undefined){
+let data9 = data.vipAddress;
+if(typeof data9 === "string"){
+if(data9.length > 45 && codePoints(data9) > 45){
+const err22 = {instancePath:instancePath+"/vipAddress",schemaPath:"#/properties/vipAddress/maxLength",keyword:"maxLength",params:{limit: 45}};
+if(vErrors === null){
+vErrors = [err22];
+}
+else {
+vErrors.push(err22);
+}
+errors++;
+}
+}
+else {
+const err23 = {instancePath:instancePath+"/vipAddress",schemaPath:"#/properties/vipAddress/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err23];
+}
+else {
+vErrors.push(err23);
+}
+errors++;
+}
+}
+if(data.lastUpdated !== undefined){
+let data10 = data.lastUpdated;
+if(typeof data10 === "string"){
+if(!isTime(data10)){
+const err24 = {instancePath:instancePath+"/lastUpdated",schemaPath:"#/properties/lastUpdated/time",keyword:"time",params:{}};
+if(vErrors === null){
+vErrors = [err24];
+}
+else {
+vErrors.push(err24);
+}
+errors++;
+}
+}
+else {
+const err25 = {instancePath:instancePath+"/lastUpdated",schemaPath:"#/properties/lastUpdated/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err25];
+}
+else {
+vErrors.push(err25);
+}
+errors++;
+}
+}
+}
+else {
+const err26 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err26];
+}
+else {
+vErrors.push(err26);
+}
+errors++;
+}
+validate31.errors = vErrors;
+return errors === 0;
+}
+
 
 function validate30(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
@@ -3758,10 +4093,14 @@ errors++;
 }
 const len3 = data34.length;
 for(let i3=0; i3<len3; i3++){
-let data35 = data34[i3];
-if(data35 && typeof data35 == "object" && !Array.isArray(data35)){
-if(data35.name === undefined){
-const err87 = {instancePath:instancePath+"/vipServices/" + i3,schemaPath:"#/$defs/VipServiceStatus/required",keyword:"required",params:{missingProperty: "name"}};
+if(!(validate31(data34[i3], {instancePath:instancePath+"/vipServices/" + i3,parentData:data34,parentDataProperty:i3,rootData}))){
+vErrors = vErrors === null ? validate31.errors : vErrors.concat(validate31.errors);
+errors = vErrors.length;
+}
+}
+}
+else {
+const err87 = {instancePath:instancePath+"/vipServices",schemaPath:"#/properties/vipServices/type",keyword:"type",params:{type: "array"}};
 if(vErrors === null){
 vErrors = [err87];
 }
@@ -3770,8 +4109,15 @@ vErrors.push(err87);
 }
 errors++;
 }
-if(data35.status === undefined){
-const err88 = {instancePath:instancePath+"/vipServices/" + i3,schemaPath:"#/$defs/VipServiceStatus/required",keyword:"required",params:{missingProperty: "status"}};
+}
+if(data.discovery !== undefined){
+let data36 = data.discovery;
+if(data36 && typeof data36 == "object" && !Array.isArray(data36)){
+if(data36.tailnet !== undefined){
+let data37 = data36.tailnet;
+if(typeof data37 === "string"){
+if(data37.length > 253 && codePoints(data37) > 253){
+const err88 = {instancePath:instancePath+"/discovery/tailnet",schemaPath:"#/$defs/DiscoveryStatus/properties/tailnet/maxLength",keyword:"maxLength",params:{limit: 253}};
 if(vErrors === null){
 vErrors = [err88];
 }
@@ -3780,11 +4126,8 @@ vErrors.push(err88);
 }
 errors++;
 }
-if(data35.name !== undefined){
-let data36 = data35.name;
-if(typeof data36 === "string"){
-if(data36.length > 67 && codePoints(data36) > 67){
-const err89 = {instancePath:instancePath+"/vipServices/" + i3+"/name",schemaPath:"#/$defs/VipServiceStatus/properties/name/maxLength",keyword:"maxLength",params:{limit: 67}};
+if(data37.length <= 506 && !pattern3.test(data37)){
+const err89 = {instancePath:instancePath+"/discovery/tailnet",schemaPath:"#/$defs/DiscoveryStatus/properties/tailnet/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err89];
 }
@@ -3795,7 +4138,7 @@ errors++;
 }
 }
 else {
-const err90 = {instancePath:instancePath+"/vipServices/" + i3+"/name",schemaPath:"#/$defs/VipServiceStatus/properties/name/type",keyword:"type",params:{type: "string"}};
+const err90 = {instancePath:instancePath+"/discovery/tailnet",schemaPath:"#/$defs/DiscoveryStatus/properties/tailnet/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err90];
 }
@@ -3805,11 +4148,11 @@ vErrors.push(err90);
 errors++;
 }
 }
-if(data35.status !== undefined){
-let data37 = data35.status;
-if(typeof data37 === "string"){
-if(data37.length > 64 && codePoints(data37) > 64){
-const err91 = {instancePath:instancePath+"/vipServices/" + i3+"/status",schemaPath:"#/$defs/VipServiceStatus/properties/status/maxLength",keyword:"maxLength",params:{limit: 64}};
+if(data36.lastSync !== undefined){
+let data38 = data36.lastSync;
+if(typeof data38 === "string"){
+if(!isTime(data38)){
+const err91 = {instancePath:instancePath+"/discovery/lastSync",schemaPath:"#/$defs/DiscoveryStatus/properties/lastSync/time",keyword:"time",params:{}};
 if(vErrors === null){
 vErrors = [err91];
 }
@@ -3818,8 +4161,9 @@ vErrors.push(err91);
 }
 errors++;
 }
-if(codePoints(data37) < 1){
-const err92 = {instancePath:instancePath+"/vipServices/" + i3+"/status",schemaPath:"#/$defs/VipServiceStatus/properties/status/minLength",keyword:"minLength",params:{limit: 1}};
+}
+else {
+const err92 = {instancePath:instancePath+"/discovery/lastSync",schemaPath:"#/$defs/DiscoveryStatus/properties/lastSync/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err92];
 }
@@ -3829,8 +4173,10 @@ vErrors.push(err92);
 errors++;
 }
 }
-else {
-const err93 = {instancePath:instancePath+"/vipServices/" + i3+"/status",schemaPath:"#/$defs/VipServiceStatus/properties/status/type",keyword:"type",params:{type: "string"}};
+if(data36.devices !== undefined){
+let data39 = data36.devices;
+if(!(((typeof data39 == "number") && (!(data39 % 1) && !isNaN(data39))) && (isFinite(data39)))){
+const err93 = {instancePath:instancePath+"/discovery/devices",schemaPath:"#/$defs/DiscoveryStatus/properties/devices/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err93];
 }
@@ -3839,12 +4185,9 @@ vErrors.push(err93);
 }
 errors++;
 }
-}
-if(data35.vipAddress !== undefined){
-let data38 = data35.vipAddress;
-if(typeof data38 === "string"){
-if(data38.length > 45 && codePoints(data38) > 45){
-const err94 = {instancePath:instancePath+"/vipServices/" + i3+"/vipAddress",schemaPath:"#/$defs/VipServiceStatus/properties/vipAddress/maxLength",keyword:"maxLength",params:{limit: 45}};
+if((typeof data39 == "number") && (isFinite(data39))){
+if(data39 > 2147483647 || isNaN(data39)){
+const err94 = {instancePath:instancePath+"/discovery/devices",schemaPath:"#/$defs/DiscoveryStatus/properties/devices/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
 if(vErrors === null){
 vErrors = [err94];
 }
@@ -3853,9 +4196,8 @@ vErrors.push(err94);
 }
 errors++;
 }
-}
-else {
-const err95 = {instancePath:instancePath+"/vipServices/" + i3+"/vipAddress",schemaPath:"#/$defs/VipServiceStatus/properties/vipAddress/type",keyword:"type",params:{type: "string"}};
+if(data39 < 0 || isNaN(data39)){
+const err95 = {instancePath:instancePath+"/discovery/devices",schemaPath:"#/$defs/DiscoveryStatus/properties/devices/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
 if(vErrors === null){
 vErrors = [err95];
 }
@@ -3865,11 +4207,11 @@ vErrors.push(err95);
 errors++;
 }
 }
-if(data35.lastUpdated !== undefined){
-let data39 = data35.lastUpdated;
-if(typeof data39 === "string"){
-if(!isTime(data39)){
-const err96 = {instancePath:instancePath+"/vipServices/" + i3+"/lastUpdated",schemaPath:"#/$defs/VipServiceStatus/properties/lastUpdated/time",keyword:"time",params:{}};
+}
+if(data36.matched !== undefined){
+let data40 = data36.matched;
+if(!(((typeof data40 == "number") && (!(data40 % 1) && !isNaN(data40))) && (isFinite(data40)))){
+const err96 = {instancePath:instancePath+"/discovery/matched",schemaPath:"#/$defs/DiscoveryStatus/properties/matched/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err96];
 }
@@ -3878,9 +4220,9 @@ vErrors.push(err96);
 }
 errors++;
 }
-}
-else {
-const err97 = {instancePath:instancePath+"/vipServices/" + i3+"/lastUpdated",schemaPath:"#/$defs/VipServiceStatus/properties/lastUpdated/type",keyword:"type",params:{type: "string"}};
+if((typeof data40 == "number") && (isFinite(data40))){
+if(data40 > 2147483647 || isNaN(data40)){
+const err97 = {instancePath:instancePath+"/discovery/matched",schemaPath:"#/$defs/DiscoveryStatus/properties/matched/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
 if(vErrors === null){
 vErrors = [err97];
 }
@@ -3889,10 +4231,8 @@ vErrors.push(err97);
 }
 errors++;
 }
-}
-}
-else {
-const err98 = {instancePath:instancePath+"/vipServices/" + i3,schemaPath:"#/$defs/VipServiceStatus/type",keyword:"type",params:{type: "object"}};
+if(data40 < 0 || isNaN(data40)){
+const err98 = {instancePath:instancePath+"/discovery/matched",schemaPath:"#/$defs/DiscoveryStatus/properties/matched/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
 if(vErrors === null){
 vErrors = [err98];
 }
@@ -3903,8 +4243,9 @@ errors++;
 }
 }
 }
-else {
-const err99 = {instancePath:instancePath+"/vipServices",schemaPath:"#/properties/vipServices/type",keyword:"type",params:{type: "array"}};
+if(data36.stale !== undefined){
+if(typeof data36.stale !== "boolean"){
+const err99 = {instancePath:instancePath+"/discovery/stale",schemaPath:"#/$defs/DiscoveryStatus/properties/stale/type",keyword:"type",params:{type: "boolean"}};
 if(vErrors === null){
 vErrors = [err99];
 }
@@ -3914,14 +4255,9 @@ vErrors.push(err99);
 errors++;
 }
 }
-if(data.discovery !== undefined){
-let data40 = data.discovery;
-if(data40 && typeof data40 == "object" && !Array.isArray(data40)){
-if(data40.tailnet !== undefined){
-let data41 = data40.tailnet;
-if(typeof data41 === "string"){
-if(data41.length > 253 && codePoints(data41) > 253){
-const err100 = {instancePath:instancePath+"/discovery/tailnet",schemaPath:"#/$defs/DiscoveryStatus/properties/tailnet/maxLength",keyword:"maxLength",params:{limit: 253}};
+}
+else {
+const err100 = {instancePath:instancePath+"/discovery",schemaPath:"#/$defs/DiscoveryStatus/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err100];
 }
@@ -3930,8 +4266,12 @@ vErrors.push(err100);
 }
 errors++;
 }
-if(data41.length <= 506 && !pattern3.test(data41)){
-const err101 = {instancePath:instancePath+"/discovery/tailnet",schemaPath:"#/$defs/DiscoveryStatus/properties/tailnet/pattern",keyword:"pattern",params:{}};
+}
+if(data.routes !== undefined){
+let data42 = data.routes;
+if(Array.isArray(data42)){
+if(data42.length > 256){
+const err101 = {instancePath:instancePath+"/routes",schemaPath:"#/properties/routes/maxItems",keyword:"maxItems",params:{limit: 256}};
 if(vErrors === null){
 vErrors = [err101];
 }
@@ -3940,9 +4280,12 @@ vErrors.push(err101);
 }
 errors++;
 }
-}
-else {
-const err102 = {instancePath:instancePath+"/discovery/tailnet",schemaPath:"#/$defs/DiscoveryStatus/properties/tailnet/type",keyword:"type",params:{type: "string"}};
+const len4 = data42.length;
+for(let i4=0; i4<len4; i4++){
+let data43 = data42[i4];
+if(data43 && typeof data43 == "object" && !Array.isArray(data43)){
+if(data43.kind === undefined){
+const err102 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/required",keyword:"required",params:{missingProperty: "kind"}};
 if(vErrors === null){
 vErrors = [err102];
 }
@@ -3951,12 +4294,8 @@ vErrors.push(err102);
 }
 errors++;
 }
-}
-if(data40.lastSync !== undefined){
-let data42 = data40.lastSync;
-if(typeof data42 === "string"){
-if(!isTime(data42)){
-const err103 = {instancePath:instancePath+"/discovery/lastSync",schemaPath:"#/$defs/DiscoveryStatus/properties/lastSync/time",keyword:"time",params:{}};
+if(data43.namespace === undefined){
+const err103 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/required",keyword:"required",params:{missingProperty: "namespace"}};
 if(vErrors === null){
 vErrors = [err103];
 }
@@ -3965,9 +4304,8 @@ vErrors.push(err103);
 }
 errors++;
 }
-}
-else {
-const err104 = {instancePath:instancePath+"/discovery/lastSync",schemaPath:"#/$defs/DiscoveryStatus/properties/lastSync/type",keyword:"type",params:{type: "string"}};
+if(data43.name === undefined){
+const err104 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/required",keyword:"required",params:{missingProperty: "name"}};
 if(vErrors === null){
 vErrors = [err104];
 }
@@ -3976,11 +4314,8 @@ vErrors.push(err104);
 }
 errors++;
 }
-}
-if(data40.devices !== undefined){
-let data43 = data40.devices;
-if(!(((typeof data43 == "number") && (!(data43 % 1) && !isNaN(data43))) && (isFinite(data43)))){
-const err105 = {instancePath:instancePath+"/discovery/devices",schemaPath:"#/$defs/DiscoveryStatus/properties/devices/type",keyword:"type",params:{type: "integer"}};
+if(data43.resolved === undefined){
+const err105 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/required",keyword:"required",params:{missingProperty: "resolved"}};
 if(vErrors === null){
 vErrors = [err105];
 }
@@ -3989,9 +4324,11 @@ vErrors.push(err105);
 }
 errors++;
 }
-if((typeof data43 == "number") && (isFinite(data43))){
-if(data43 > 2147483647 || isNaN(data43)){
-const err106 = {instancePath:instancePath+"/discovery/devices",schemaPath:"#/$defs/DiscoveryStatus/properties/devices/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
+if(data43.kind !== undefined){
+let data44 = data43.kind;
+if(typeof data44 === "string"){
+if(data44.length > 63 && codePoints(data44) > 63){
+const err106 = {instancePath:instancePath+"/routes/" + i4+"/kind",schemaPath:"#/$defs/RouteStatus/properties/kind/maxLength",keyword:"maxLength",params:{limit: 63}};
 if(vErrors === null){
 vErrors = [err106];
 }
@@ -4000,8 +4337,9 @@ vErrors.push(err106);
 }
 errors++;
 }
-if(data43 < 0 || isNaN(data43)){
-const err107 = {instancePath:instancePath+"/discovery/devices",schemaPath:"#/$defs/DiscoveryStatus/properties/devices/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
+}
+else {
+const err107 = {instancePath:instancePath+"/routes/" + i4+"/kind",schemaPath:"#/$defs/RouteStatus/properties/kind/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err107];
 }
@@ -4011,11 +4349,11 @@ vErrors.push(err107);
 errors++;
 }
 }
-}
-if(data40.matched !== undefined){
-let data44 = data40.matched;
-if(!(((typeof data44 == "number") && (!(data44 % 1) && !isNaN(data44))) && (isFinite(data44)))){
-const err108 = {instancePath:instancePath+"/discovery/matched",schemaPath:"#/$defs/DiscoveryStatus/properties/matched/type",keyword:"type",params:{type: "integer"}};
+if(data43.namespace !== undefined){
+let data45 = data43.namespace;
+if(typeof data45 === "string"){
+if(data45.length > 63 && codePoints(data45) > 63){
+const err108 = {instancePath:instancePath+"/routes/" + i4+"/namespace",schemaPath:"#/$defs/RouteStatus/properties/namespace/maxLength",keyword:"maxLength",params:{limit: 63}};
 if(vErrors === null){
 vErrors = [err108];
 }
@@ -4024,9 +4362,9 @@ vErrors.push(err108);
 }
 errors++;
 }
-if((typeof data44 == "number") && (isFinite(data44))){
-if(data44 > 2147483647 || isNaN(data44)){
-const err109 = {instancePath:instancePath+"/discovery/matched",schemaPath:"#/$defs/DiscoveryStatus/properties/matched/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
+}
+else {
+const err109 = {instancePath:instancePath+"/routes/" + i4+"/namespace",schemaPath:"#/$defs/RouteStatus/properties/namespace/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err109];
 }
@@ -4035,8 +4373,12 @@ vErrors.push(err109);
 }
 errors++;
 }
-if(data44 < 0 || isNaN(data44)){
-const err110 = {instancePath:instancePath+"/discovery/matched",schemaPath:"#/$defs/DiscoveryStatus/properties/matched/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
+}
+if(data43.name !== undefined){
+let data46 = data43.name;
+if(typeof data46 === "string"){
+if(data46.length > 253 && codePoints(data46) > 253){
+const err110 = {instancePath:instancePath+"/routes/" + i4+"/name",schemaPath:"#/$defs/RouteStatus/properties/name/maxLength",keyword:"maxLength",params:{limit: 253}};
 if(vErrors === null){
 vErrors = [err110];
 }
@@ -4046,10 +4388,8 @@ vErrors.push(err110);
 errors++;
 }
 }
-}
-if(data40.stale !== undefined){
-if(typeof data40.stale !== "boolean"){
-const err111 = {instancePath:instancePath+"/discovery/stale",schemaPath:"#/$defs/DiscoveryStatus/properties/stale/type",keyword:"type",params:{type: "boolean"}};
+else {
+const err111 = {instancePath:instancePath+"/routes/" + i4+"/name",schemaPath:"#/$defs/RouteStatus/properties/name/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err111];
 }
@@ -4059,9 +4399,9 @@ vErrors.push(err111);
 errors++;
 }
 }
-}
-else {
-const err112 = {instancePath:instancePath+"/discovery",schemaPath:"#/$defs/DiscoveryStatus/type",keyword:"type",params:{type: "object"}};
+if(data43.resolved !== undefined){
+if(typeof data43.resolved !== "boolean"){
+const err112 = {instancePath:instancePath+"/routes/" + i4+"/resolved",schemaPath:"#/$defs/RouteStatus/properties/resolved/type",keyword:"type",params:{type: "boolean"}};
 if(vErrors === null){
 vErrors = [err112];
 }
@@ -4071,11 +4411,11 @@ vErrors.push(err112);
 errors++;
 }
 }
-if(data.routes !== undefined){
-let data46 = data.routes;
-if(Array.isArray(data46)){
-if(data46.length > 256){
-const err113 = {instancePath:instancePath+"/routes",schemaPath:"#/properties/routes/maxItems",keyword:"maxItems",params:{limit: 256}};
+if(data43.message !== undefined){
+let data48 = data43.message;
+if(typeof data48 === "string"){
+if(data48.length > 1024 && codePoints(data48) > 1024){
+const err113 = {instancePath:instancePath+"/routes/" + i4+"/message",schemaPath:"#/$defs/RouteStatus/properties/message/maxLength",keyword:"maxLength",params:{limit: 1024}};
 if(vErrors === null){
 vErrors = [err113];
 }
@@ -4084,12 +4424,9 @@ vErrors.push(err113);
 }
 errors++;
 }
-const len4 = data46.length;
-for(let i4=0; i4<len4; i4++){
-let data47 = data46[i4];
-if(data47 && typeof data47 == "object" && !Array.isArray(data47)){
-if(data47.kind === undefined){
-const err114 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/required",keyword:"required",params:{missingProperty: "kind"}};
+}
+else {
+const err114 = {instancePath:instancePath+"/routes/" + i4+"/message",schemaPath:"#/$defs/RouteStatus/properties/message/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err114];
 }
@@ -4098,8 +4435,10 @@ vErrors.push(err114);
 }
 errors++;
 }
-if(data47.namespace === undefined){
-const err115 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/required",keyword:"required",params:{missingProperty: "namespace"}};
+}
+}
+else {
+const err115 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err115];
 }
@@ -4108,8 +4447,10 @@ vErrors.push(err115);
 }
 errors++;
 }
-if(data47.name === undefined){
-const err116 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/required",keyword:"required",params:{missingProperty: "name"}};
+}
+}
+else {
+const err116 = {instancePath:instancePath+"/routes",schemaPath:"#/properties/routes/type",keyword:"type",params:{type: "array"}};
 if(vErrors === null){
 vErrors = [err116];
 }
@@ -4118,160 +4459,15 @@ vErrors.push(err116);
 }
 errors++;
 }
-if(data47.resolved === undefined){
-const err117 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/required",keyword:"required",params:{missingProperty: "resolved"}};
+}
+}
+else {
+const err117 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err117];
 }
 else {
 vErrors.push(err117);
-}
-errors++;
-}
-if(data47.kind !== undefined){
-let data48 = data47.kind;
-if(typeof data48 === "string"){
-if(data48.length > 63 && codePoints(data48) > 63){
-const err118 = {instancePath:instancePath+"/routes/" + i4+"/kind",schemaPath:"#/$defs/RouteStatus/properties/kind/maxLength",keyword:"maxLength",params:{limit: 63}};
-if(vErrors === null){
-vErrors = [err118];
-}
-else {
-vErrors.push(err118);
-}
-errors++;
-}
-}
-else {
-const err119 = {instancePath:instancePath+"/routes/" + i4+"/kind",schemaPath:"#/$defs/RouteStatus/properties/kind/type",keyword:"type",params:{type: "string"}};
-if(vErrors === null){
-vErrors = [err119];
-}
-else {
-vErrors.push(err119);
-}
-errors++;
-}
-}
-if(data47.namespace !== undefined){
-let data49 = data47.namespace;
-if(typeof data49 === "string"){
-if(data49.length > 63 && codePoints(data49) > 63){
-const err120 = {instancePath:instancePath+"/routes/" + i4+"/namespace",schemaPath:"#/$defs/RouteStatus/properties/namespace/maxLength",keyword:"maxLength",params:{limit: 63}};
-if(vErrors === null){
-vErrors = [err120];
-}
-else {
-vErrors.push(err120);
-}
-errors++;
-}
-}
-else {
-const err121 = {instancePath:instancePath+"/routes/" + i4+"/namespace",schemaPath:"#/$defs/RouteStatus/properties/namespace/type",keyword:"type",params:{type: "string"}};
-if(vErrors === null){
-vErrors = [err121];
-}
-else {
-vErrors.push(err121);
-}
-errors++;
-}
-}
-if(data47.name !== undefined){
-let data50 = data47.name;
-if(typeof data50 === "string"){
-if(data50.length > 253 && codePoints(data50) > 253){
-const err122 = {instancePath:instancePath+"/routes/" + i4+"/name",schemaPath:"#/$defs/RouteStatus/properties/name/maxLength",keyword:"maxLength",params:{limit: 253}};
-if(vErrors === null){
-vErrors = [err122];
-}
-else {
-vErrors.push(err122);
-}
-errors++;
-}
-}
-else {
-const err123 = {instancePath:instancePath+"/routes/" + i4+"/name",schemaPath:"#/$defs/RouteStatus/properties/name/type",keyword:"type",params:{type: "string"}};
-if(vErrors === null){
-vErrors = [err123];
-}
-else {
-vErrors.push(err123);
-}
-errors++;
-}
-}
-if(data47.resolved !== undefined){
-if(typeof data47.resolved !== "boolean"){
-const err124 = {instancePath:instancePath+"/routes/" + i4+"/resolved",schemaPath:"#/$defs/RouteStatus/properties/resolved/type",keyword:"type",params:{type: "boolean"}};
-if(vErrors === null){
-vErrors = [err124];
-}
-else {
-vErrors.push(err124);
-}
-errors++;
-}
-}
-if(data47.message !== undefined){
-let data52 = data47.message;
-if(typeof data52 === "string"){
-if(data52.length > 1024 && codePoints(data52) > 1024){
-const err125 = {instancePath:instancePath+"/routes/" + i4+"/message",schemaPath:"#/$defs/RouteStatus/properties/message/maxLength",keyword:"maxLength",params:{limit: 1024}};
-if(vErrors === null){
-vErrors = [err125];
-}
-else {
-vErrors.push(err125);
-}
-errors++;
-}
-}
-else {
-const err126 = {instancePath:instancePath+"/routes/" + i4+"/message",schemaPath:"#/$defs/RouteStatus/properties/message/type",keyword:"type",params:{type: "string"}};
-if(vErrors === null){
-vErrors = [err126];
-}
-else {
-vErrors.push(err126);
-}
-errors++;
-}
-}
-}
-else {
-const err127 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/type",keyword:"type",params:{type: "object"}};
-if(vErrors === null){
-vErrors = [err127];
-}
-else {
-vErrors.push(err127);
-}
-errors++;
-}
-}
-}
-else {
-const err128 = {instancePath:instancePath+"/routes",schemaPath:"#/properties/routes/type",keyword:"type",params:{type: "array"}};
-if(vErrors === null){
-vErrors = [err128];
-}
-else {
-vErrors.push(err128);
-}
-errors++;
-}
-}
-}
-else {
-const err129 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
-if(vErrors === null){
-vErrors = [err129];
-}
-else {
-vErrors.push(err129);
 }
 errors++;
 }
