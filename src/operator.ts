@@ -36,6 +36,8 @@ import { readMeshdState } from './controllers/mesh-tailnet/pool/meshd-state.ts';
 import { readyMembers } from './controllers/mesh-tailnet/pool/ready-members.ts';
 import { addressSettings, guardOf } from './process/addresses.ts';
 import { meshPodSettings } from './process/mesh-pods.ts';
+import { readVipServiceGauges } from './controllers/vip-services/gauges.ts';
+import { createPublishedServices } from './controllers/vip-services/published-services.ts';
 import { createPublishedPorts } from './controllers/mesh-tailnet/relays/published-ports.ts';
 import { runUntilSignal } from './runtime/shutdown.ts';
 import type { Running } from './runtime/shutdown.ts';
@@ -198,7 +200,10 @@ type ElectionDeps = {
 const DRAIN = { graceMs: 5000, abortMs: 500 };
 
 /** What the leader reads for metrics. */
-const GAUGES = [readPoolGauges, readEndpointGauges, readMeshGatewayGauges, readRoutePolicyGauges];
+const GAUGES = [
+  ...[readPoolGauges, readEndpointGauges, readMeshGatewayGauges, readRoutePolicyGauges],
+  readVipServiceGauges,
+];
 
 /** Runs the controllers while this process is the leader; the caches are kept warm in any case. */
 function electLeader(
@@ -236,6 +241,7 @@ function electLeader(
       const targets = startTargets();
       const withoutDevice = new Set<string>();
       const relayPorts = createPublishedPorts();
+      const services = vipServicesFrom(podNamespace, read, telemetry);
       const { health, close: endChecks } = healthChecksFrom(settings, read, withoutDevice, telemetry);
       const labelKeys = settings.endpointMetricLabels;
       const endGauges = GAUGES.map(readGauges => readGauges(read, telemetry.metrics, labelKeys));
@@ -251,11 +257,12 @@ function electLeader(
         inputs: inputsOf(settings, cluster, guard, targets),
         health,
         tailnets,
-        relayPorts,
+        ...{ relayPorts, vipServices: services.vipServices },
         pools: poolsOf(settings, { read, ownNamespace, withoutDevice }),
         cluster: {
           ...{ ownNamespace, relayImage: settings.relayImage, caBundle: cachedCaBundles() },
           referenced: kubernetesReferenced(cluster.referencedTransport),
+          ...services,
           ...{ relayPorts, relayPortRange, relayPortsPerNamespace: settings.relayPortsPerNamespace },
         },
         ...{ anchorNamespace: podNamespace, now: date },
@@ -289,6 +296,12 @@ function healthChecksFrom(
 ): HealthChecks {
   const members = readyMembers(read, withoutDevice);
   return startHealthChecks({ members, concurrency, clock, now: date, random: Math.random, record, log });
+}
+
+/** What VIP services are registered with. */
+function vipServicesFrom(namespace: string, read: ReadResources, { metrics: { record } }: ProcessTelemetry) {
+  const vipServices = createPublishedServices();
+  return { vipServices, record, installation: installationIn(read, namespace), random: Math.random };
 }
 
 /** What MeshEndpoints refer to. */

@@ -135,6 +135,7 @@ export async function startStandalone(
       ownNamespace: secretsOf(settings),
       dataPath: settings.dataPath,
       relayPorts: undefined,
+      vipServices: undefined,
       health,
       inputs: inputsOf(settings, read, guard, targets),
       pools: undefined,

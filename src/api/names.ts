@@ -35,6 +35,9 @@ export const ANCHOR = {
 /** The ClusterRole with which the owner of a namespace lets the operator read the Secrets of checks there. */
 export const SECRET_READER = 'mesh-secret-reader';
 
+/** The annotation of a MeshTailnet whose control API never comes back: it is deleted without what it has in the tailnet. */
+export const SKIP_CLEANUP = `${GROUP}/skip-cleanup`;
+
 /** The verb on meshendpoints/status that the admission policy requires for the whole cluster, beside those of Kubernetes. */
 export const REPORT = 'report';
 

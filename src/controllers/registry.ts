@@ -48,6 +48,12 @@ import {
   relayPortsController,
 } from './mesh-tailnet/relays/controller.ts';
 import type { RelayPortsDeps } from './mesh-tailnet/relays/controller.ts';
+import {
+  access as vipServicesAccess,
+  reads as vipServicesReads,
+  vipServicesController,
+} from './vip-services/controller.ts';
+import type { VipServicesDeps } from './vip-services/controller.ts';
 import { httpGet } from './mesh-tailnet/relays/relay-status.ts';
 import { startController } from '../runtime/controller.ts';
 import type { ControllerDeps, ControllerOptions, RunningController } from '../runtime/controller.ts';
@@ -67,7 +73,8 @@ type Deps = ControllerDeps &
 /** The deps of controllers that need a cluster. */
 type ClusterDeps = Omit<TrustDeps, keyof ControllerDeps | 'log' | 'syncPeriodMs'> &
   Omit<AnchorsDeps, keyof ControllerDeps | 'values' | 'write'> &
-  Omit<RelayPortsDeps, keyof ControllerDeps | 'values' | 'events' | 'httpGet' | 'log'>;
+  Omit<RelayPortsDeps, keyof ControllerDeps | 'values' | 'events' | 'httpGet' | 'log'> &
+  Omit<VipServicesDeps, 'tailnets' | 'write' | 'clock' | 'now'>;
 
 /** A controller, as the processes that start it and the manifests need it. */
 type RegisteredController = {
@@ -143,6 +150,13 @@ const controllers: readonly RegisteredController[] = [
     needs: 'cluster',
     start: (deps, options) =>
       startController(relayPortsController({ ...deps, httpGet, log: deps.telemetry.log }), deps, options),
+  },
+  {
+    name: 'vip-services',
+    reads: vipServicesReads,
+    access: vipServicesAccess,
+    needs: 'cluster',
+    start: (deps, options) => startController(vipServicesController(deps), deps, options),
   },
 ];
 

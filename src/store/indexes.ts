@@ -32,6 +32,16 @@ export const selectingByTailnet: Index<'MeshEndpoints'> = {
   valuesOf: object => (discovers(object) ? tailnetsOf(object) : []),
 };
 
+/** Those of them that list VIP services. */
+export const vipServicesByTailnet: Index<'MeshEndpoints'> = {
+  name: 'MeshEndpoints with vipServices by tailnet',
+  kind: 'MeshEndpoints',
+  valuesOf: object => {
+    const { vipServices = [] } = object.spec.serviceDiscovery ?? {};
+    return vipServices.length > 0 ? tailnetsOf(object) : [];
+  },
+};
+
 const ANY = 'any';
 
 /** The MeshEndpoints with a tls.caRef, under one value. */
@@ -65,6 +75,7 @@ export const sharedIndexes: readonly AnyIndex[] = [
   endpointsByTailnet,
   udpEndpointsByTailnet,
   selectingByTailnet,
+  vipServicesByTailnet,
   endpointsWithCaRef,
   ...(routesByEndpoints as AnyIndex[]),
   anchorsByEndpoints,

@@ -13,6 +13,7 @@ import { trafficIndexes } from '../../src/store/traffic/resources.ts';
 import { trafficValues } from '../../src/store/traffic/values.ts';
 import { readCaBundle } from '../../src/traffic/upstream-tls.ts';
 import { ScriptedHealth } from '../support/controllers/mesh-endpoints/scripted-health.ts';
+import { createPublishedServices } from '../../src/controllers/vip-services/published-services.ts';
 import { createPublishedPorts } from '../../src/controllers/mesh-tailnet/relays/published-ports.ts';
 import { MemoryNamespace } from '../support/controllers/mesh-tailnet/namespace.ts';
 import { OwnNamespace } from '../support/control/scene.ts';
@@ -36,6 +37,7 @@ describe('the registry of controllers', () => {
     dataPath: 'Proxy' as const,
     anchorNamespace: 'mesh-system',
     relayPorts: undefined,
+    vipServices: undefined,
     health: new ScriptedHealth(),
     inputs: [],
     pools: undefined,
@@ -47,6 +49,8 @@ describe('the registry of controllers', () => {
       relayPortRange: { first: 0, last: 0 },
       relayPortsPerNamespace: undefined,
       relayImage: undefined,
+      ...{ vipServices: createPublishedServices(), installation: '0a1b2c3d', random: () => 0 },
+      record: { registrations: () => undefined },
     },
   };
 

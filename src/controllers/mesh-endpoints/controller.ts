@@ -7,7 +7,7 @@ import { REPORT } from '../../api/names.ts';
 import { refTo } from '../../api/objects/references.ts';
 import type { HealthMonitor } from '../../health/health.ts';
 import type { Controller } from '../../runtime/controller.ts';
-import { selectingByTailnet, udpEndpointsByTailnet } from '../../store/indexes.ts';
+import { selectingByTailnet, udpEndpointsByTailnet, vipServicesByTailnet } from '../../store/indexes.ts';
 import type { Index, ReadObjects, RecordEvents, WriteResources } from '../../store/resources.ts';
 import { operatorTrafficKinds } from '../../traffic/access.ts';
 import { discoveryReader } from './discovery/discovery.ts';
@@ -41,7 +41,7 @@ export const reads: readonly ResourceKind[] = operatorTrafficKinds;
 
 /** Writes the status of each MeshEndpoints. */
 export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoints'> {
-  const { tracking, write, events, relayPorts, health, inputs, tailnets, now } = deps;
+  const { tracking, write, events, relayPorts, vipServices, health, inputs, tailnets, now } = deps;
   const discovery = discoveryReader(tailnets);
   const gather = gatherer(deps, discovery);
   return {
@@ -52,6 +52,9 @@ export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoi
       const unsubscribers = [
         relayPorts?.subscribe(name => {
           for (const ref of usersOf(name, udpEndpointsByTailnet, tracking.untracked)) enqueue(ref);
+        }),
+        vipServices?.subscribe(name => {
+          for (const ref of usersOf(name, vipServicesByTailnet, tracking.untracked)) enqueue(ref);
         }),
         tailnets.subscribe(name => {
           for (const ref of usersOf(name, selectingByTailnet, tracking.untracked)) enqueue(ref);
@@ -94,7 +97,7 @@ export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoi
   }
 }
 
-/** The MeshEndpoints of the domain of a MeshTailnet: those with UDP endpoints, or those with selectors. */
+/** The MeshEndpoints of the domain of a MeshTailnet that an index has. */
 function usersOf(
   name: string,
   index: Index<'MeshEndpoints'>,

@@ -21,6 +21,7 @@ import { readInputs } from './inputs/inputs.ts';
 import type { EndpointInputs, InputSource } from './inputs/inputs.ts';
 import type { NamedGateway } from './programmed.ts';
 import type { PortsOfTailnet, RelayPorts } from './relay-ports.ts';
+import type { ServicesOfTailnet, VipServices } from './vip-services.ts';
 import { unusedReader } from './routes.ts';
 import type { UnusedOf } from './routes.ts';
 import { unanchoredOf } from './unanchored.ts';
@@ -38,6 +39,8 @@ export type GatherDeps = {
   readonly dataPath: DataPathMode;
   /** Undefined where no relays run. */
   readonly relayPorts: RelayPorts | undefined;
+  /** Undefined where none are registered. */
+  readonly vipServices: VipServices | undefined;
   /** The lists of the devices of tailnets. */
   readonly tailnets: DeviceLists;
   /** Where what endpoints refer to outside of their object is read. */
@@ -61,6 +64,8 @@ export type Input = {
   readonly isAllowed: boolean;
   /** Undefined until this process has reconciled the relay ports of the tailnet. */
   readonly relayPorts: PortsOfTailnet | undefined;
+  /** The registrations of VIP services; undefined until this process has reconciled those of the tailnet. */
+  readonly services: ServicesOfTailnet | 'without a cluster' | undefined;
   /** What endpoints refer to outside of the object, by their names. */
   readonly inputs: ReadonlyMap<string, EndpointInputs>;
   readonly readCa: ReadCaBundle;
@@ -78,7 +83,7 @@ export function gatherer(
   deps: Omit<GatherDeps, 'tailnets'>,
   discovery: ReadDiscovery,
 ): (stored: MeshEndpoints, read: TrackedRead, signal: AbortSignal) => Promise<Input> {
-  const { values, relayPorts, inputs, now, dataPath, anchorNamespace } = deps;
+  const { values, relayPorts, vipServices, inputs, now, dataPath, anchorNamespace } = deps;
   const gatewaysNamed = gatewaysReader(deps);
   return async (stored, read, signal) => {
     const traffic = values.resources(read);
@@ -94,6 +99,7 @@ export function gatherer(
       ...{ object, stored, discovery: found, tailnet },
       isAllowed: mayUse,
       relayPorts: tailnet && relayPorts?.of(tailnet.metadata.name),
+      services: vipServices ? tailnet && vipServices.of(tailnet.metadata.name) : 'without a cluster',
       inputs: await readInputs(inputs, object, { traffic, signal }),
       readCa: pem => traffic.caBundle(pem),
       routes,

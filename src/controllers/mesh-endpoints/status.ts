@@ -15,6 +15,7 @@ import { programmedOf } from './programmed.ts';
 import { PAUSED, readyOf } from './ready.ts';
 import { resolveRoutes, routesResolvedOf, routeStatusesOf } from './routes.ts';
 import { unanchoredMessage } from './unanchored.ts';
+import { listsServices, vipServicesOf } from './vip-services.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
 type Status = NonNullable<MeshEndpoints['status']>;
@@ -31,7 +32,14 @@ export function statusOf(input: StatusInput): Status {
   const { object, stored, discovery, planned, verdictOf, now } = input;
   const { generation } = object.metadata;
   const entries = planned.map(each => entryOf(each, verdictOf(each.endpoint.name)));
-  const { endpoints: _endpoints, routes: _routes, discovery: _discovery, ...rest } = object.status ?? {};
+  const before = object.status ?? {};
+  const {
+    endpoints: _endpoints,
+    routes: _routes,
+    discovery: _discovery,
+    vipServices: _services,
+    ...rest
+  } = before;
   const found = discoveryStatusOf(stored, discovery);
   // Without the field, the health of endpoints counts as not known, so that they are used.
   const listed = {
@@ -44,10 +52,12 @@ export function statusOf(input: StatusInput): Status {
   const programmed = programmedOf(input.gateways, wasProgrammed(stored, routes));
   const discovered = discoveredConditionOf(stored, discovery);
   const metadata = metadataSummary(planned.map(({ endpoint }) => endpoint));
+  const vip = vipServicesOf(input);
   const withEntries = (endpoints: readonly EndpointStatus[], found: Status['discovery']): Status => {
     const summary = { ...summaryOf(endpoints), ...(metadata !== '' && { metadata }) };
     const ready = readyOf({ ...input, entries: endpoints, summary, discovered });
-    const conditions = [ready, ...(discovered ? [discovered] : []), routesResolvedOf(resolved), programmed];
+    const optional = [discovered, vip?.condition].filter(condition => condition !== undefined);
+    const conditions = [ready, ...optional, routesResolvedOf(resolved), programmed];
     return {
       ...rest,
       ...(generation === undefined ? {} : { observedGeneration: generation }),
@@ -55,6 +65,7 @@ export function statusOf(input: StatusInput): Status {
       summary,
       ...(endpoints.length === 0 ? {} : { endpoints }),
       ...(found && { discovery: found }),
+      ...(vip && vip.entries.length > 0 && { vipServices: vip.entries }),
       ...(routes ? { routes } : {}),
     };
   };
@@ -106,8 +117,9 @@ function conditionsWith(updates: readonly ConditionUpdate[], object: MeshEndpoin
     status,
   } = object;
   const before = status?.conditions ?? [];
-  // Discovered is computed with the others, and is removed with the last selector.
-  const isKept = (type: string) => type !== 'Discovered' || discovers(object);
+  // These are computed with the others, and are removed with the last selector and the last VIP service.
+  const isKept = (type: string) =>
+    (type !== 'Discovered' || discovers(object)) && (type !== 'VIPServicesReady' || listsServices(object));
   const others = before.filter(({ type }) => isKept(type) && !updates.some(update => update.type === type));
   return [...conditionsOf(updates, before, { generation, now }), ...others];
 }

@@ -54,6 +54,10 @@ const IMPORT_MAP: Readonly<Record<string, readonly Permission[]>> = {
     ...FOR_CONTROLLERS,
     { types: 'src/controllers/mesh-endpoints/relay-ports.ts' },
   ],
+  'src/controllers/vip-services/': [
+    ...FOR_CONTROLLERS,
+    { types: 'src/controllers/mesh-endpoints/vip-services.ts' },
+  ],
   'src/controllers/*/': FOR_CONTROLLERS,
   'src/extension/': ['src/api/', 'src/traffic/', 'src/telemetry/', 'src/store/'],
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { GROUP } from '../../../api/generated/kinds.ts';
 import type { Kinds } from '../../../api/generated/types.ts';
-import { MESH_POD, poolName, relayName } from '../../../api/names.ts';
+import { MESH_POD, poolName, relayName, SKIP_CLEANUP } from '../../../api/names.ts';
 import type { ResourceOf } from '../../../api/objects/resource.ts';
 import type { Device } from '../../../control/control.ts';
 import type { OwnSecret } from '../../../store/own-namespace.ts';
@@ -10,9 +10,6 @@ type MeshTailnet = Kinds['MeshTailnet'];
 
 /** Held by a MeshTailnet while anything of its pool may exist. */
 export const FINALIZER = `${GROUP}/finalizer`;
-
-/** Of a MeshTailnet whose control API never comes back: it is deleted without what it has in the tailnet. */
-export const SKIP_CLEANUP = `${GROUP}/skip-cleanup`;
 
 /** Annotations of the Secret of a mesh pod: the join key in it. */
 export const JOIN_KEY = `${GROUP}/join-key`;

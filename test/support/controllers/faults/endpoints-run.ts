@@ -162,6 +162,7 @@ function startProcess({ start, counted, ...deps }: ProcessDeps, outside: Outside
       ...{ tracking, values, write, events, relayPorts, health, now },
       ...{ dataPath: 'Proxy', anchorNamespace: 'mesh-system' },
       tailnets,
+      vipServices: undefined,
       inputs: [secrets, externalTargetInputs(targets)],
     }),
   );

@@ -47,6 +47,7 @@ export async function startDiscovery(dialect: Dialect): Promise<DiscoveryScene> 
         tailnets,
         dataPath: 'Proxy',
         relayPorts: undefined,
+        vipServices: undefined,
         inputs: [],
         anchorNamespace: undefined,
       },

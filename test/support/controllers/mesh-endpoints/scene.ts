@@ -149,6 +149,7 @@ export class EndpointsScene {
       events: { record: event => void this.events.push(event) },
       dataPath: 'Proxy',
       relayPorts: this.ports,
+      vipServices: undefined,
       tailnets: this.devices,
       health: this.health,
       inputs: [this.inputs, meshAddressInputs(GUARD), externalTargetInputs(this.#targets())],

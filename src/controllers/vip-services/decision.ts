@@ -1,0 +1,304 @@
+import { isEqual } from '../../api/json.ts';
+import type { Fields } from '../../api/json.ts';
+import type { VipService } from '../../control/control.ts';
+import type { VipServiceState } from '../mesh-endpoints/vip-services.ts';
+import { ownershipOf, withOwners } from './owners.ts';
+import type { Owner, Ownership, Strategy } from './owners.ts';
+
+/** A VIP service that a MeshEndpoints of this installation lists. */
+export type Claim = {
+  /** With `svc:` before it. */
+  readonly name: string;
+  /** The MeshEndpoints, as in `default/web`. */
+  readonly object: string;
+  readonly port: number;
+  readonly tags: readonly string[];
+  /** Whether a service that does not exist is created; otherwise one of someone else is adopted. */
+  readonly mayCreate: boolean;
+  /** Nothing is changed: a registration that exists is kept as it is, and none is made. */
+  readonly isKept: boolean;
+  readonly strategy: Strategy;
+  /** The name of the cluster, for people. */
+  readonly cluster: string;
+};
+
+/** What decisions about VIP services depend on, beside the service and the claim. */
+export type Context = {
+  /** The id of this installation. */
+  readonly installation: string;
+  readonly now: Date;
+  /** Whether a mesh pod of an installation is online; true where that is not known. */
+  readonly isOnline: (installation: string) => boolean;
+  /** How long this process has known that all owners of the service are removing it. */
+  readonly leavingForMs: number;
+  readonly heartbeatMs: number;
+  readonly staleMs: number;
+};
+
+/** What is done about a VIP service, as the metric counts it. */
+export type Result =
+  'created' | 'joined' | 'adopted' | 'updated' | 'renewed' | 'released' | 'deleted' | 'failed';
+
+export type Action =
+  | { readonly do: 'nothing'; readonly afterMs?: number }
+  | { readonly do: 'put'; readonly result: Result; readonly fields: Fields }
+  | { readonly do: 'delete' };
+
+/** What is done about a VIP service, and what its claim is shown as; undefined without a claim. */
+export type Decision = { readonly action: Action; readonly state: VipServiceState | undefined };
+
+/**
+ * An owner that removes a service marks itself, and deletes the service after this time if it is still alone. Others do not join
+ * a service that is being removed. So one that read the service before the mark, and writes after it, is seen before the
+ * deletion, if that takes it less time than this; a request to the control API takes 15 s at most.
+ */
+const LEAVING_MS = 60_000;
+
+/** An owner that has crashed while it removed a service holds up others for this time. */
+const TAKEOVER_MS = 300_000;
+
+/*
+ * A service with a claim of this installation:
+ *
+ *   does not exist, may be created                        create it
+ *   does not exist otherwise                              Pending
+ *   of someone else, and not to be adopted                Conflict
+ *   of someone else, and to be adopted                    add the owner, change nothing else
+ *   not owned; others own it, and one is isolated         Conflict
+ *   not owned; all others are removing it                 Pending, for 5 minutes
+ *   not owned otherwise                                   add the owner
+ *   owned, as it should be                                Registered; Conflict for isolated ones beside others
+ *   owned otherwise, or the heartbeat is due              write it
+ *
+ * A service without a claim:
+ *
+ *   not owned                                             nothing
+ *   owned with others, or adopted                         remove the owner
+ *   owned alone                                           mark the owner as leaving
+ *   owned alone, and marked for 60 s                      delete it
+ *
+ * A conflict only refuses to join: it never takes a registration away.
+ */
+
+/** Decides what is done about a VIP service as it was read. */
+export function decide(
+  service: VipService | undefined,
+  claim: Claim | undefined,
+  context: Context,
+): Decision {
+  if (!claim) return { action: service ? release(service, context) : NOTHING, state: undefined };
+  if (!service) return absent(claim, context);
+  const ownership = ownershipOf(service);
+  if (ownership.is === 'foreign') return foreign(service, ownership, claim, context);
+  return owned(service, ownership, claim, context);
+}
+
+const NOTHING: Action = { do: 'nothing' };
+
+function absent(claim: Claim, context: Context): Decision {
+  const { name, port, tags } = claim;
+  if (claim.isKept || !claim.mayCreate) {
+    const fix = claim.mayCreate ? '' : ': create it, or set serviceDiscovery.autoRegister to true';
+    return { action: NOTHING, state: pending('NotFound', `the tailnet has no service ${name}${fix}`) };
+  }
+  const fields = {
+    name,
+    ports: [portOf(port)],
+    tags,
+    annotations: withOwners({}, [ownerOf(claim, context)], false),
+  };
+  return { action: { do: 'put', result: 'created', fields }, state: REGISTERING };
+}
+
+function foreign(
+  service: VipService,
+  { why }: Extract<Ownership, { is: 'foreign' }>,
+  claim: Claim,
+  context: Context,
+): Decision {
+  const { name } = service;
+  if (why !== undefined || claim.mayCreate || claim.isKept) {
+    const fix =
+      why ?? 'to use it nevertheless, set serviceDiscovery.autoRegister to false in an object that lists it';
+    const message = `the tailnet has a service ${name} that mesh-gateway did not create: ${fix}`;
+    return {
+      action: NOTHING,
+      state: { status: 'Conflict', reason: 'NotOwned', message, ...addressOf(service) },
+    };
+  }
+  const missing = missingPort(service, claim);
+  if (missing) return { action: NOTHING, state: missing };
+  const annotations = withOwners(service.annotations, [ownerOf(claim, context)], true);
+  const fields = { ...service.fields, annotations };
+  return { action: { do: 'put', result: 'adopted', fields }, state: REGISTERING };
+}
+
+/** The ports of an adopted service are those that its creator gave it. */
+function missingPort(service: VipService, { port }: Claim): VipServiceState | undefined {
+  if (service.ports.some(each => each === portOf(port) || each === 'do-not-validate')) return undefined;
+  const message = `service ${service.name} was created without port ${portOf(port)}: add it there`;
+  return { status: 'Failed', reason: 'PortMissing', message, ...addressOf(service) };
+}
+
+type Owned = Extract<Ownership, { is: 'owned' }>;
+
+function owned(service: VipService, { owners, isAdopted }: Owned, claim: Claim, context: Context): Decision {
+  const own = owners.find(({ installation }) => installation === context.installation);
+  const others = owners.filter(owner => owner !== own && !isStale(owner, context));
+  const active = others.filter(({ leaving }) => !leaving);
+  if (!own) {
+    const refusal = claim.isKept
+      ? pending('NotRegistered', 'it is not registered while nothing is changed')
+      : refusalOf({ service, active, others, claim, context });
+    if (refusal) return { action: NOTHING, state: refusal };
+  }
+  const missing = isAdopted && missingPort(service, claim);
+  if (missing && !own) return { action: NOTHING, state: missing };
+  const written = own && isCurrent(own, claim, context) ? own : ownerOf(claim, context, own);
+  // One that takes over leaves no owner that would delete the service later.
+  const kept = own || active.length > 0 ? others : [];
+  const list = own
+    ? owners.flatMap(owner => (owner === own ? [written] : kept.includes(owner) ? [owner] : []))
+    : [...kept, written];
+  const wanted = list.filter(({ leaving }) => !leaving);
+  const ports = isAdopted ? union([service.ports]) : union(wanted.map(owner => owner.ports));
+  const tags = isAdopted ? union([service.tags]) : union(wanted.map(owner => owner.tags));
+  const isSame = isEqual(ports, union([service.ports])) && isEqual(tags, union([service.tags]));
+  const isSettled = own !== undefined && !own.leaving && isSame && isSameOwner(own, claim);
+  const state = missing || stateOf(service, { claim, active, isSettled });
+  if (written === own && isSame && list.length === owners.length) return { action: NOTHING, state };
+  const result = !own ? 'joined' : isSettled && list.length === owners.length ? 'renewed' : 'updated';
+  const fields = {
+    ...service.fields,
+    ports,
+    tags,
+    annotations: withOwners(service.annotations, list, isAdopted),
+  };
+  return { action: { do: 'put', result, fields }, state };
+}
+
+type Joining = {
+  readonly service: VipService;
+  /** Those that are not stale. */
+  readonly others: readonly Owner[];
+  /** Those of them that do not leave. */
+  readonly active: readonly Owner[];
+  readonly claim: Claim;
+  readonly context: Context;
+};
+
+/** Why an installation may not join; undefined where it may. */
+function refusalOf({ service, active, others, claim, context }: Joining): VipServiceState | undefined {
+  const isolated = active.find(({ strategy }) => strategy === 'isolated');
+  const other = claim.strategy === 'isolated' ? active[0] : isolated;
+  if (other) {
+    const why = isolated ? 'which does not share it' : 'and strategy isolated shares no service';
+    const message = `${placeOf(other)} has service ${service.name}, ${why}: use another name`;
+    return { status: 'Conflict', reason: 'OwnedByOther', message, ...addressOf(service) };
+  }
+  if (active.length > 0 || others.length === 0 || context.leavingForMs >= TAKEOVER_MS) return undefined;
+  const names = others.map(placeOf).join(', ');
+  return pending('BeingRemoved', `${names} is removing service ${service.name}: it is registered afterwards`);
+}
+
+function stateOf(
+  service: VipService,
+  { claim, active, isSettled }: Pick<Joining, 'claim' | 'active'> & { readonly isSettled: boolean },
+): VipServiceState {
+  if (!isSettled) return { ...REGISTERING, ...addressOf(service) };
+  if (claim.strategy === 'isolated' && active.length > 0) {
+    const message = `${active.map(placeOf).join(', ')} has service ${service.name} too, and strategy isolated shares none`;
+    return { status: 'Conflict', reason: 'OwnedByOther', message, ...addressOf(service) };
+  }
+  const message = 'it is registered, and no device is known to serve it';
+  return { status: 'Registered', reason: 'NotServed', message, ...addressOf(service) };
+}
+
+const REGISTERING = pending('Registering', 'it is being registered');
+
+function pending(reason: string, message: string): VipServiceState {
+  return { status: 'Pending', reason, message };
+}
+
+function placeOf({ cluster, object }: Owner): string {
+  return `MeshEndpoints ${object} of cluster ${cluster}`;
+}
+
+/** As in the schema. */
+const MAX_ADDRESS_LENGTH = 45;
+
+function addressOf({ addrs: [address] }: VipService): { readonly vipAddress?: string } {
+  return address === undefined || address.length > MAX_ADDRESS_LENGTH ? {} : { vipAddress: address };
+}
+
+function portOf(port: number): string {
+  return `tcp:${port}`;
+}
+
+function ownerOf(claim: Claim, { installation, now }: Context, before?: Owner): Owner {
+  const { cluster, object, strategy, port, tags, isKept } = claim;
+  const more = before?.more && { more: before.more };
+  if (isKept && before) {
+    const { leaving: _leaving, ...rest } = before;
+    return { ...rest, heartbeat: now };
+  }
+  const owner = { installation, cluster, object, strategy, ports: [portOf(port)], tags, heartbeat: now };
+  return { ...owner, ...more };
+}
+
+function isSameOwner(own: Owner, claim: Claim): boolean {
+  if (claim.isKept) return true;
+  const { cluster, object, strategy, port, tags } = claim;
+  const { cluster: ownCluster, object: ownObject, strategy: ownStrategy, ports, tags: ownTags } = own;
+  const written = [ownCluster, ownObject, ownStrategy, ports, ownTags];
+  return isEqual(written, [cluster, object, strategy, [portOf(port)], tags]);
+}
+
+function isCurrent(own: Owner, claim: Claim, { now, heartbeatMs }: Context): boolean {
+  const ageMs = now.getTime() - own.heartbeat.getTime();
+  return !own.leaving && isSameOwner(own, claim) && Math.abs(ageMs) < heartbeatMs;
+}
+
+/** Whether an owner has written nothing for long, and has no mesh pod that could serve. */
+function isStale({ installation, heartbeat }: Owner, { now, staleMs, isOnline }: Context): boolean {
+  return now.getTime() - heartbeat.getTime() > staleMs && !isOnline(installation);
+}
+
+function union(lists: readonly (readonly string[])[]): readonly string[] {
+  return [...new Set(lists.flat())].sort();
+}
+
+function release(service: VipService, context: Context): Action {
+  const ownership = ownershipOf(service);
+  if (ownership.is === 'foreign') return NOTHING;
+  const { owners, isAdopted } = ownership;
+  const own = owners.find(({ installation }) => installation === context.installation);
+  if (!own) return NOTHING;
+  const others = owners.filter(owner => owner !== own && !isStale(owner, context));
+  if (others.length > 0 || isAdopted) return put('released', withoutOwn(service, others, isAdopted));
+  const leftMs = own.leaving ? LEAVING_MS - (context.now.getTime() - own.leaving.getTime()) : undefined;
+  // By a clock that was set back, the mark is far in the future.
+  if (leftMs === undefined || leftMs > 2 * LEAVING_MS) {
+    const marked = [{ ...own, leaving: context.now }];
+    return put('updated', { ...service.fields, annotations: withOwners(service.annotations, marked, false) });
+  }
+  return leftMs > 0 ? { do: 'nothing', afterMs: leftMs } : { do: 'delete' };
+}
+
+function put(result: Result, fields: Fields): Action {
+  return { do: 'put', result, fields };
+}
+
+function withoutOwn(service: VipService, others: readonly Owner[], isAdopted: boolean): Fields {
+  const annotations = withOwners(service.annotations, others, isAdopted);
+  const wanted = others.filter(({ leaving }) => !leaving);
+  if (isAdopted || wanted.length === 0) return { ...service.fields, annotations };
+  const ports = union(wanted.map(owner => owner.ports));
+  const tags = union(wanted.map(owner => owner.tags));
+  return { ...service.fields, ports, tags, annotations };
+}
+
+/** A service without any owner, which a host of another installation still serves: its operator joins once it runs again. */
+export function abandoned(service: VipService): Fields {
+  return { ...service.fields, annotations: withOwners(service.annotations, [], false) };
+}

@@ -1,0 +1,122 @@
+import type { Kinds, MeshEndpoint } from '../../api/generated/types.ts';
+import { endpointsOf } from '../../api/objects/endpoints.ts';
+import { oldestOf } from '../../api/objects/oldest.ts';
+import { vipServicesByTailnet } from '../../store/indexes.ts';
+import type { TrackedRead } from '../../store/tracking.ts';
+import { isAllowed } from '../../traffic/backend-refs.ts';
+import type { VipServiceState } from '../mesh-endpoints/vip-services.ts';
+import type { Claim } from './decision.ts';
+
+type MeshEndpoints = Kinds['MeshEndpoints'];
+type MeshTailnet = Kinds['MeshTailnet'];
+
+/** A VIP service as a MeshEndpoints lists it. */
+export type Listing = {
+  /** The MeshEndpoints, as in `default/web`. */
+  readonly object: string;
+  /** The name in its spec. */
+  readonly listed: string;
+  /** The name in the tailnet, with `svc:` before it. */
+  readonly name: string;
+  /** Why it is not claimed; undefined where it is. */
+  readonly problem: VipServiceState | undefined;
+};
+
+export type Claims = {
+  readonly listings: readonly Listing[];
+  readonly claims: ReadonlyMap<string, Claim>;
+};
+
+/** What the MeshEndpoints of a tailnet want registered. The oldest object that lists a service has it. */
+export function claimsOf(tailnet: MeshTailnet, read: TrackedRead): Claims {
+  const isUsed = tailnet.metadata.deletionTimestamp === undefined;
+  const objects = read.exceptStatus
+    .find(vipServicesByTailnet, tailnet.spec.tailnet)
+    .filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  const resources = {
+    namespace: (name: string) => read.exceptStatus.get({ kind: 'Namespace', namespace: '', name }),
+  };
+  const mayUse = ({ metadata }: MeshEndpoints) =>
+    isUsed && isAllowed(resources, tailnet.spec.allowedNamespaces, metadata.namespace ?? '');
+  const users = objects.filter(mayUse);
+  const owners = new Map<string, MeshEndpoints>();
+  for (const [name, candidates] of byService(users)) {
+    const oldest = oldestOf(candidates);
+    if (oldest) owners.set(name, oldest);
+  }
+  const cluster = read.exceptStatus.get({ kind: 'Namespace', namespace: '', name: 'kube-system' })?.metadata
+    .uid;
+  const claims = new Map<string, Claim>();
+  const listings = objects.flatMap(object =>
+    servicesOf(object).map((service): Listing => {
+      const name = fullNameOf(service.name);
+      const listing = { object: placeOf(object), listed: service.name, name };
+      if (!users.includes(object)) return { ...listing, problem: NOT_ALLOWED };
+      const owner = owners.get(name);
+      const isRepeated = claims.get(name)?.object === placeOf(object);
+      if ((owner && owner !== object) || isRepeated)
+        return { ...listing, problem: listedByOther(name, owner, isRepeated) };
+      const { problem, isKept } = targetProblem(object, service.targetEndpoint);
+      claims.set(name, {
+        ...{ name, object: placeOf(object), port: service.port, tags: tailnet.spec.tags },
+        mayCreate: object.spec.serviceDiscovery?.autoRegister ?? true,
+        isKept: isKept || object.spec.paused,
+        strategy: 'shared',
+        cluster: cluster ?? 'unknown',
+      });
+      return { ...listing, problem };
+    }),
+  );
+  return { listings, claims };
+}
+
+type Service = NonNullable<NonNullable<MeshEndpoints['spec']['serviceDiscovery']>['vipServices']>[number];
+
+function servicesOf({ spec }: MeshEndpoints): readonly Service[] {
+  return spec.serviceDiscovery?.vipServices ?? [];
+}
+
+function byService(objects: readonly MeshEndpoints[]): ReadonlyMap<string, readonly MeshEndpoints[]> {
+  const found = new Map<string, MeshEndpoints[]>();
+  for (const object of objects) {
+    for (const { name } of servicesOf(object)) {
+      const full = fullNameOf(name);
+      found.set(full, [...(found.get(full) ?? []), object]);
+    }
+  }
+  return found;
+}
+
+function fullNameOf(name: string): string {
+  return name.startsWith('svc:') ? name : `svc:${name}`;
+}
+
+function placeOf({ metadata }: MeshEndpoints): string {
+  return `${metadata.namespace ?? ''}/${metadata.name}`;
+}
+
+const NOT_ALLOWED: VipServiceState = {
+  status: 'Failed',
+  reason: 'NamespaceNotAllowed',
+  message: 'the MeshTailnet does not allow this namespace: see the condition Ready',
+};
+
+function listedByOther(name: string, owner: MeshEndpoints | undefined, isRepeated: boolean): VipServiceState {
+  const message = isRepeated
+    ? `the object lists service ${name} twice: remove one of them`
+    : `MeshEndpoints ${owner ? placeOf(owner) : ''} lists service ${name} and is older: use another name, or remove it there`;
+  return { status: 'Conflict', reason: 'ListedByOther', message };
+}
+
+/** A discovered endpoint may be away for a while, so that a registration is kept meanwhile. */
+function targetProblem(
+  object: MeshEndpoints,
+  target: string,
+): { readonly problem: VipServiceState | undefined; readonly isKept: boolean } {
+  const endpoint: MeshEndpoint | undefined = endpointsOf(object).find(({ name }) => name === target);
+  if (endpoint && endpoint.protocol !== 'UDP') return { problem: undefined, isKept: false };
+  const [reason, message] = endpoint
+    ? ['ProtocolNotSupported', `endpoint ${target} is a UDP endpoint: VIP services carry TCP only`]
+    : ['TargetNotFound', `the object has no endpoint ${target}: correct targetEndpoint`];
+  return { problem: { status: 'Failed', reason, message }, isKept: true };
+}

@@ -1,0 +1,141 @@
+import { describe, expect, it } from 'vitest';
+import { FINALIZER } from '../../../src/controllers/vip-services/controller.ts';
+import { OWNERS, ownershipOf } from '../../../src/controllers/vip-services/owners.ts';
+import { INSTALLATION, publishing, startVipScene } from '../../support/controllers/vip-services/scene.ts';
+
+describe('VIP services', () => {
+  it('are registered while a MeshEndpoints lists them, with their owner, and deleted afterwards', async () => {
+    const scene = await startVipScene();
+    await scene.put(publishing('a', ['web']));
+    await scene.until(() => {
+      expect(scene.entry('a')).toMatchObject({ status: 'Registered', reason: 'NotServed' });
+    });
+    const service = scene.service();
+    expect(service).toMatchObject({ ports: ['tcp:443'], tags: ['tag:mesh'] });
+    expect(scene.entry('a')?.vipAddress).toBe(service?.addrs[0]);
+    expect(scene.entry('a')?.lastUpdated).toMatch(/^2026-01-15T12:/);
+    expect(service && ownershipOf(service)).toMatchObject({
+      is: 'owned',
+      owners: [{ installation: INSTALLATION, object: 'default/a', strategy: 'shared' }],
+    });
+    expect(scene.condition('a')).toMatchObject({ status: 'False', reason: 'NotServed' });
+    expect(scene.tailnet()?.metadata.finalizers).toContain(FINALIZER);
+
+    await scene.put(publishing('a', ['svc:web', 'other']));
+    await scene.until(() => expect(scene.entry('a', 'other')).toMatchObject({ status: 'Registered' }));
+    expect(scene.entry('a', 'svc:web')).toMatchObject({ vipAddress: service?.addrs[0] });
+
+    await scene.remove('a');
+    await scene.until(
+      () => expect(scene.tailnet()?.metadata.finalizers ?? []).not.toContain(FINALIZER),
+      5000,
+    );
+    scene.api.audit();
+    expect(await scene.metrics()).toContain(
+      'service_coordinator_registrations_total{tailnet="example",result="deleted"} 2',
+    );
+  });
+
+  it('keep their address when their port changes', async () => {
+    const scene = await startVipScene();
+    await scene.put(publishing('a', ['web']));
+    await scene.until(() => expect(scene.entry('a')).toMatchObject({ status: 'Registered' }));
+    const { vipAddress } = scene.entry('a') ?? {};
+    const vipServices = [{ name: 'web', port: 8443, targetEndpoint: 'web' }];
+    await scene.put(publishing('a', [], { vipServices }));
+    await scene.until(() => expect(scene.service()?.ports).toEqual(['tcp:8443']));
+    await scene.until(() => expect(scene.entry('a')).toMatchObject({ status: 'Registered', vipAddress }));
+  });
+
+  it('are not touched if others created them, unless they are to be adopted', async () => {
+    const scene = await startVipScene();
+    scene.api.addService({
+      name: 'svc:web',
+      addrs: ['100.96.0.9', 'fd7a:115c:a1e0:ff::9'],
+      ports: ['tcp:443'],
+    });
+    const before = scene.service();
+    await scene.put(publishing('a', ['web']));
+    await scene.until(() =>
+      expect(scene.entry('a')).toMatchObject({ status: 'Conflict', reason: 'NotOwned' }),
+    );
+    expect(scene.service()).toEqual(before);
+
+    await scene.put(publishing('a', ['web'], { autoRegister: false }));
+    await scene.until(() => expect(scene.entry('a')).toMatchObject({ status: 'Registered' }));
+    expect(scene.service()).toMatchObject({ addrs: before?.addrs, ports: ['tcp:443'] });
+
+    await scene.remove('a');
+    await scene.until(() => expect(scene.service()?.annotations).not.toHaveProperty([OWNERS]), 5000);
+    expect(scene.service()).toEqual(before);
+  });
+
+  it('belong to the oldest object that lists them', async () => {
+    const scene = await startVipScene();
+    await scene.put(publishing('a', ['web']));
+    await scene.until(() => expect(scene.entry('a')).toMatchObject({ status: 'Registered' }));
+    // Of objects of the same second, the first by name counts as the oldest.
+    await scene.put(publishing('b', ['svc:web']));
+    await scene.until(() =>
+      expect(scene.entry('b', 'svc:web')).toMatchObject({
+        status: 'Conflict',
+        reason: 'ListedByOther',
+        message: expect.stringContaining('MeshEndpoints default/a lists service svc:web') as string,
+      }),
+    );
+    await scene.remove('a');
+    await scene.until(() => expect(scene.entry('b', 'svc:web')).toMatchObject({ status: 'Registered' }));
+    expect(scene.services()).toEqual(['svc:web']);
+  });
+
+  it('show which devices serve them, and what approves a device', async () => {
+    const scene = await startVipScene();
+    await scene.put(publishing('a', ['web']));
+    await scene.until(() => expect(scene.entry('a')).toMatchObject({ status: 'Registered' }));
+    const host = { hostname: `meshd-example-0-${INSTALLATION}`, tags: ['tag:mesh'] };
+    const { nodeId } = scene.api.addDevice(host);
+    scene.api.advertise('svc:web', nodeId);
+    await scene.until(() => {
+      expect(scene.entry('a')).toMatchObject({
+        status: 'Pending',
+        reason: 'NotApproved',
+        message: expect.stringContaining('{"autoApprovers":{"services":{"svc:web":["tag:mesh"]}}}') as string,
+      });
+    }, 10_000);
+    scene.autoApprove('svc:web', 'tag:mesh');
+    scene.api.advertise('svc:web', nodeId);
+    await scene.until(() => {
+      expect(scene.entry('a')).toMatchObject({ status: 'Registered', reason: 'Served' });
+    }, 10_000);
+    expect(scene.entry('a')?.owners).toMatchObject([{ object: 'default/a', hosts: 1 }]);
+    expect(scene.condition('a')).toMatchObject({ status: 'True', reason: 'ServicesReady' });
+  });
+
+  it('are removed before the MeshTailnet is', async () => {
+    const scene = await startVipScene();
+    await scene.put(publishing('a', ['web']));
+    await scene.until(() => expect(scene.entry('a')).toMatchObject({ status: 'Registered' }));
+    await scene.memory.author.remove({ kind: 'MeshTailnet', namespace: '', name: 'example' });
+    await scene.until(() => expect(scene.tailnet()).toBeUndefined(), 5000);
+    scene.api.audit();
+    expect(scene.services()).toEqual([]);
+  });
+
+  it('are not supported by headscale', async () => {
+    const scene = await startVipScene({ api: { dialect: 'headscale' } });
+    await scene.put(publishing('a', ['web']));
+    await scene.until(() => expect(scene.entry('a')).toMatchObject({ status: 'NotSupported' }), 5000);
+    expect(scene.condition('a')).toMatchObject({ status: 'False', reason: 'NotSupported' });
+    expect(scene.tailnet()?.metadata.finalizers ?? []).toEqual([]);
+  });
+
+  it('need a scope, which the condition names', async () => {
+    const scene = await startVipScene({ scopes: ['devices:core', 'auth_keys'] });
+    await scene.put(publishing('a', ['web']));
+    await scene.until(() => {
+      expect(scene.condition('a')).toMatchObject({ status: 'False', reason: 'ScopeMissing' });
+    }, 5000);
+    expect(scene.condition('a')?.message).toContain('the scope services');
+    expect(scene.services()).toEqual([]);
+  });
+});

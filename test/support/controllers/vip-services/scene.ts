@@ -1,0 +1,94 @@
+import { onTestFinished } from 'vitest';
+import type { ControlApiOptions } from '../../../../lab/control-api/control-api.ts';
+import { endpointsController } from '../../../../src/controllers/mesh-endpoints/controller.ts';
+import { vipServicesController } from '../../../../src/controllers/vip-services/controller.ts';
+import { createPublishedServices } from '../../../../src/controllers/vip-services/published-services.ts';
+import { trafficValues } from '../../../../src/store/traffic/values.ts';
+import { vipServiceMetrics } from '../../../../src/telemetry/metrics.ts';
+import { createRegistry } from '../../../../src/telemetry/registry.ts';
+import { startScene } from '../../control/scene.ts';
+import { named } from '../../declared.ts';
+import { eventually } from '../../eventually.ts';
+import { endpoint, meshEndpoints } from '../../objects.ts';
+import { TRAFFIC } from '../mesh-endpoints/scene.ts';
+import { ScriptedHealth } from '../mesh-endpoints/scripted-health.ts';
+import { ScriptedRevisions } from '../mesh-endpoints/scripted-revisions.ts';
+
+const START = Date.UTC(2026, 0, 15, 12);
+
+/** The id of the installation of a scene. */
+export const INSTALLATION = '0a1b2c3d';
+
+export type VipSceneOptions = {
+  readonly api?: ControlApiOptions;
+  readonly scopes?: readonly string[];
+};
+
+/** A MeshEndpoints that lists a VIP service for each of these names, at port 443. */
+export function publishing(name: string, services: readonly string[], more: object = {}): object {
+  const vipServices = services.map(service => ({ name: service, port: 443, targetEndpoint: 'web' }));
+  const spec = { endpoints: [endpoint()], serviceDiscovery: { vipServices, ...more } };
+  return named(meshEndpoints(spec), `default/${name}`);
+}
+
+/** The controllers of tailnets, VIP services and MeshEndpoints with a simulated control API. */
+export async function startVipScene({
+  api = {},
+  scopes = ['devices:core', 'auth_keys', 'services'],
+}: VipSceneOptions = {}) {
+  const spec = { pool: { mode: 'External', addresses: ['127.0.0.1:1055'] } };
+  const scene = await startScene({ api, spec, scopes });
+  const { runtime, tailnets, memory, clock, api: simulated } = scene;
+  const { tracking } = runtime;
+  const registry = createRegistry({ metrics: vipServiceMetrics, version: 'test' });
+  const vipServices = createPublishedServices();
+  const now = () => new Date(START + clock.now());
+  const running = [
+    runtime.start(
+      vipServicesController({
+        ...{ tailnets, vipServices, clock, now, installation: INSTALLATION, record: registry.record },
+        write: memory.write,
+        random: () => 0,
+      }),
+    ),
+    runtime.start(
+      endpointsController({
+        ...{ tracking, tailnets, vipServices, now, dataPath: 'Proxy', relayPorts: undefined },
+        ...{ inputs: [], anchorNamespace: undefined, health: new ScriptedHealth() },
+        values: { ...trafficValues(tracking, TRAFFIC), revisions: new ScriptedRevisions() },
+        write: memory.write,
+        events: { record: () => undefined },
+      }),
+    ),
+  ];
+  onTestFinished(async () => {
+    for (const controller of running) await controller.drain({ graceMs: 0, abortMs: 0 });
+    await scene.close();
+  });
+  const get = (name: string) => memory.read.get({ kind: 'MeshEndpoints', namespace: 'default', name });
+  return {
+    api: simulated,
+    ...{ clock, memory, metrics: () => registry.text() },
+    put: (object: object) => memory.author.put(object),
+    remove: (name: string) => memory.author.remove({ kind: 'MeshEndpoints', namespace: 'default', name }),
+    /** Lets time pass in steps until an expectation holds. */
+    until: <T>(expectation: () => T, ms = 1000) =>
+      eventually(async () => {
+        await clock.advance(ms);
+        return expectation();
+      }),
+    /** The entry of a service in the status of a MeshEndpoints. */
+    entry: (name: string, service = 'web') =>
+      get(name)?.status?.vipServices?.find(each => each.name === service),
+    condition: (name: string) =>
+      get(name)?.status?.conditions?.find(({ type }) => type === 'VIPServicesReady'),
+    tailnet: () => memory.read.get({ kind: 'MeshTailnet', namespace: '', name: 'example' }),
+    /** The policy approves devices with a tag for a service, once they advertise it. */
+    autoApprove: (service: string, tag: string) => {
+      simulated.state.policy = { tagOwners: {}, autoApprovers: { services: { [service]: [tag] } } };
+    },
+    /** The services of the tailnet, by name. */
+    services: () => simulated.state.services.all().map(({ name }) => name),
+    service: (name = 'svc:web') => simulated.state.services.current(name),
+  };
+}
