@@ -8,7 +8,8 @@ const HELP = `mesh-gateway sends Gateway API traffic to services on a private me
 
 Usage: mesh-gateway <command>
 
-  check PATH...      check objects in files: each by itself, and the routes to MeshEndpoints
+  check [PATH...]    find what is wrong with objects and the routes between them
+  trace URL          follow a request to the devices that would get it
   lint PATH...       validate objects in files as the API server would
   explain FOLDER     show where routes lead, and why a backend is not used
   standalone         run everything in one process, from a folder of files
@@ -33,6 +34,10 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   check: {
     run: async args => (await import('./tools/check/command.ts')).runCheck(args, environment),
     help: async () => (await import('./tools/check/command.ts')).CHECK_HELP,
+  },
+  trace: {
+    run: async args => (await import('./tools/trace/command.ts')).runTrace(args, environment),
+    help: async () => (await import('./tools/trace/command.ts')).TRACE_HELP,
   },
   lint: {
     run: async args => (await import('./tools/lint.ts')).runLint(args),

@@ -35,6 +35,20 @@ export async function readText(name: string): Promise<SourceText> {
   return read.is === 'missing' ? { why: 'no longer exists' } : read;
 }
 
+/** The files at these paths, each once, with their texts; fails with the first that cannot be read. */
+export async function readFiles(
+  paths: readonly string[],
+): Promise<readonly { readonly name: string; readonly text: string }[]> {
+  const names = new Set((await Promise.all(paths.map(findSources))).flat());
+  return await Promise.all(
+    [...names].map(async name => {
+      const text = await readText(name);
+      if ('why' in text) throw new Error(`${shownName(name)}: ${text.why}`);
+      return { name: shownName(name), text: text.text };
+    }),
+  );
+}
+
 /** Control characters, which a terminal or a CI system could interpret. */
 const CONTROL = /\p{Cc}/gu;
 

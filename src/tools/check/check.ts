@@ -8,7 +8,7 @@ import type { Declarations, Declared, Finding } from './objects.ts';
 import { checkParents } from './parents.ts';
 import { checkAddresses, checkRepeated } from './repeated.ts';
 import { checkTargets } from './targets.ts';
-import { checkTraffic, isMeshRoute, unusedIn } from './traffic.ts';
+import { checkTraffic, isMeshRoute, trafficIn } from './traffic.ts';
 
 /** What is wrong with objects, and how many there are of our group and of routes. */
 export type CheckResult = { readonly findings: readonly Finding[]; readonly objects: number };
@@ -18,7 +18,7 @@ export function check(declarations: Declarations): CheckResult {
   const { objects, findings } = declarations;
   const ours = objects.filter(object => groupOf(object.fields) === GROUP || isRoute(object));
   const catalog = new Catalog(declarations);
-  const unusedOf = unusedIn(catalog);
+  const trafficOf = trafficIn(catalog);
   const routes = objects.filter(isRoute);
   const all = [
     ...findings,
@@ -32,7 +32,7 @@ export function check(declarations: Declarations): CheckResult {
       return [
         ...refs,
         ...checkParents(route, resource, catalog),
-        ...(isMeshRoute(resource) ? checkTraffic(route, resource, catalog, unusedOf) : []),
+        ...(isMeshRoute(resource) ? checkTraffic(route, resource, catalog, trafficOf) : []),
       ];
     }),
     ...unrouted(objects, routes),

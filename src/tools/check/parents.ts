@@ -1,4 +1,5 @@
 import { keyOf } from '../../api/key.ts';
+import type { Ref } from '../../api/key.ts';
 import { GATEWAY_GROUP } from '../../api/objects/gateway-api.ts';
 import type {
   Gateway,
@@ -10,6 +11,7 @@ import type {
 } from '../../api/objects/gateway-api.ts';
 import { nearest } from '../../api/validation/nearest.ts';
 import { acceptsKind, selectsNamespace } from '../../traffic/attachments.ts';
+import type { AttachmentResources } from '../../traffic/attachments.ts';
 import type { Catalog, Declared, Finding } from './objects.ts';
 
 /** Finds parentRefs of a route that attach it to nothing, as Envoy Gateway decides it. */
@@ -104,9 +106,17 @@ function admits(
   catalog: Catalog,
 ): boolean {
   if (namespaces.from === 'Selector' && !catalog.has('Namespace')) return true;
-  const find = (name: string) =>
-    catalog.get(keyOf({ kind: 'Namespace', namespace: '', name }))?.resource as Namespace | undefined;
-  return selectsNamespace({ namespace: find }, namespaces, metadata, namespace);
+  return selectsNamespace(attachmentResources(catalog), namespaces, metadata, namespace);
+}
+
+/** What decides where routes attach. */
+export function attachmentResources(catalog: Catalog): AttachmentResources {
+  const find = (ref: Ref) => catalog.get(keyOf(ref))?.resource;
+  return {
+    gateway: ref => find(ref) as Gateway | undefined,
+    listenerSet: ref => find(ref) as ListenerSet | undefined,
+    namespace: name => find({ kind: 'Namespace', namespace: '', name }) as Namespace | undefined,
+  };
 }
 
 function isForOneOf({ hostname }: Listener, hostnames: readonly string[]): boolean {

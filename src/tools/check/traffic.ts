@@ -1,33 +1,44 @@
-import { keyOf } from '../../api/key.ts';
+import { keyOf, refOf } from '../../api/key.ts';
+import type { Key, Ref, RouteKind } from '../../api/key.ts';
 import type { Resource } from '../../api/objects/resource.ts';
 import { GATEWAY_GROUP } from '../../api/objects/gateway-api.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
 import { isMeshBackend, refTo } from '../../api/objects/references.ts';
 import { stepsOfPath } from '../../api/validation/fault.ts';
 import { GROUP } from '../../api/generated/kinds.ts';
+import { Derived } from '../../store/derived.ts';
 import { ResourceStore } from '../../store/store.ts';
 import { Tracking } from '../../store/tracking.ts';
 import { trafficIndexes } from '../../store/traffic/resources.ts';
 import { trafficValues } from '../../store/traffic/values.ts';
+import { trafficOfRoute } from '../../traffic/endpoints/route-traffic.ts';
+import type { RouteTraffic } from '../../traffic/endpoints/route-traffic.ts';
+import type { TlsBudgets } from '../../traffic/settings/tls-budget.ts';
 import type { UnusedBackend, UnusedReason } from '../../traffic/unused.ts';
 import type { Catalog, Declared, Finding } from './objects.ts';
 
-/** Returns everything that a route does not use. */
-export type UnusedOf = (route: Route) => readonly UnusedBackend[];
+/** Resolves a route as the processes do, for each set of settings that its Gateways have. */
+export type TrafficOf = (route: Route) => readonly RouteTraffic[];
 
-/** Resolves objects as the processes do. */
-export function unusedIn(catalog: Catalog): UnusedOf {
+/** Resolves the routes among objects. */
+export function trafficIn(catalog: Catalog): TrafficOf {
   const store = new ResourceStore(trafficIndexes, failure => {
     throw failure;
   });
   for (const { resource } of catalog.all()) if (resource) store.put(resource, true);
   const tracking = new Tracking(store);
+  const dataPath = 'Proxy';
   const values = trafficValues(tracking, {
-    ...{ dataPath: 'Proxy', settingsFrom: 'MeshGateway', clusterEncoding: '' },
+    ...{ dataPath, settingsFrom: 'MeshGateway', clusterEncoding: '' },
     // Files have Services, but not their EndpointSlices.
     readsBackends: catalog.has('Service') && catalog.has('EndpointSlice'),
   });
-  return route => values.unused.read(keyOf(refTo(route)));
+  const traffic = new Derived(tracking, (key, read) => {
+    const route = read.get(refOf(key as Key) as Ref<RouteKind>);
+    const budgets: TlsBudgets = namespace => read.value(values.overTlsBudget, namespace);
+    return route ? trafficOfRoute(values.resources(read), route, dataPath, budgets) : [];
+  });
+  return route => traffic.read(keyOf(refTo(route)));
 }
 
 /** What only a status has, which objects in files need not have, or what is elsewhere if there is none of the kind. */
@@ -46,13 +57,12 @@ export function checkTraffic(
   declared: Declared,
   route: Route,
   catalog: Catalog,
-  unusedOf: UnusedOf,
+  trafficOf: TrafficOf,
 ): readonly Finding[] {
   const found = new Map<string, Finding>();
-  for (const unused of unusedOf(route)) {
-    const needed = NEEDS[unused.reason];
-    if (needed === 'status' ? !catalog.hasStatus : needed !== undefined && !catalog.has(needed)) continue;
-    if (unused.reason === 'BackendNotFound' && catalog.isInvalid(unused.object)) continue;
+  const rules = trafficOf(route).flatMap(each => each.rules);
+  for (const unused of rules.flatMap(rule => rule.unused)) {
+    if (!isDecided(unused, catalog)) continue;
     const steps = stepsOfPath(unused.message.split(': ', 1)[0] ?? '');
     const message = `${unused.message}${grantFor(unused, route)}`;
     found.set(message, declared.at(steps, 'error', unused.reason, message));
@@ -60,8 +70,15 @@ export function checkTraffic(
   return [...found.values()];
 }
 
+/** Whether the objects are enough to decide that a backend is not used. */
+export function isDecided({ reason, object }: UnusedBackend, catalog: Catalog): boolean {
+  const needed = NEEDS[reason];
+  if (needed === 'status' ? !catalog.hasStatus : needed !== undefined && !catalog.has(needed)) return false;
+  return reason !== 'BackendNotFound' || !catalog.isInvalid(object);
+}
+
 /** The ReferenceGrant that a reference lacks, to apply as it is. */
-function grantFor({ reason, object }: UnusedBackend, route: Route): string {
+export function grantFor({ reason, object }: UnusedBackend, route: Route): string {
   if (reason !== 'RefNotPermitted') return '';
   const [, namespace = '', name = ''] = object.split('/');
   return `

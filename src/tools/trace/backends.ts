@@ -1,0 +1,147 @@
+import { GROUP } from '../../api/generated/kinds.ts';
+import type { BackendRef } from '../../api/objects/gateway-api.ts';
+import { keyOf } from '../../api/key.ts';
+import type { Key } from '../../api/key.ts';
+import { isMeshBackend } from '../../api/objects/references.ts';
+import { healthStatusesOf, statusEntriesOf } from '../../traffic/endpoints/health-status.ts';
+import type { EnvoyEndpoint } from '../../traffic/endpoints/load-assignment.ts';
+import type { RuleTraffic } from '../../traffic/endpoints/route-traffic.ts';
+import { poolProblemOf } from '../../traffic/data-path.ts';
+import type { ResolvedBackend } from '../../traffic/resolve-route.ts';
+import type { ResolvedEndpoint } from '../../traffic/resolve-backend-ref.ts';
+import { formatUnused } from '../../traffic/unused.ts';
+import type { Catalog } from '../check/objects.ts';
+import { grantFor, isDecided } from '../check/traffic.ts';
+import type { TrafficOf } from '../check/traffic.ts';
+import type { RuleChoice } from './rules.ts';
+import type { Step } from './trace.ts';
+
+/** The steps from a rule to its devices. */
+export function backendSteps(
+  { route, rule }: RuleChoice,
+  gateway: Key,
+  catalog: Catalog,
+  trafficOf: TrafficOf,
+): readonly Step[] {
+  const refs = route.rules[rule]?.backendRefs ?? [];
+  const total = refs.reduce((sum, { weight }) => sum + weight, 0);
+  if (refs.length === 0)
+    return [{ is: 'broken', name: 'backend', text: `spec.rules[${rule}] has no backendRefs: add one` }];
+  if (total === 0)
+    return [
+      {
+        is: 'broken',
+        name: 'backend',
+        text: `all backendRefs of spec.rules[${rule}] have weight 0: raise one`,
+      },
+    ];
+  const traffic = trafficOf(route).find(({ gateways }) => gateways.some(each => keyOf(each) === gateway));
+  const ofRule = traffic?.rules.find(
+    ({ rule: { cluster } }) => cluster.rule === 'only' || cluster.rule === rule,
+  );
+  const unused = (ofRule?.unused ?? []).filter(each => isDecided(each, catalog));
+  return refs.flatMap((ref, index): readonly Step[] => {
+    if (ref.weight === 0) return [];
+    const title = `${titleOf(ref)}${shareText(ref.weight, total)}`;
+    if (!isMeshBackend(ref)) return [otherBackend(ref, title, catalog)];
+    const path = `spec.rules[${rule}].backendRefs[${index}]`;
+    const reasons = unused.filter(({ message }) => message.startsWith(`${path}:`));
+    const whole = reasons.find(({ endpoint }) => endpoint === undefined);
+    if (whole || !ofRule) {
+      const why = whole ? `: ${formatUnused(whole)}${grantFor(whole, route)}` : '';
+      return [{ is: 'broken', name: 'backend', text: `${title}${why}` }];
+    }
+    const backend = ofRule.rule.backends.find(each => each.path === path);
+    const skipped = reasons.map((each): Step => ({
+      is: 'broken',
+      name: 'endpoint',
+      text: `${each.endpoint}: ${formatUnused(each)}`,
+    }));
+    const found = backend ? endpointSteps(backend, ofRule, catalog) : [];
+    const none: Step = {
+      is: 'broken',
+      name: 'endpoint',
+      text: `${titleOf(ref)} has no endpoint for this rule: see its status`,
+    };
+    return [
+      { is: 'ok', name: 'backend', text: title },
+      ...skipped,
+      ...(found.length + skipped.length > 0 ? found : [none]),
+    ];
+  });
+}
+
+function shareText(weight: number, total: number): string {
+  return weight === total ? '' : `, ${Math.round((100 * weight) / total)} percent`;
+}
+
+function titleOf({ group, kind, namespace, name, port }: BackendRef): string {
+  const of = group === '' || group === GROUP ? kind : `${kind}.${group}`;
+  return `${of} ${namespace}/${name}${port === undefined ? '' : `, port ${port}`}`;
+}
+
+/** What is no MeshEndpoints is followed no further. */
+function otherBackend({ group, kind, namespace, name }: BackendRef, title: string, catalog: Catalog): Step {
+  const isService = group === '' && kind === 'Service';
+  const isMissing =
+    isService && catalog.has('Service') && !catalog.get(keyOf({ kind: 'Service', namespace, name }));
+  return isMissing
+    ? { is: 'broken', name: 'backend', text: `${title} does not exist: create it, or correct the reference` }
+    : { is: 'ok', name: 'backend', text: `${title} (not followed further)` };
+}
+
+const MAX_ENDPOINTS = 16;
+
+/** Of each endpoint: its health, the mesh pods that carry it, and the device. */
+function endpointSteps(
+  backend: ResolvedBackend,
+  { localities }: RuleTraffic,
+  catalog: Catalog,
+): readonly Step[] {
+  const sent = localities.filter(each => each.backend === backend.index).flatMap(each => each.endpoints);
+  const steps = backend.endpoints.slice(0, MAX_ENDPOINTS).flatMap(each => stepsTo(each, sent, catalog));
+  const more = backend.endpoints.length - MAX_ENDPOINTS;
+  return more > 0 ? [...steps, { is: 'ok', name: 'endpoint', text: `and ${more} more` }] : steps;
+}
+
+function stepsTo(
+  { endpoint, object, tailnet }: ResolvedEndpoint,
+  sent: readonly EnvoyEndpoint[],
+  catalog: Catalog,
+): readonly Step[] {
+  const { name, meshIP, meshFQDN, port, externalTarget } = endpoint;
+  const address = externalTarget ?? `${meshIP}:${port}`;
+  const found = sent
+    .map(each => ({ ...each, target: each.relayedTo ?? each }))
+    .filter(({ target }) => target.address === meshIP && target.port === port);
+  // Envoy gets UNKNOWN for endpoints that are all unhealthy, where its own checks can decide. The operator's verdict is shown.
+  const verdict = healthStatusesOf(object, 'UNKNOWN')({ endpoint });
+  const error = statusEntriesOf(object).get(name)?.error ?? 'see status.endpoints';
+  const state: Step =
+    verdict === 'UNHEALTHY' || verdict === 'DRAINING'
+      ? { is: 'broken', name: 'endpoint', text: `${name} at ${address}: ${verdict}: ${error}` }
+      : { is: 'ok', name: 'endpoint', text: `${name} at ${address}: ${verdict}` };
+  if (externalTarget !== undefined) return [state];
+  return [state, podStep(found, tailnet, catalog), { is: 'ok', name: 'device', text: meshFQDN }];
+}
+
+function podStep(
+  found: readonly EnvoyEndpoint[],
+  tailnet: ResolvedEndpoint['tailnet'],
+  catalog: Catalog,
+): Step {
+  const title = `MeshTailnet ${tailnet.metadata.name}`;
+  const problem = poolProblemOf(tailnet);
+  if (problem !== undefined)
+    return catalog.hasStatus || tailnet.status !== undefined
+      ? { is: 'broken', name: 'mesh pod', text: `${title}: ${problem}` }
+      : { is: 'unknown', name: 'mesh pod', text: `${title} has no status in these files` };
+  const through = found.map(({ proxy, relayedTo, address, port }) =>
+    relayedTo ? `relay ${address}:${port}` : proxy ? `${proxy.address}:${proxy.port}` : 'directly',
+  );
+  return {
+    is: 'ok',
+    name: 'mesh pod',
+    text: `${[...new Set(through)].join(', ') || 'directly'} of ${title}`,
+  };
+}

@@ -1,0 +1,103 @@
+import { parseArgs } from 'node:util';
+import { readCluster } from '../check/cluster.ts';
+import { readObjects } from '../check/objects.ts';
+import type { Declarations } from '../check/objects.ts';
+import { readFiles } from '../sources.ts';
+import { parseRequest } from './request.ts';
+import { trace } from './trace.ts';
+import type { Way } from './trace.ts';
+
+/** What `mesh-gateway help trace` prints. */
+export const TRACE_HELP = `mesh-gateway trace [options] URL|HOST:PORT
+
+Follows a request from the listener of a Gateway through the rule of a route to the endpoints, mesh
+pods and devices that would get it, and prints the first step that is broken, with the fix. It
+decides by the objects of the cluster, or of files, and sends nothing.
+
+  URL           such as http://web.example.com/path, with the port of the listener
+  HOST:PORT     a connection of TCP, TLS or UDP; HOST is the name that a TLS client asks for
+  --from        only through this Gateway, as NAMESPACE/NAME
+  --method      of the request (default: GET)
+  --header      of the request, as "NAME: VALUE"; may be repeated
+  --file        a file or folder with the objects, instead of a cluster; may be repeated
+  --output      text, which is the default, or json
+  --kubeconfig, --context
+                the cluster, as in mesh-gateway check
+
+Examples:
+  mesh-gateway trace http://web.example.com/
+  mesh-gateway trace https://web.example.com/api --method POST --header "X-Version: 2"
+  mesh-gateway trace db.example.com:5432 --file my-objects
+
+Exit status: 0 the request reaches an endpoint, 1 it does not, 2 wrong usage, or what could not be read.
+`;
+
+/** Runs `mesh-gateway trace`; returns the exit code. */
+export async function runTrace(
+  args: readonly string[],
+  environment: Readonly<Record<string, string | undefined>>,
+): Promise<number> {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    options: {
+      from: { type: 'string' },
+      method: { type: 'string', default: 'GET' },
+      header: { type: 'string', multiple: true, default: [] },
+      file: { type: 'string', multiple: true, default: [] },
+      output: { type: 'string', default: 'text' },
+      kubeconfig: { type: 'string' },
+      context: { type: 'string' },
+    },
+    allowPositionals: true,
+  });
+  const [target, second] = positionals;
+  if (target === undefined || second !== undefined) throw new Error('trace: name one URL or HOST:PORT');
+  if (values.output !== 'text' && values.output !== 'json')
+    throw new Error(`trace: --output ${JSON.stringify(values.output)} is neither text nor json`);
+  const { method, header: headers, kubeconfig, context } = values;
+  const request = parseRequest(target, { method, headers });
+  const declarations: Declarations =
+    values.file.length > 0
+      ? readObjects(await readFiles(values.file))
+      : await readCluster({
+          kubeconfig,
+          context,
+          namespace: undefined,
+          environment,
+          onKind: () => undefined,
+        });
+  const unread = declarations.findings.filter(({ rule }) => rule === 'NotRead' || rule === 'Syntax');
+  for (const { file, message } of unread) console.error(file === undefined ? message : `${file}: ${message}`);
+  const ways = trace(declarations, request, values.from);
+  console.log(values.output === 'json' ? JSON.stringify(ways, undefined, 2) : textOf(ways));
+  return ways.some(reaches) ? 0 : 1;
+}
+
+/** Whether a request can get through: to a backend that is followed no further, or to an endpoint. */
+function reaches({ steps }: Way): boolean {
+  const isOpen = (name: string) => steps.some(step => step.name === name && step.is === 'ok');
+  const isServed =
+    isOpen('endpoint') && !steps.some(({ name, is }) => name === 'mesh pod' && is === 'broken');
+  return (
+    isServed ||
+    steps.some(({ name, is, text }) => name === 'backend' && is === 'ok' && text.endsWith('further)'))
+  );
+}
+
+const MARKS = { ok: 'ok', broken: 'BROKEN', unknown: '?' } as const;
+const WIDTH = 8;
+
+function textOf(ways: readonly Way[]): string {
+  return ways
+    .map(({ steps }) =>
+      steps
+        .map(({ is, name, text }) => `${MARKS[is].padEnd(WIDTH)}${name.padEnd(WIDTH + 2)}${plain(text)}`)
+        .join('\n'),
+    )
+    .join('\n\n');
+}
+
+/** Names are what users wrote: none may move the cursor. */
+function plain(text: string): string {
+  return text.replaceAll(/[^\P{Cc}\n]/gu, '?');
+}

@@ -1,0 +1,54 @@
+/** What is traced: a request over HTTP, or a connection to a port. */
+export type TracedRequest = {
+  /** How a listener is addressed: `connection` is TCP, TLS or UDP. */
+  readonly over: 'HTTP' | 'HTTPS' | 'connection';
+  readonly host: string;
+  readonly port: number;
+  readonly method: string;
+  readonly path: string;
+  /** By their names; of a repeated one the first. */
+  readonly query: ReadonlyMap<string, string>;
+  /** By their names in lower case. */
+  readonly headers: ReadonlyMap<string, string>;
+};
+
+const PORTS = { 'http:': 80, 'https:': 443 } as const;
+
+/** Reads a URL or HOST:PORT, a method, and headers such as `Name: value`; fails with what is wrong. */
+export function parseRequest(
+  target: string,
+  { method, headers }: { readonly method: string; readonly headers: readonly string[] },
+): TracedRequest {
+  const named = new Map(headers.map(parseHeader));
+  if (!target.includes('://')) return { ...connectionTo(target), method, headers: named };
+  const url = URL.canParse(target) ? new URL(target) : undefined;
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:')
+    throw new Error(`trace: ${JSON.stringify(target)} is neither a URL of http or https nor HOST:PORT`);
+  return {
+    over: url.protocol === 'http:' ? 'HTTP' : 'HTTPS',
+    host: hostOf(named.get('host') ?? url.hostname),
+    port: Number(url.port) || PORTS[url.protocol],
+    method: method.toUpperCase(),
+    path: url.pathname,
+    query: new Map([...url.searchParams].reverse()),
+    headers: named,
+  };
+}
+
+function parseHeader(header: string): readonly [string, string] {
+  const [, name = '', value = ''] = /^([^:\s]+):\s*(.*)$/.exec(header) ?? [];
+  if (name === '') throw new Error(`trace: --header ${JSON.stringify(header)} is not NAME: VALUE`);
+  return [name.toLowerCase(), value];
+}
+
+function connectionTo(target: string): Omit<TracedRequest, 'method' | 'headers'> {
+  const [, host = '', port = ''] = /^\[?([^\]]*?)\]?:(\d{1,5})$/.exec(target) ?? [];
+  if (host === '' || Number(port) < 1 || Number(port) > 65_535)
+    throw new Error(`trace: ${JSON.stringify(target)} is neither a URL of http or https nor HOST:PORT`);
+  return { over: 'connection', host: host.toLowerCase(), port: Number(port), path: '/', query: new Map() };
+}
+
+/** Without a port, which a Host header may have. */
+function hostOf(text: string): string {
+  return text.replace(/:\d+$/, '').toLowerCase();
+}

@@ -1,0 +1,206 @@
+import type { Gateway, Listener, Route } from '../../api/objects/gateway-api.ts';
+import { keyOf } from '../../api/key.ts';
+import type { Key } from '../../api/key.ts';
+import { refTo } from '../../api/objects/references.ts';
+import { attachmentsOf } from '../../traffic/attachments.ts';
+import type { Attachment } from '../../traffic/attachments.ts';
+import { isRoute } from '../check/backend-refs.ts';
+import { Catalog, titleOf } from '../check/objects.ts';
+import type { Declarations, Declared } from '../check/objects.ts';
+import { attachmentResources } from '../check/parents.ts';
+import { trafficIn } from '../check/traffic.ts';
+import { backendSteps } from './backends.ts';
+import type { TracedRequest } from './request.ts';
+import { chooseRule, describeRules } from './rules.ts';
+import type { RuleChoice, WrittenRoute } from './rules.ts';
+
+/** A step of a request on its way. */
+export type Step = {
+  /** Whether the request gets further, does not, or that is not known from these objects. */
+  readonly is: 'ok' | 'broken' | 'unknown';
+  readonly name: 'gateway' | 'listener' | 'rule' | 'backend' | 'endpoint' | 'mesh pod' | 'device';
+  /** For people; of a broken step with the fix. */
+  readonly text: string;
+};
+
+/** The way of a request through a Gateway. */
+export type Way = { readonly gateway: string; readonly steps: readonly Step[] };
+
+/** Follows a request through each Gateway that has a listener for it, or through one. */
+export function trace(
+  declarations: Declarations,
+  request: TracedRequest,
+  from: string | undefined,
+): readonly Way[] {
+  const catalog = new Catalog(declarations);
+  const gateways = catalog
+    .all()
+    .flatMap(({ resource }) => (resource?.kind === 'Gateway' ? [resource] : []))
+    .filter(gateway => from === undefined || from === pathOf(gateway));
+  const world = worldOf(declarations, catalog);
+  const all = gateways.map(gateway => ({ gateway, listeners: listenersFor(gateway, request, world) }));
+  const open = all.filter(({ listeners }) => listeners.length > 0);
+  if (open.length === 0) return [{ gateway: '', steps: [noListener(request, gateways, from)] }];
+  return open.map(({ gateway, listeners }) => ({
+    gateway: pathOf(gateway),
+    steps: stepsFrom(gateway, listeners, request, world, catalog),
+  }));
+}
+
+/** The routes, and where they attach. */
+type World = {
+  readonly routes: readonly WrittenRoute[];
+  readonly attachments: ReadonlyMap<Key, readonly Attachment[]>;
+};
+
+function worldOf({ objects }: Declarations, catalog: Catalog): World {
+  const routes = objects
+    .filter(isRoute)
+    .flatMap(({ resource, fields }: Declared) => (resource ? [{ route: resource as Route, fields }] : []));
+  const resources = attachmentResources(catalog);
+  const attachments = new Map(
+    routes.map(({ route }) => [keyOf(refTo(route)), attachmentsOf(route, resources)] as const),
+  );
+  return { routes, attachments };
+}
+
+function pathOf({ metadata: { namespace = '', name } }: Pick<Gateway, 'metadata'>): string {
+  return `${namespace}/${name}`;
+}
+
+const PROTOCOLS = { HTTP: ['HTTP'], HTTPS: ['HTTPS', 'TLS'], connection: ['TCP', 'TLS', 'UDP'] } as const;
+
+/** The listeners of a Gateway, and of ListenerSets of it, with which a request can begin: of these, those of the closest hostname. */
+function listenersFor(gateway: Gateway, request: TracedRequest, { attachments }: World): readonly Listener[] {
+  const key = keyOf(refTo(gateway));
+  const others = [...attachments.values()]
+    .flat()
+    .filter(each => keyOf(each.gateway) === key && each.parent.kind === 'ListenerSet')
+    .flatMap(({ parent }) => parent.listeners);
+  const fitting = [...new Set([...gateway.listeners, ...others])].filter(
+    ({ port, protocol, hostname }) =>
+      port === request.port &&
+      PROTOCOLS[request.over].some(each => each === protocol) &&
+      (hostname === undefined || covers(hostname, request.host)),
+  );
+  const closest = Math.max(...fitting.map(({ hostname }) => closeness(hostname)));
+  return fitting.filter(({ hostname }) => closeness(hostname) === closest);
+}
+
+/** A whole name is closer than a wildcard, and a longer one than a shorter one. */
+function closeness(hostname: string | undefined): number {
+  if (hostname === undefined) return 0;
+  return hostname.startsWith('*.') ? hostname.length : 1000 + hostname.length;
+}
+
+function covers(hostname: string, host: string): boolean {
+  return hostname.startsWith('*.') ? host.endsWith(hostname.slice(1)) : hostname === host;
+}
+
+function noListener(
+  { over, host, port }: TracedRequest,
+  gateways: readonly Gateway[],
+  from: string | undefined,
+): Step {
+  if (gateways.length === 0) {
+    const text =
+      from === undefined
+        ? 'there is no Gateway: create one, or name the files that have it'
+        : `Gateway ${from} does not exist: give NAMESPACE/NAME of one that does`;
+    return { is: 'broken', name: 'gateway', text };
+  }
+  const present = gateways
+    .flatMap(gateway =>
+      gateway.listeners.map(
+        ({ name, protocol, port: at, hostname }) =>
+          `${name} of ${pathOf(gateway)} (${protocol} at port ${at}${hostname === undefined ? '' : ` for ${hostname}`})`,
+      ),
+    )
+    .slice(0, MAX_NAMED);
+  const wanted =
+    over === 'connection' ? `connections at port ${port}` : `${over} at port ${port} for ${host}`;
+  return {
+    is: 'broken',
+    name: 'listener',
+    text: `no listener is for ${wanted}: add one, or use what there is: ${present.join(', ') || 'none'}`,
+  };
+}
+
+const MAX_NAMED = 8;
+
+const ROUTES_OF = {
+  HTTP: ['HTTPRoute', 'GRPCRoute'],
+  HTTPS: ['HTTPRoute', 'GRPCRoute', 'TLSRoute'],
+  connection: ['TLSRoute', 'TCPRoute', 'UDPRoute'],
+} as const;
+
+function stepsFrom(
+  gateway: Gateway,
+  listeners: readonly Listener[],
+  request: TracedRequest,
+  { routes, attachments }: World,
+  catalog: Catalog,
+): readonly Step[] {
+  const names = listeners.map(({ name, protocol, port }) => `${name} (${protocol}, port ${port})`);
+  const first: Step = {
+    is: 'ok',
+    name: 'listener',
+    text: `${names.join(', ')} of Gateway ${pathOf(gateway)}`,
+  };
+  const key = keyOf(refTo(gateway));
+  const attached = routes.filter(
+    ({ route }) =>
+      ROUTES_OF[request.over].some(kind => kind === route.kind) &&
+      attachments
+        .get(keyOf(refTo(route)))
+        ?.some(each => keyOf(each.gateway) === key && each.listeners.some(one => listeners.includes(one))),
+  );
+  const chosen = ruleFor(request, attached);
+  if ('problem' in chosen) return [first, { is: 'broken', name: 'rule', text: chosen.problem }];
+  const { route, rule, text } = chosen;
+  const place = `spec.rules[${rule}] of ${titleOf(route)}${text === '' ? '' : `: ${text}`}`;
+  return [
+    first,
+    { is: 'ok', name: 'rule', text: place },
+    ...backendSteps(chosen, keyOf(refTo(gateway)), catalog, trafficIn(catalog)),
+  ];
+}
+
+/** Envoy looks for the closest hostname first, and then among its rules alone. */
+function ruleFor(
+  request: TracedRequest,
+  attached: readonly WrittenRoute[],
+): RuleChoice | { readonly problem: string } {
+  if (attached.length === 0)
+    return { problem: 'no route attaches to it: name it in parentRefs of one, and see what check reports' };
+  const isOverHttp = ({ route: { kind } }: WrittenRoute) => kind === 'HTTPRoute' || kind === 'GRPCRoute';
+  const named = attached.map(written => ({ written, closest: closestOf(written.route, request.host) }));
+  const closest = Math.max(...named.map(each => each.closest));
+  if (closest < 0) {
+    const all = attached.flatMap(({ route }) => route.hostnames.map(name => `${name} (${titleOf(route)})`));
+    return {
+      problem: `no route is for ${request.host}: add it to hostnames of one: they have ${all.slice(0, MAX_NAMED).join(', ')}`,
+    };
+  }
+  const ofHost = named.filter(each => each.closest === closest).map(({ written }) => written);
+  if (!ofHost.some(isOverHttp)) {
+    const [first] = chooseInOrder(ofHost);
+    return first ? { route: first.route, rule: 0, text: '' } : { problem: 'no route attaches to it' };
+  }
+  const best = chooseRule(request, ofHost.filter(isOverHttp));
+  if (best) return best;
+  const present = describeRules(ofHost).slice(0, MAX_NAMED);
+  return {
+    problem: `no rule for ${request.host} matches ${request.method} ${request.path} (404): they match ${present.map(text => `"${text}"`).join(', ')}`,
+  };
+}
+
+function chooseInOrder(routes: readonly WrittenRoute[]): readonly WrittenRoute[] {
+  return [...routes].sort((one, other) => (titleOf(one.route) < titleOf(other.route) ? -1 : 1));
+}
+
+/** How close the hostnames of a route are to a host; -1 where none covers it. Routes of TCP and UDP have none. */
+function closestOf({ hostnames }: Route, host: string): number {
+  if (hostnames.length === 0) return 0;
+  return Math.max(-1, ...hostnames.filter(name => covers(name, host)).map(closeness));
+}

@@ -1,0 +1,49 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { runTrace } from '../../src/tools/trace/command.ts';
+import { PROJECT } from '../support/lab/command-line.ts';
+
+let out: string[] = [];
+beforeEach(() => {
+  out = [];
+  vi.spyOn(console, 'log').mockImplementation((text: string) => void out.push(text));
+});
+afterEach(() => vi.restoreAllMocks());
+
+const CLUSTER = ['--file', join(PROJECT, 'examples', 'cluster')];
+
+describe('mesh-gateway trace', () => {
+  it.each(['README.md', 'docs/why-is-my-route-not-working.md'])('prints what %s shows', async page => {
+    const text = readFileSync(join(PROJECT, page), 'utf8');
+    const shown = [...text.matchAll(/^\$ npx mesh-gateway trace (\S+) --file (\S+)\n([^]*?)(?=^\$|^```)/gm)];
+    for (const [, url = '', folder = '', printed = ''] of shown) {
+      out = [];
+      const status = await runTrace([url, '--file', join(PROJECT, folder)], {});
+      expect(`${out.join('\n')}\n`).toBe(printed);
+      expect(status).toBe(printed.includes('BROKEN') ? 1 : 0);
+    }
+    expect(shown.length).toBeGreaterThan(0);
+  });
+
+  it('prints JSON', async () => {
+    await runTrace(['http://web.example.org/', ...CLUSTER, '--output', 'json'], {});
+    expect(JSON.parse(out.join(''))).toEqual([
+      {
+        gateway: 'default/public',
+        steps: [
+          { is: 'ok', name: 'listener', text: 'http (HTTP, port 80) of Gateway default/public' },
+          { is: 'broken', name: 'rule', text: expect.stringContaining('web.example.org') as string },
+        ],
+      },
+    ]);
+  });
+
+  it('refuses what it does not know', async () => {
+    await expect(runTrace([], {})).rejects.toThrow('trace: name one URL or HOST:PORT');
+    await expect(runTrace(['http://a/', '--output', 'xml'], {})).rejects.toThrow('neither text nor json');
+    await expect(runTrace(['http://a/', '--file', 'none.yaml'], {})).rejects.toThrow(
+      'none.yaml does not exist',
+    );
+  });
+});
