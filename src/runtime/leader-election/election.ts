@@ -150,11 +150,12 @@ const MAX_DURATION_MS = 60_000;
 function minAgeMs(
   lease: Lease,
   isOurs: boolean,
-  doubt: LeaseHold | undefined,
+  unconfirmedWrite: LeaseHold | undefined,
   { durationMs }: LeaseTiming,
 ): number {
-  const isDoubted = doubt?.holder === lease.holder && doubt.transitions === lease.transitions;
-  if (isOurs || isDoubted || isReleased(lease)) return 0;
+  const isUnconfirmed =
+    unconfirmedWrite?.holder === lease.holder && unconfirmedWrite.transitions === lease.transitions;
+  if (isOurs || isUnconfirmed || isReleased(lease)) return 0;
   return Math.max(durationMs, Math.min(lease.durationMs, MAX_DURATION_MS));
 }
 
@@ -183,8 +184,8 @@ export function applyResult(
       return { ...state, nextRequestAt: now + timing.pauseMs * spread, isOutdated: true };
     case 'no-answer': {
       if (result.to.do === 'read') return { ...state, nextRequestAt: later };
-      const doubt = result.to.over ? result.to.hold : state.unconfirmedWrite;
-      return { ...state, nextRequestAt: later, unconfirmedWrite: doubt, isOutdated: true };
+      const unconfirmedWrite = result.to.over ? result.to.hold : state.unconfirmedWrite;
+      return { ...state, nextRequestAt: later, unconfirmedWrite, isOutdated: true };
     }
   }
 }
