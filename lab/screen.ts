@@ -6,9 +6,23 @@ export type Output = {
   readonly write: (text: string) => void;
 };
 
+/** The least size of a terminal in which sections are redrawn. */
+const MIN = { columns: 40, rows: 8 } as const;
+
+/** Whether sections can be redrawn: one of unknown size has 0 rows, and one that is tiny shows nothing whole. */
+export function isLargeEnough({
+  columns,
+  rows,
+}: {
+  readonly columns: number;
+  readonly rows: number;
+}): boolean {
+  return columns >= MIN.columns && rows >= MIN.rows;
+}
+
 /** The standard output of this process. */
 export const standardOutput: Output = {
-  isTerminal: process.stdout.isTTY,
+  isTerminal: process.stdout.isTTY && isLargeEnough(process.stdout),
   get columns() {
     return process.stdout.columns;
   },

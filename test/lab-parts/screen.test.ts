@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Screen } from '../../lab/screen.ts';
+import { isLargeEnough, Screen } from '../../lab/screen.ts';
 import { recordedOutput } from '../support/lab/terminal.ts';
 
 describe('a screen on a terminal', () => {
@@ -48,4 +48,14 @@ it('a screen in a file gets what is printed, and nothing that is drawn', () => {
   screen.draw('progress', 'building 1 s');
   screen.print('a warning');
   expect(output.written()).toBe('a warning\n');
+});
+
+it.each([
+  [0, 0, false],
+  [80, 0, false],
+  [80, 2, false],
+  [10, 24, false],
+  [80, 24, true],
+])('a terminal of %i columns and %i rows is redrawn: %s', (columns, rows, expected) => {
+  expect(isLargeEnough({ columns, rows })).toBe(expected);
 });
