@@ -36,6 +36,7 @@ const IMPORT_MAP: Readonly<Record<string, readonly Permission[]>> = {
   'src/control/': ['src/api/', 'src/telemetry/'],
   'src/health/': ['src/api/', 'src/telemetry/'],
   'src/relay/': ['src/api/', 'src/telemetry/'],
+  'src/serving/': ['src/api/', 'src/telemetry/'],
 
   'src/kubernetes/': ['src/api/', 'src/telemetry/', 'src/store/'],
   'src/files/': ['src/api/', 'src/telemetry/', 'src/store/'],
