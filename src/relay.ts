@@ -1,11 +1,14 @@
 import { MESH_POD } from './api/names.ts';
 import { parseTargets, TARGETS_KEY, targetsVersion } from './api/relay-targets.ts';
+import { parseServices, SERVICES_KEY } from './api/served-services.ts';
 import { clusterSettings, relaySettings, telemetrySettings } from './process/declared-settings.ts';
 import { helpOn, readSettings } from './process/settings.ts';
 import type { Given } from './process/settings.ts';
 import { startRelay } from './relay/relay.ts';
 import type { Relay } from './relay/relay.ts';
 import { watchConfigMap } from './kubernetes/config-map.ts';
+import { localApiOn } from './serving/local-api.ts';
+import { Serving } from './serving/serving.ts';
 import { systemClock } from './runtime/clock.ts';
 import { runUntilSignal } from './runtime/shutdown.ts';
 import { serve } from './telemetry/http.ts';
@@ -28,17 +31,24 @@ export function relayHelp(): string {
   return `mesh-gateway relay
 
 Relays datagrams between Envoy and services on the mesh, through the SOCKS5 proxy of meshd in the same
-pod. It listens on the UDP ports of one ConfigMap, which it watches. The operator runs it in mesh pods.
+pod, and has meshd serve VIP services on its tailnet. One ConfigMap, which it watches, has the UDP ports
+and the VIP services. The operator runs it in mesh pods.
 
 ${helpOn(SETTINGS)}`;
 }
 
 /** Runs `mesh-gateway relay` until a signal ends the process; throws where it cannot start. */
 export async function runRelay(given: Given, version: string): Promise<number> {
-  const { logLevel, podNamespace, configMap, httpPort, kubeconfig, ...settings } = readSettings(
-    SETTINGS,
-    given,
-  );
+  const {
+    logLevel,
+    podNamespace,
+    configMap,
+    httpPort,
+    kubeconfig,
+    meshdSocket,
+    maxConnections,
+    ...settings
+  } = readSettings(SETTINGS, given);
   const [host = ''] = settings.addresses;
   const options = { ...settings, socks: settings.socks ?? { host, port: MESH_POD.ports.proxy } };
   const log = createLog({ level: logLevel });
@@ -46,6 +56,14 @@ export async function runRelay(given: Given, version: string): Promise<number> {
   const telemetry = { log, metrics };
   const readiness = createReadiness();
   const relay = startRelay(options, { ...telemetry, clock: systemClock });
+  const serving =
+    meshdSocket === undefined
+      ? undefined
+      : new Serving(
+          { proxy: options.socks, maxConnections },
+          { localApi: localApiOn(meshdSocket), log, clock: systemClock },
+        );
+  const followed = followServices(serving, log);
   try {
     const { currentVersion, onData, onMissing } = followTargets(relay, log);
     readiness.add('targets', () =>
@@ -60,7 +78,10 @@ export async function runRelay(given: Given, version: string): Promise<number> {
       random: Math.random,
       now: () => new Date(),
       telemetry,
-      onData,
+      onData: data => {
+        onData(data);
+        followed(data);
+      },
       onMissing,
     });
     const routes = [...metricsRoutes(metrics), ...healthRoutes(readiness), relayRoute(relay, currentVersion)];
@@ -76,13 +97,15 @@ export async function runRelay(given: Given, version: string): Promise<number> {
       { name: 'become unready', run: () => readiness.stop() },
       { name: 'close the watch', run: () => watch.close() },
       { name: 'close the relay', run: () => relay.close() },
+      { name: 'withdraw VIP services', run: () => serving?.end() },
+      { name: 'close the listeners of VIP services', run: () => serving?.close() },
       { name: 'close telemetry', run: () => servers.close() },
     ];
     const running = { telemetry, started: Promise.resolve(), steps };
     await runUntilSignal(running, { signals: process, exit: code => process.exit(code) });
     return 0;
   } catch (error) {
-    await relay.close();
+    await Promise.all([relay.close(), serving?.close()]);
     throw error;
   }
 }
@@ -95,6 +118,18 @@ function relayRoute(relay: Relay, currentVersion: () => string | undefined): Rou
       const body = { version: currentVersion(), failed: Object.fromEntries(relay.failed()) };
       return { status: 200, type: 'application/json', body: JSON.stringify(body) };
     },
+  };
+}
+
+/** Updates what meshd serves by the ConfigMap; without a list of services the last one stays. */
+function followServices(serving: Serving | undefined, log: Log) {
+  let current: string | undefined;
+  return ({ [SERVICES_KEY]: text }: Readonly<Record<string, string>>) => {
+    if (text === undefined || text === current) return;
+    current = text;
+    const services = parseServices(text, ignored => log.warn('ignored lines of VIP services', ignored));
+    if (serving) serving.update(services);
+    else if (services.length > 0) log.warn('VIP services are not served: MESHD_SOCKET is not set');
   };
 }
 

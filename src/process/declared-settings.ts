@@ -197,6 +197,17 @@ export const relaySettings = {
     default: '60s',
     parse: parseDuration,
   },
+  meshdSocket: {
+    name: 'MESHD_SOCKET',
+    help: 'unix socket of the tailscaled of meshd, by which VIP services are served; without it none are',
+    parse: parseOptional,
+  },
+  maxConnections: {
+    name: 'MAX_CONNECTIONS',
+    help: 'max connections of VIP services to devices at once; further ones are reset',
+    default: '1024',
+    parse: parseCount,
+  },
   maxAssociations: {
     name: 'MAX_ASSOCIATIONS',
     help: 'max clients of all ports at once; datagrams of others are dropped',
