@@ -93,3 +93,29 @@ export async function removeNode(admin: string, id: string): Promise<void> {
 export async function forgetNode(admin: string, id: string): Promise<void> {
   await requestJson('POST', `${admin}/nodes/${id}/forget`);
 }
+
+/** A VIP service, with the devices that serve it. */
+export type TailnetService = {
+  readonly name: string;
+  readonly addresses: readonly string[];
+  readonly hosts: readonly {
+    readonly id: string;
+    /** Whether it advertises the service. */
+    readonly active: boolean;
+    /** Whether connections of others go there. */
+    readonly primary: boolean;
+  }[];
+};
+
+/** Creates a VIP service such as svc:web, or returns the existing one. */
+export async function createService(admin: string, name: string): Promise<TailnetService> {
+  return (await requestJson('PUT', `${admin}/services/${name}`)) as TailnetService;
+}
+
+/** Every VIP service of the tailnet. */
+export async function listServices(admin: string): Promise<readonly TailnetService[]> {
+  const { services } = (await requestJson('GET', `${admin}/services`)) as {
+    services: readonly TailnetService[];
+  };
+  return services;
+}

@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { setService } from '../../../lab/tailnet/backends.ts';
+import { createService, listServices } from '../../../lab/tailnet/tailnet.ts';
+import type { TailnetService } from '../../../lab/tailnet/tailnet.ts';
+import type { ServedService } from '../../../src/api/served-services.ts';
+import { eventually } from '../../support/eventually.ts';
+import { remoteOf, serviceAt, startTestLab } from '../../support/lab/lab.ts';
+import type { TestLab } from '../../support/lab/lab.ts';
+import { startServingNode } from '../../support/lab/serving-node.ts';
+import type { ServingNode } from '../../support/lab/serving-node.ts';
+import { portsToTry, startStranger } from '../../support/lab/stranger.ts';
+import { exchange, socksTunnel } from '../../support/lab/tunnel.ts';
+
+let own: TestLab;
+let one: ServingNode;
+let two: ServingNode;
+let web: TailnetService;
+beforeAll(async () => {
+  own = await startTestLab();
+  // In order: of devices that advertise a service, others reach the one that joined first.
+  one = await startServingNode(own, 'pod-0');
+  two = await startServingNode(own, 'pod-1');
+  web = await createService(own.lab.tailnet.admin, 'svc:web');
+});
+afterAll(async () => {
+  await Promise.all([one.close(), two.close()]);
+  await own.end();
+});
+
+/** The service toward the TCP echo of a device. */
+function toward(hostname: string, fields: Partial<ServedService> = {}): ServedService {
+  const target = serviceAt(remoteOf(own.lab, hostname), 'tcp');
+  return { name: 'svc:web', port: 443, via: 'mesh', target, isAdvertised: true, ...fields };
+}
+
+/** Sends a text to the service as another device of the tailnet does; returns the answer. */
+async function ask(text: string, at = `${web.addresses[0]}:443`): Promise<string> {
+  return await exchange(await socksTunnel(own.lab.proxy, at, 3000), text, 3000);
+}
+
+/** The device to which the connections of others go. */
+async function primary(): Promise<string | undefined> {
+  const [service] = await listServices(own.lab.tailnet.admin);
+  return service?.hosts.find(host => host.primary)?.id;
+}
+
+async function untilPrimary(node: ServingNode | undefined): Promise<void> {
+  await eventually(async () => expect(await primary()).toBe(node?.node.id));
+}
+
+describe('a VIP service of real tailscaleds', () => {
+  it('leads other devices to a device of the tailnet, by address and by name', async () => {
+    one.update([toward('web-1')]);
+    await untilPrimary(one);
+    await eventually(async () => expect(await ask('by address')).toContain('by address'));
+    expect(await ask('by name', 'web.example.ts.net:443')).toContain('by name');
+    const status = JSON.parse(await one.tailscale('debug', 'prefs')) as { AdvertiseServices: unknown };
+    expect(status.AdvertiseServices).toEqual(['svc:web']);
+  });
+
+  it('leads to an address outside of the tailnet', async () => {
+    const port = remoteOf(own.lab, 'web-2').ports['tcp'];
+    one.update([toward('web-1', { via: 'direct', target: `127.0.0.1:${port}` })]);
+    await eventually(async () => expect(await ask('outside')).toContain('outside'));
+  });
+
+  it('answers at its port only, and the device that serves it at none', async () => {
+    one.update([toward('web-1')]);
+    await eventually(async () => expect(await ask('there')).toContain('there'));
+    const stranger = await startStranger(own.lab.tailnet);
+    onTestFinished(() => stranger.end());
+    const targets = ['169.254.169.254:80', '127.0.0.2:80'];
+    const echo = serviceAt(remoteOf(own.lab, 'web-2'), 'udp');
+    const { tcp, udp } = portsToTry(one.pid, [443, 80]);
+    const service = { address: web.addresses[0] ?? '', tcp, udp: [...udp, 443], targets, echo };
+    const answers = await stranger.answersAt(service);
+    expect(answers.filter(answer => /^(tcp|udp) \d+$/.test(answer))).toEqual(['tcp 443']);
+    const device = one.node.addresses[0] ?? '';
+    // Hops are not on the loopback address to which the tailnet leads.
+    const hops = [
+      443,
+      Number(/127\.0\.0\.2:(\d+)/.exec(await one.tailscale('serve', 'status', '--json'))?.[1]),
+    ];
+    expect(hops[1]).toBeGreaterThan(0);
+    expect(await stranger.answersAt({ ...service, address: device, tcp: hops, udp: [443] })).toEqual([]);
+  });
+
+  it('is withdrawn from a host whose target is not healthy, and goes on at another host', async () => {
+    one.update([toward('web-1')]);
+    two.update([toward('web-2')]);
+    await untilPrimary(one);
+    await setService(remoteOf(own.lab, 'web-1').control, 'tcp', { mode: 'dead' });
+    onTestFinished(() => setService(remoteOf(own.lab, 'web-1').control, 'tcp', { mode: 'healthy' }));
+    one.update([toward('web-1', { isAdvertised: false })]);
+    await untilPrimary(two);
+    await eventually(async () => expect(await ask('at the other')).toContain('at the other'));
+    one.update([toward('web-2')]);
+    await untilPrimary(one);
+    await eventually(async () => expect(await ask('back')).toContain('back'));
+  });
+
+  it('is withdrawn before a host ends, and goes on at another host', async () => {
+    one.update([toward('web-1')]);
+    two.update([toward('web-2')]);
+    await untilPrimary(one);
+    const ended = one.serving.end();
+    await untilPrimary(two);
+    await eventually(async () => expect(await ask('new')).toContain('new'));
+    await one.kill();
+    await ended;
+    expect(await ask('after')).toContain('after');
+  });
+});
