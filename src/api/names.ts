@@ -58,6 +58,8 @@ export const RELAY = {
   portName: 'relay-http',
   /** The job of its metrics. */
   job: 'mesh-relay',
+  /** Where tailscaled listens for the LocalAPI, which the container uses to serve VIP services. */
+  meshdSocket: '/var/run/tailscale/tailscaled.sock',
   /** Of the pods that have the container; its value is `true`. */
   label: `${GROUP}/relay`,
 } as const;

@@ -10,6 +10,11 @@ export function oldestOf<T extends Created>(objects: readonly T[]): T | undefine
   );
 }
 
+/** Objects in the order of `oldestOf`. */
+export function oldestFirst<T extends Created>(objects: readonly T[]): readonly T[] {
+  return objects.toSorted((one, other) => (isOlder(one, other) ? -1 : 1));
+}
+
 function isOlder({ metadata: a }: Created, { metadata: b }: Created): boolean {
   const [createdA, createdB] = [timeMs(a.creationTimestamp), timeMs(b.creationTimestamp)];
   return createdA === createdB ? placeOf(a) < placeOf(b) : createdA < createdB;

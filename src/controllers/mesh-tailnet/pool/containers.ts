@@ -59,7 +59,10 @@ const CONFINED: Fields = {
   },
 };
 
-/** The relay, which carries datagrams between Envoys and meshd. It has no liveness probe either: it ends if it cannot go on. */
+/**
+ * The relay, which carries datagrams between Envoys and meshd, and serves VIP services by the socket of tailscaled, which it may
+ * use because it runs as the same user. It has no liveness probe either: it ends if it cannot go on.
+ */
 export function relayContainer({ tailnet }: PoolOptions, image: string): Fields {
   const fieldRefs = [
     ['POD_NAMESPACE', 'metadata.namespace'],
@@ -72,6 +75,7 @@ export function relayContainer({ tailnet }: PoolOptions, image: string): Fields 
     env: [
       ...fieldRefs.map(variableOf),
       { name: 'RELAY_CONFIG_MAP', value: relayName(tailnet.metadata.name) },
+      { name: 'MESHD_SOCKET', value: RELAY.meshdSocket },
     ],
     ports: [{ name: RELAY.portName, containerPort: RELAY.ports.http, protocol: 'TCP' }],
     readinessProbe: {
@@ -81,6 +85,7 @@ export function relayContainer({ tailnet }: PoolOptions, image: string): Fields 
       failureThreshold: 3,
     },
     ...CONFINED,
+    volumeMounts: WRITABLE.filter(({ name }) => name === 'run'),
     resources: { requests: { cpu: '10m', memory: '64Mi' }, limits: { memory: '256Mi' } },
   };
 }
@@ -149,6 +154,10 @@ function fixedVariables(options: PoolOptions): Texts {
     TS_LOCAL_ADDR_PORT: `$(POD_IP):${ports.metrics}`,
     TS_ENABLE_METRICS: 'true',
     TS_ENABLE_HEALTH_CHECK: 'true',
+    // Otherwise containerboot advertises all VIP services that it finds configured, whether or not their targets are healthy.
+    ...(options.relayImage === undefined
+      ? {}
+      : { TS_SOCKET: RELAY.meshdSocket, TS_EXPERIMENTAL_SERVICE_AUTO_ADVERTISEMENT: 'false' }),
     ...(loginServer === undefined ? {} : { TS_EXTRA_ARGS: `--login-server=${loginServer}` }),
     ...(proxyURL === undefined
       ? {}

@@ -42,8 +42,8 @@ export type PoolSize = { readonly replicas: number; readonly ordinals: number; r
 export type Input = {
   /** How many mesh pods there are to be; 0 removes the pool. */
   readonly desired: number;
-  /** Whether the tailnet has UDP endpoints. */
-  readonly hasUdp: boolean;
+  /** Whether the tailnet has UDP endpoints or VIP services. */
+  readonly needsRelay: boolean;
   readonly statefulSet: StatefulSetState | undefined;
   /** Of the objects of a pool of this size. */
   readonly specHashOf: (size: PoolSize) => string;
@@ -104,11 +104,11 @@ export async function gather(options: GatherOptions, deps: GatherDeps): Promise<
     }),
   );
   const now = deps.now();
-  const { hasUdp, specHashOf, keys, replaced, meshd, isAuthenticated, isControlServerKnown } = options;
+  const { needsRelay, specHashOf, keys, replaced, meshd, isAuthenticated, isControlServerKnown } = options;
   const { missing: before, requestDevice } = options;
   return {
     desired,
-    hasUdp,
+    needsRelay,
     statefulSet: state,
     specHashOf,
     meshPods,

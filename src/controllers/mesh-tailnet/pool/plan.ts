@@ -33,8 +33,8 @@ export function plan(input: Input): readonly Action[] {
   const size = {
     replicas: replicasOf(input, kept),
     ordinals: ordinalsOf(input),
-    // It stays when the last UDP endpoint is removed, so that one that is added again replaces no pods.
-    hasRelay: input.hasUdp || statefulSet?.hasRelay === true,
+    // It stays when nothing needs it any more, so that what needs it again replaces no pods.
+    hasRelay: input.needsRelay || statefulSet?.hasRelay === true,
   };
   const created = new Set(
     renewals.flatMap(action => (action.do === 'create-key' ? [action.meshPod.name] : [])),

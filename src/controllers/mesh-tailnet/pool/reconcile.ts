@@ -3,7 +3,7 @@ import type { Kinds } from '../../../api/generated/types.ts';
 import { isEqual } from '../../../api/json.ts';
 import type { ControlApi, ControlError } from '../../../control/control.ts';
 import { Derived } from '../../../store/derived.ts';
-import { udpEndpointsByTailnet } from '../../../store/indexes.ts';
+import { udpEndpointsByTailnet, vipServicesByTailnet } from '../../../store/indexes.ts';
 import type { OwnNamespace } from '../../../store/own-namespace.ts';
 import type { RecordEvents, ResourceError, WriteResources } from '../../../store/resources.ts';
 import type { TrackedRead, Tracking } from '../../../store/tracking.ts';
@@ -107,9 +107,10 @@ export type PoolReconciler = ReturnType<typeof poolReconciler>;
 /** Runs the pools of mesh pods of a cluster. */
 export function poolReconciler(deps: PoolDeps) {
   const memories = new Map<string, Memory>();
-  const usesUdp = new Derived(
-    deps.tracking,
-    (domain, read) => read.exceptStatus.find(udpEndpointsByTailnet, domain).length > 0,
+  const usesRelay = new Derived(deps.tracking, (domain, read) =>
+    [udpEndpointsByTailnet, vipServicesByTailnet].some(
+      index => read.exceptStatus.find(index, domain).length > 0,
+    ),
   );
   const tailnetNames = new Derived(
     deps.tracking,
@@ -131,13 +132,13 @@ export function poolReconciler(deps: PoolDeps) {
       const { name } = tailnet.metadata;
       const memory = memories.get(name) ?? NOTHING;
       const now = deps.now().getTime();
-      const hasUdp = read.value(usesUdp, tailnet.spec.tailnet);
+      const needsRelay = read.value(usesRelay, tailnet.spec.tailnet);
       const others = read.value(tailnetNames, 'all').filter(other => other !== name);
       const isDue = now - memory.appliedAt >= REAPPLY_MS;
       const online: OnlineDevices = new Map(memory.online);
       const isMeshdDue = now - memory.meshdReadAt >= MESHD_MS;
       const meshd = isMeshdDue ? await readMeshdStates(name, { ...deps, read }) : memory.meshd;
-      const options = { ...connection, ...memory, hasUdp, meshd, online, isDue };
+      const options = { ...connection, ...memory, needsRelay, meshd, online, isDue };
       const { input, performed, ...outcome } = await reconcilePool(tailnet, options, { ...deps, read });
       const created = performed.flatMap(action => (action.do === 'create-key' ? [action.meshPod] : []));
       const isApplied = isDue && performed.some(action => action.do === 'apply');
@@ -208,7 +209,7 @@ async function sweepOrphans(
 const UNKNOWN: ControlServer = { controlURL: 'http://unknown.invalid', ca: undefined };
 
 type ReconcileOptions = PoolConnection &
-  Pick<GatherOptions, 'hasUdp' | 'missing' | 'keys' | 'replaced' | 'meshd'> &
+  Pick<GatherOptions, 'needsRelay' | 'missing' | 'keys' | 'replaced' | 'meshd'> &
   Pick<PerformOptions, 'online'> & { readonly isDue: boolean };
 
 /** Reads a pool, does what its plan has, and computes its part of the status. */
@@ -233,11 +234,11 @@ async function reconcilePool(
     });
   const specHashOf = (size: PoolSize) =>
     isDue ? '' : objectsOf(size).statefulSet.metadata.annotations[POOL_ANNOTATIONS.specHash];
-  const hasUdp = options.hasUdp && relayImage !== undefined;
+  const needsRelay = options.needsRelay && relayImage !== undefined;
   const isControlServerKnown = controlServer !== undefined;
   const requestDevice = async (id: string) => await apiOf({ api }).device(id);
   const input = await gather(
-    { ...options, tailnet, names, hasUdp, isControlServerKnown, specHashOf, requestDevice },
+    { ...options, tailnet, names, needsRelay, isControlServerKnown, specHashOf, requestDevice },
     deps,
   );
   const actions = plan(input);

@@ -5,10 +5,12 @@ import { isRecord } from '../../../api/json.ts';
 import type { Ref } from '../../../api/key.ts';
 import { RELAY, relayName } from '../../../api/names.ts';
 import { TARGETS_KEY } from '../../../api/relay-targets.ts';
+import { parseServices, SERVICES_KEY } from '../../../api/served-services.ts';
+import type { ServedService } from '../../../api/served-services.ts';
 import { isRelayed } from '../../../api/objects/references.ts';
 import { addressText } from '../../../api/socket-address.ts';
 import { podsByTailnet } from '../pool/gather.ts';
-import { udpEndpointsByTailnet } from '../../../store/indexes.ts';
+import { udpEndpointsByTailnet, vipServicesByTailnet } from '../../../store/indexes.ts';
 import type { OwnNamespace } from '../../../store/own-namespace.ts';
 import type { TrackedRead } from '../../../store/tracking.ts';
 import type { TrafficValues } from '../../../store/traffic/values.ts';
@@ -17,6 +19,7 @@ import { oldestOf } from '../../../api/objects/oldest.ts';
 import type { TrafficResources } from '../../../traffic/traffic-resources.ts';
 import type { WantedTarget } from './plan.ts';
 import type { RelayPod } from './relay-status.ts';
+import { servedServicesOf } from './served.ts';
 
 type MeshTailnet = Kinds['MeshTailnet'];
 type MeshEndpoints = Kinds['MeshEndpoints'];
@@ -29,6 +32,10 @@ export type Input = {
   readonly needsConfigMap: boolean;
   /** The text of the targets in the ConfigMap. */
   readonly stored: string | undefined;
+  /** The VIP services that mesh pods are to serve. */
+  readonly services: readonly ServedService[];
+  /** Their text in the ConfigMap. */
+  readonly storedServices: string | undefined;
   /** The ready ones. */
   readonly pods: readonly RelayPod[];
   readonly now: number;
@@ -51,12 +58,19 @@ export async function gather(
   if (!tailnet || !runsRelays(tailnet, traffic)) return undefined;
   const configMap = await ownNamespace.get('ConfigMap', relayName(ref.name));
   const data = isRecord(configMap?.['data']) ? configMap['data'] : {};
+  const storedServices = typeof data[SERVICES_KEY] === 'string' ? data[SERVICES_KEY] : undefined;
   const users = read.exceptStatus.find(udpEndpointsByTailnet, tailnet.spec.tailnet);
+  const offering = read.find(vipServicesByTailnet, tailnet.spec.tailnet);
   const withRelay = read.find(podsByTailnet, ref.name).filter(hasRelay);
   return {
     tailnet,
     wanted: users.filter(user => mayUse(user, tailnet, traffic)).flatMap(user => wantedBy(user, traffic)),
-    needsConfigMap: configMap !== undefined || users.length > 0 || withRelay.length > 0,
+    needsConfigMap: configMap !== undefined || [users, offering, withRelay].some(({ length }) => length > 0),
+    services: servedServicesOf(
+      offering.filter(each => mayUse(each, tailnet, traffic)),
+      { guard: traffic.guard, before: new Set(parseServices(storedServices ?? '').map(({ name }) => name)) },
+    ),
+    storedServices,
     stored: typeof data[TARGETS_KEY] === 'string' ? data[TARGETS_KEY] : undefined,
     pods: withRelay.flatMap(({ metadata, status }) => {
       const [address] = status.addresses;

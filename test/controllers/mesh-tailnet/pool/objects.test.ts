@@ -192,8 +192,23 @@ describe('the container relay', () => {
       { name: 'POD_NAMESPACE', valueFrom: { fieldRef: { fieldPath: 'metadata.namespace' } } },
       { name: 'POD_IPS', valueFrom: { fieldRef: { fieldPath: 'status.podIPs' } } },
       { name: 'RELAY_CONFIG_MAP', value: 'mesh-relay-home' },
+      { name: 'MESHD_SOCKET', value: '/var/run/tailscale/tailscaled.sock' },
     ]);
     expect(listAt(relay, 'ports')).toEqual([{ name: 'relay-http', containerPort: 9003, protocol: 'TCP' }]);
+  });
+
+  it('shares the folder with the socket of tailscaled, which containerboot leaves to it to advertise services', () => {
+    const [meshd] = listAt(podOf(statefulSet), 'containers');
+    const mount = { name: 'run', mountPath: '/var/run/tailscale' };
+    expect(listAt(relay, 'volumeMounts')).toEqual([mount]);
+    expect(listAt(meshd, 'volumeMounts')).toContainEqual(mount);
+    expect(listAt(meshd, 'env')).toEqual(
+      expect.arrayContaining([
+        { name: 'TS_SOCKET', value: '/var/run/tailscale/tailscaled.sock' },
+        { name: 'TS_EXPERIMENTAL_SERVICE_AUTO_ADVERTISEMENT', value: 'false' },
+      ]),
+    );
+    expect(JSON.stringify(podOf(statefulSetOf()))).not.toMatch(/TS_SOCKET|AUTO_ADVERTISEMENT/);
   });
 
   it('is ready by its own probe, is not restarted by one, and serves for 5 s after it begins to stop', () => {

@@ -371,18 +371,38 @@ function planned(fields: Partial<Input> = {}, before: Partial<PreviousPlan> = {}
   const tailnet = resourceOf(named(meshTailnet(), 'example')) as Kinds['MeshTailnet'];
   const stored = `20000 ${ONE}\n`;
   return plan(
-    { tailnet, wanted: [want(ONE)], needsConfigMap: true, stored, pods: [], now: 1_000_000, ...fields },
+    {
+      ...{ tailnet, wanted: [want(ONE)], needsConfigMap: true, stored, pods: [], now: 1_000_000 },
+      ...{ services: [], storedServices: undefined, ...fields },
+    },
     { ...NO_PLAN, appliedAt: 1_000_000, ...before },
     { range, perNamespace: Infinity },
   );
 }
 
+const SERVICE = { name: 'svc:web', port: 443, via: 'mesh', target: ONE, isAdvertised: true } as const;
+const LINE = `svc:web 443 mesh ${ONE} on\n`;
+
 describe('the ConfigMap of a plan', () => {
+  it('has VIP services beside the targets, and an empty text once it had some', () => {
+    const data = (fields: Partial<Input>) => {
+      const { action } = planned(fields);
+      return action.do === 'apply' ? (action.object as { data?: object }).data : undefined;
+    };
+    const targets = `20000 ${ONE}\n`;
+    expect(data({ services: [SERVICE] })).toEqual({ targets, services: LINE });
+    expect(data({ storedServices: LINE })).toEqual({ targets, services: '' });
+    expect(Object.keys(data({ stored: '' }) ?? {})).toEqual(['targets']);
+  });
+
   it.each<[string, Partial<Input>, Partial<PreviousPlan>, string]>([
     ['is not applied where it has the targets', {}, {}, 'nothing'],
     ['is applied where its targets differ', { stored: `20001 ${TWO}\n` }, {}, 'apply'],
     ['is applied where it does not exist', { stored: undefined }, {}, 'apply'],
     ['is applied by a new process', {}, NO_PLAN, 'apply'],
+    ['is applied where it lacks VIP services', { services: [SERVICE] }, {}, 'apply'],
+    ['is not applied where it has them', { services: [SERVICE], storedServices: LINE }, {}, 'nothing'],
+    ['is applied where it has others', { storedServices: LINE }, {}, 'apply'],
     ['is not applied again for ten minutes', {}, { appliedAt: 400_001 }, 'nothing'],
     ['is applied again after ten minutes', {}, { appliedAt: 400_000 }, 'apply'],
     [

@@ -52,7 +52,7 @@ export const applied = {
 export function input(more: Partial<Input>): Input {
   return {
     desired: 2,
-    hasUdp: false,
+    needsRelay: false,
     statefulSet: applied,
     specHashOf: ({ replicas, ordinals }) => `${replicas}/${ordinals}`,
     meshPods: [carrying(0), carrying(1)],
