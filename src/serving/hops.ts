@@ -12,7 +12,7 @@ import type { Log } from '../telemetry/log.ts';
  * A hop listens on 127.0.0.2: what the tailnet sends to a port of the device itself is forwarded to 127.0.0.1, and other pods
  * reach neither.
  */
-export const HOP_ADDRESS = '127.0.0.2';
+const HOP_ADDRESS = '127.0.0.2';
 
 export type HopOptions = {
   /** The HTTP proxy of meshd. */

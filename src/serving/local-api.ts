@@ -11,9 +11,9 @@ export type ServeConfig = {
 type ServiceConfig = { readonly TCP: Readonly<Record<string, { readonly TCPForward: string }>> };
 
 /** The stored configuration, which others may have written. */
-export type StoredConfig = { readonly config: unknown; readonly etag: string };
+type StoredConfig = { readonly config: unknown; readonly etag: string };
 
-/** The part of the LocalAPI of a tailscaled that serves VIP services; its calls fail with LocalApiError. */
+/** The part of the LocalAPI of a tailscaled that serves VIP services; its calls fail where it does not respond, or refuses. */
 export interface LocalApi {
   readConfig(): Promise<StoredConfig>;
   /** Replaces the whole configuration, if it still is the one that was read. */
@@ -22,23 +22,6 @@ export interface LocalApi {
   readAdvertised(): Promise<readonly string[]>;
   writeAdvertised(names: readonly string[]): Promise<void>;
   close(): void;
-}
-
-/** Why a call of the LocalAPI failed. */
-export class LocalApiError extends Error {
-  /**
-   * - unreachable: tailscaled does not respond;
-   * - refused: it responded with an error;
-   * - changed: the configuration is no longer the one that was read;
-   * - malformed: the response is not one of a LocalAPI.
-   */
-  readonly reason: 'unreachable' | 'refused' | 'changed' | 'malformed';
-
-  constructor(reason: LocalApiError['reason'], message: string) {
-    super(message);
-    this.name = 'LocalApiError';
-    this.reason = reason;
-  }
 }
 
 const TIMEOUT_MS = 5000;
@@ -62,9 +45,8 @@ export function localApiOn(socketPath: string): LocalApi {
   const send = async (call: Call): Promise<Response> => {
     const response = await exchange(call, { socketPath, agent });
     const { status, text } = response;
-    const why = `${call.method} ${call.path}: ${status} ${text.trim().slice(0, 200)}`;
-    if (status === 412) throw new LocalApiError('changed', why);
-    if (status < 200 || status > 299) throw new LocalApiError('refused', why);
+    if (status < 200 || status > 299)
+      throw new Error(`${call.method} ${call.path}: ${status} ${text.trim().slice(0, 200)}`);
     return response;
   };
   return {
@@ -102,15 +84,14 @@ async function exchange(
     let bytes = 0;
     for await (const chunk of incoming as AsyncIterable<Buffer>) {
       bytes += chunk.length;
-      if (bytes > MAX_BYTES) throw new LocalApiError('malformed', `more than ${MAX_BYTES} bytes`);
+      if (bytes > MAX_BYTES) throw new Error(`more than ${MAX_BYTES} bytes`);
       chunks.push(chunk);
     }
     return { status, etag: received.etag ?? '', text: Buffer.concat(chunks).toString() };
   } catch (error) {
     outgoing.destroy();
-    if (error instanceof LocalApiError) throw error;
     const why = signal.aborted ? `no response within ${TIMEOUT_MS} ms` : (error as Error).message;
-    throw new LocalApiError('unreachable', `${method} ${path}: ${why}`);
+    throw new Error(`${method} ${path}: ${why}`);
   }
 }
 
@@ -118,14 +99,14 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new LocalApiError('malformed', 'the response is not JSON');
+    throw new Error('the response is not JSON');
   }
 }
 
 function advertisedIn(text: string): readonly string[] {
   const prefs = parseJson(text);
-  if (!isRecord(prefs)) throw new LocalApiError('malformed', 'the response has no preferences');
+  if (!isRecord(prefs)) throw new Error('the response has no preferences');
   const names: unknown = prefs['AdvertiseServices'] ?? [];
-  if (!Array.isArray(names)) throw new LocalApiError('malformed', 'AdvertiseServices is not a list');
+  if (!Array.isArray(names)) throw new Error('AdvertiseServices is not a list');
   return names.filter((name): name is string => typeof name === 'string');
 }

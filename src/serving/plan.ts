@@ -3,7 +3,7 @@ import type { ServedService } from '../api/served-services.ts';
 import type { ServeConfig } from './local-api.ts';
 
 /** A service that is no longer wanted, and still served until a time. */
-export type Draining = { readonly service: ServedService; readonly until: number };
+type Draining = { readonly service: ServedService; readonly until: number };
 
 /** Everything that decides what a tailscaled is to serve. */
 export type Input = {
