@@ -116,7 +116,7 @@ const someServices = fc.uniqueArray(aService, { selector: ({ name }) => name });
 
 describe('after any changes', () => {
   it('a tailscaled serves what was wanted last, whatever it served before, and needs no further call', () => {
-    const anObserved = fc.record({
+    const anObserved: fc.Arbitrary<Observed> = fc.record({
       config: fc.constantFrom<unknown>({}, null, { TCP: { 22: {} } }, { Services: { 'svc:x': {} } }),
       advertised: fc.subarray(['svc:a', 'svc:x', 'svc:y']),
     });

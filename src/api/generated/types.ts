@@ -356,7 +356,7 @@ export interface MeshEndpointsSpec {
    */
   readonly tagSelectors?: readonly TagSelector[];
   /**
-   * Registers endpoints in the tailnet as VIP services: one name and address for several devices or clusters. Mesh pods do not serve them yet.
+   * Registers endpoints in the tailnet as VIP services: one name and address for several devices or clusters, which mesh pods serve.
    */
   readonly serviceDiscovery?: ServiceDiscovery;
   /**
@@ -598,7 +598,7 @@ export interface TagSelector {
   readonly values?: readonly string[];
 }
 /**
- * Registers endpoints in the tailnet as VIP services: one name and address for several devices or clusters. Mesh pods do not serve them yet.
+ * Registers endpoints in the tailnet as VIP services: one name and address for several devices or clusters, which mesh pods serve.
  */
 export interface ServiceDiscovery {
   /**
