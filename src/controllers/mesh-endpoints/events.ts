@@ -104,6 +104,7 @@ const ACTIONS: Readonly<Record<string, string>> = {
   Ready: 'Reconcile',
   Discovered: 'Discover',
   RoutesResolved: 'Resolve',
+  VIPServicesReady: 'Register',
 };
 
 /** That a condition is False, with a reason that is new; or no longer False. */
@@ -113,9 +114,17 @@ function conditionEvents(object: MeshEndpoints, status: Status): readonly Object
     const action = ACTIONS[now.type];
     if (action === undefined || (now.type === 'Ready' && isUndecided)) return [];
     if (now.status !== 'False' && before?.status !== 'False') return [];
+    if (now.type === 'VIPServicesReady' && !isAboutRefusal(before, now)) return [];
     if (isAboutList(now) || (isAboutList(before) && now.status !== 'False')) return [];
     return [conditionEvent(object, now, { type: typeOf(now), action })];
   });
+}
+
+/** A VIP service is refused, or none is any more; one that is being registered, or not served, is in status alone. */
+function isAboutRefusal(before: Condition | undefined, now: Condition): boolean {
+  const isRefusal = (condition: Condition | undefined) =>
+    ['Conflict', 'Failed', 'NotSupported'].includes(condition?.reason ?? '');
+  return isRefusal(now) || (isRefusal(before) && now.status === 'True');
 }
 
 /** There is no list of devices, or no new one: for all objects of a tailnet, an Event of its MeshTailnet reports it. */

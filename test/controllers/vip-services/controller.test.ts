@@ -60,6 +60,7 @@ describe('VIP services', () => {
       expect(scene.entry('a')).toMatchObject({ status: 'Conflict', reason: 'NotOwned' }),
     );
     expect(scene.service()).toEqual(before);
+    expect(scene.events.join('\n')).toContain('Warning Conflict web: the tailnet has a service svc:web');
 
     await scene.put(publishing('a', ['web'], { autoRegister: false }));
     await scene.until(() => expect(scene.entry('a')).toMatchObject({ status: 'Registered' }));

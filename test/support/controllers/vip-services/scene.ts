@@ -43,6 +43,7 @@ export async function startVipScene({
   const registry = createRegistry({ metrics: vipServiceMetrics, version: 'test' });
   const vipServices = createPublishedServices();
   const now = () => new Date(START + clock.now());
+  const events: string[] = [];
   const running = [
     runtime.start(
       vipServicesController({
@@ -57,7 +58,7 @@ export async function startVipScene({
         ...{ inputs: [], anchorNamespace: undefined, health: new ScriptedHealth() },
         values: { ...trafficValues(tracking, TRAFFIC), revisions: new ScriptedRevisions() },
         write: memory.write,
-        events: { record: () => undefined },
+        events: { record: ({ type, reason, note }) => void events.push(`${type} ${reason} ${note}`) },
       }),
     ),
   ];
@@ -68,7 +69,7 @@ export async function startVipScene({
   const get = (name: string) => memory.read.get({ kind: 'MeshEndpoints', namespace: 'default', name });
   return {
     api: simulated,
-    ...{ clock, memory, metrics: () => registry.text() },
+    ...{ events, clock, memory, metrics: () => registry.text() },
     put: (object: object) => memory.author.put(object),
     remove: (name: string) => memory.author.remove({ kind: 'MeshEndpoints', namespace: 'default', name }),
     /** Lets time pass in steps until an expectation holds. */
