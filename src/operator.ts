@@ -255,9 +255,7 @@ function electLeader(
         events,
         ownNamespace,
         inputs: inputsOf(settings, cluster, guard, targets),
-        health,
-        tailnets,
-        ...{ relayPorts, vipServices: services.vipServices },
+        ...{ health, tailnets, relayPorts, vipServices: services.vipServices },
         pools: poolsOf(settings, { read, ownNamespace, withoutDevice }),
         cluster: {
           ...{ ownNamespace, relayImage: settings.relayImage, caBundle: cachedCaBundles() },
