@@ -11,7 +11,7 @@ type MeshEndpoints = Kinds['MeshEndpoints'];
 type MeshTailnet = Kinds['MeshTailnet'];
 
 /** A VIP service as a MeshEndpoints lists it. */
-export type Listing = {
+type Listing = {
   /** The MeshEndpoints, as in `default/web`. */
   readonly object: string;
   /** The name in its spec. */

@@ -1,0 +1,208 @@
+import { describe, expect, it } from 'vitest';
+import type { VipService } from '../../../src/control/control.ts';
+import { decide } from '../../../src/controllers/vip-services/decision.ts';
+import type { Claim, Context } from '../../../src/controllers/vip-services/decision.ts';
+import { OWNERS, withOwners } from '../../../src/controllers/vip-services/owners.ts';
+import type { Owner } from '../../../src/controllers/vip-services/owners.ts';
+
+const NOW = new Date('2026-01-15T12:00:00Z');
+const ago = (minutes: number) => new Date(NOW.getTime() - minutes * 60_000);
+const OURS = '0a1b2c3d';
+
+const CLAIM: Claim = {
+  ...{ name: 'svc:web', object: 'default/web', port: 443, tags: ['tag:mesh'], strategy: 'shared' },
+  ...{ mayCreate: true, isKept: false, cluster: 'here' },
+};
+
+const CONTEXT: Context = {
+  ...{ installation: OURS, now: NOW, isOnline: () => false, leavingForMs: 0 },
+  ...{ heartbeatMs: 300_000, staleMs: 1_800_000 },
+};
+
+const owner = (fields: Partial<Owner> = {}): Owner => ({
+  ...{ installation: OURS, cluster: 'here', object: 'default/web', strategy: 'shared' },
+  ...{ ports: ['tcp:443'], tags: ['tag:mesh'], heartbeat: ago(1) },
+  ...fields,
+});
+const other = (fields: Partial<Owner> = {}) =>
+  owner({ installation: 'ffffffff', cluster: 'there', ...fields });
+
+function service(owners: readonly Owner[] | string, ports = ['tcp:443'], isAdopted = false): VipService {
+  const annotations = typeof owners === 'string' ? { [OWNERS]: owners } : withOwners({}, owners, isAdopted);
+  const addrs = ['100.96.0.1', 'fd7a:115c:a1e0:ff::1'];
+  const fields = { name: 'svc:web', addrs, ports, tags: ['tag:mesh'], annotations, comment: 'kept' };
+  return { ...fields, fields };
+}
+
+const FOREIGN: VipService = { ...service([]), annotations: {}, fields: { name: 'svc:web' } };
+
+type Row = readonly [
+  what: string,
+  service: VipService | undefined,
+  claim: Partial<Claim> | undefined,
+  context: Partial<Context>,
+  action: string,
+  state: string | undefined,
+];
+
+const ROWS: readonly Row[] = [
+  ['does not exist', undefined, {}, {}, 'put created', 'Pending Registering'],
+  [
+    'does not exist, and may not be created',
+    undefined,
+    { mayCreate: false },
+    {},
+    'nothing',
+    'Pending NotFound',
+  ],
+  ['is of others', FOREIGN, {}, {}, 'nothing', 'Conflict NotOwned'],
+  [
+    'is of others, and to be adopted',
+    FOREIGN,
+    { mayCreate: false },
+    {},
+    'put adopted',
+    'Pending Registering',
+  ],
+  [
+    'is adopted without the port',
+    FOREIGN,
+    { mayCreate: false, port: 80 },
+    {},
+    'nothing',
+    'Failed PortMissing',
+  ],
+  [
+    'has owners that cannot be read',
+    service('{"owners":1}'),
+    { mayCreate: false },
+    {},
+    'nothing',
+    'Conflict NotOwned',
+  ],
+  ['is ours', service([owner()]), {}, {}, 'nothing', 'Registered NotServed'],
+  [
+    'is ours, with a heartbeat that is due',
+    service([owner({ heartbeat: ago(5) })]),
+    {},
+    {},
+    'put renewed',
+    'Registered NotServed',
+  ],
+  ['is ours, with another port', service([owner()]), { port: 80 }, {}, 'put updated', 'Pending Registering'],
+  [
+    'is ours, while nothing is changed',
+    service([owner()]),
+    { port: 80, isKept: true },
+    {},
+    'nothing',
+    'Registered NotServed',
+  ],
+  [
+    'is ours and was to be removed',
+    service([owner({ leaving: ago(1) })]),
+    {},
+    {},
+    'put updated',
+    'Pending Registering',
+  ],
+  ['is of another installation', service([other()]), {}, {}, 'put joined', 'Pending Registering'],
+  [
+    'is of another installation, with strategy isolated',
+    service([other()]),
+    { strategy: 'isolated' },
+    {},
+    'nothing',
+    'Conflict OwnedByOther',
+  ],
+  [
+    'is of an isolated installation',
+    service([other({ strategy: 'isolated' })]),
+    {},
+    {},
+    'nothing',
+    'Conflict OwnedByOther',
+  ],
+  [
+    'is being removed by another',
+    service([other({ leaving: ago(1) })]),
+    {},
+    {},
+    'nothing',
+    'Pending BeingRemoved',
+  ],
+  [
+    'is being removed for long',
+    service([other({ leaving: ago(1) })]),
+    {},
+    { leavingForMs: 300_000 },
+    'put joined',
+    'Pending Registering',
+  ],
+  [
+    'has a stale owner',
+    service([owner(), other({ heartbeat: ago(31) })]),
+    {},
+    {},
+    'put updated',
+    'Registered NotServed',
+  ],
+  [
+    'has an owner that is away, and online mesh pods',
+    service([owner(), other({ heartbeat: ago(31) })]),
+    {},
+    { isOnline: () => true },
+    'nothing',
+    'Registered NotServed',
+  ],
+  ['is of others, and not claimed', FOREIGN, undefined, {}, 'nothing', undefined],
+  ['is of another installation, and not claimed', service([other()]), undefined, {}, 'nothing', undefined],
+  ['is shared, and not claimed', service([owner(), other()]), undefined, {}, 'put released', undefined],
+  [
+    'is adopted, and not claimed',
+    service([owner()], ['tcp:443'], true),
+    undefined,
+    {},
+    'put released',
+    undefined,
+  ],
+  ['is ours, and not claimed', service([owner()]), undefined, {}, 'put updated', undefined],
+  [
+    'is ours, and marked a moment ago',
+    service([owner({ leaving: ago(0.5) })]),
+    undefined,
+    {},
+    'nothing',
+    undefined,
+  ],
+  [
+    'is ours, and was marked a minute ago',
+    service([owner({ leaving: ago(1) })]),
+    undefined,
+    {},
+    'delete',
+    undefined,
+  ],
+];
+
+describe('a VIP service that', () => {
+  it.each(ROWS)('%s', (_, current, claim, context, action, state) => {
+    const decided = decide(current, claim && { ...CLAIM, ...claim }, { ...CONTEXT, ...context });
+    const { do: what } = decided.action;
+    expect(decided.action.do === 'put' ? `${what} ${decided.action.result}` : what).toBe(action);
+    expect(decided.state && `${decided.state.status} ${decided.state.reason}`).toBe(state);
+  });
+
+  it('is written keeps the fields and the owners that mesh-gateway does not know', () => {
+    const newer = other({ ports: ['tcp:80'], more: { since: 'a newer version' } });
+    const { action } = decide(service([newer]), CLAIM, CONTEXT);
+    expect(action).toMatchObject({
+      fields: {
+        comment: 'kept',
+        addrs: ['100.96.0.1', 'fd7a:115c:a1e0:ff::1'],
+        ports: ['tcp:443', 'tcp:80'],
+      },
+    });
+    expect(JSON.stringify(action)).toContain('a newer version');
+  });
+});
