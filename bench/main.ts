@@ -3,6 +3,7 @@ import { EXIT, runMain } from '../lab/commands/run-main.ts';
 import { compiler } from './compiler.ts';
 import { control } from './control.ts';
 import { discovery } from './discovery/discovery.ts';
+import { failover } from './failover/failover.ts';
 import { report } from './figures.ts';
 import type { Bench } from './figures.ts';
 import { health } from './health/health.ts';
@@ -18,6 +19,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   compiler,
   control,
   discovery,
+  failover,
   health,
   kubernetes,
   'mesh-pods': meshPods,

@@ -7,7 +7,7 @@ import { verifiedLoad } from './hooks.ts';
 import { startClient, runClient, startOurs } from './programs.ts';
 import type { RunningClient, Server, Stage } from './programs.ts';
 import { writeAdditions } from './objects.ts';
-import type { World } from './objects.ts';
+import type { Addition, World } from './objects.ts';
 
 const ENVOYS = 4;
 /** The node of a real Envoy, which the first request of each stream contains. */
@@ -57,14 +57,9 @@ async function startMs(server: Server): Promise<number> {
 }
 
 async function streamFigures(server: Server, { root, world }: Stage): Promise<readonly Figure[]> {
-  const envoys = await startClient<Opened>('eds', server, [
-    ...['--resources', world.resources, '--envoys', ENVOYS],
-    ...['--gateway', world.gateway, '--node-bytes', NODE_BYTES],
-  ]);
-  const streams = ENVOYS * world.services;
+  const envoys = await openStreams(server, world);
   const { first } = envoys;
-  if (first.streams !== streams || first.withEndpoints !== streams)
-    throw new Error(`${first.withEndpoints} of ${streams} streams had endpoints`);
+  const { streams } = first;
   const opened = server.megabytes();
   await verifiedLoad(server, world, TRANSLATIONS);
   await sleep(QUIET_MS);
@@ -80,6 +75,19 @@ async function streamFigures(server: Server, { root, world }: Stage): Promise<re
   ];
 }
 
+/** Opens the streams of some Envoys; fails if one had no endpoints. */
+export async function openStreams(server: Server, world: World): Promise<RunningClient<Opened>> {
+  const envoys = await startClient<Opened>('eds', server, [
+    ...['--resources', world.resources, '--envoys', ENVOYS],
+    ...['--gateway', world.gateway, '--node-bytes', NODE_BYTES],
+  ]);
+  const streams = ENVOYS * world.services;
+  const { first } = envoys;
+  if (first.streams !== streams || first.withEndpoints !== streams)
+    throw new Error(`${first.withEndpoints} of ${streams} streams had endpoints`);
+  return envoys;
+}
+
 /** For each change, the time until all Envoys had it. */
 async function changeTimes(
   envoys: RunningClient<Opened>,
@@ -88,15 +96,20 @@ async function changeTimes(
 ): Promise<readonly number[]> {
   const took: number[] = [];
   for (const addition of writeAdditions(root, world, WARM_CHANGES + CHANGES)) {
-    const { tookMs } = await envoys.request<{ readonly tookMs: readonly number[] }>(addition);
-    if (tookMs.length !== ENVOYS) throw new Error(`a change reached ${tookMs.length} Envoys`);
-    took.push(Math.max(...tookMs));
+    took.push(await changeMs(envoys, addition));
     await sleep(10);
   }
   return took.slice(WARM_CHANGES);
 }
 
-function quantile(values: readonly number[], share: number): number {
+/** The time from a change of a file until the last Envoy had it. */
+export async function changeMs(envoys: RunningClient<Opened>, addition: Addition): Promise<number> {
+  const { tookMs } = await envoys.request<{ readonly tookMs: readonly number[] }>(addition);
+  if (tookMs.length !== ENVOYS) throw new Error(`a change reached ${tookMs.length} Envoys`);
+  return Math.max(...tookMs);
+}
+
+export function quantile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.ceil(share * sorted.length) - 1] ?? NaN;
 }

@@ -19,7 +19,7 @@ export type Load = Times & {
 type Measured = Load & { readonly processorMs: number };
 
 const CLUSTER = { mode: 'cluster', rounds: 9, warm: 1_000, calls: 3_000 } as const;
-const TRANSLATION = { mode: 'translation', rounds: 7, warm: 4, calls: 20 } as const;
+export const TRANSLATION = { mode: 'translation', rounds: 7, warm: 4, calls: 20 } as const;
 
 /** The request of Envoy Gateway for a large Gateway: 8,192 clusters in 2 MB. */
 const TRANSLATED_BYTES = 2_000_000;
@@ -47,9 +47,10 @@ export async function hookFigures(stage: Stage): Promise<readonly Figure[]> {
 }
 
 /** A load on one server and then on the other, `rounds` times; the first round is not counted. */
-type Rounds = readonly { readonly ours: Measured; readonly theirs: Measured }[];
+export type Rounds = readonly { readonly ours: Measured; readonly theirs: Measured }[];
 
-async function inTurns(
+/** Runs a load on two servers in turns. */
+export async function inTurns(
   ours: Server,
   theirs: Server,
   world: World,

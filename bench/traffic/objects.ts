@@ -32,15 +32,16 @@ export type Addition = {
   readonly address: string;
 };
 
-/** Writes objects for a number of services below an empty folder. */
-export function writeWorld(root: string, services: number): World {
+/** Writes objects for a number of services below a folder, perhaps with a MeshRoutePolicy for each route. */
+export function writeWorld(root: string, services: number, policies: 'none' | 'each' = 'none'): World {
   const folder = join(root, 'folder');
-  mkdirSync(folder);
+  mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'common.yaml'), documents([gateway, meshTailnet]));
   const indexes = Array.from({ length: services }, (_, index) => index);
   for (const index of indexes) {
     writeFileSync(fileOf(folder, index), documents([meshEndpoints(index, ENDPOINTS)]));
-    writeFileSync(join(folder, `route-${index}.yaml`), documents([route(index)]));
+    const more = policies === 'each' ? [meshRoutePolicy(index)] : [];
+    writeFileSync(join(folder, `route-${index}.yaml`), documents([route(index), ...more]));
   }
   const list = indexes.map(index => ({ cluster: clusterOf(index), object: meshEndpoints(index, ENDPOINTS) }));
   const resources = join(root, 'resources.json');
@@ -126,6 +127,7 @@ function meshEndpoints(index: number, count: number): object {
         meshFQDN: `device-${index}-${at + 1}.${TAILNET}`,
         port: 8080,
         protocol: isGrpc(index) ? 'gRPC' : 'HTTP',
+        metadata: { region: at % 2 === 0 ? 'eu-west' : 'us-east' },
       })),
     },
   };
@@ -140,6 +142,20 @@ function route(index: number): object {
       parentRefs: [GATEWAY],
       hostnames: [`${nameOf(index)}.example.com`],
       rules: [{ backendRefs: [{ group: GROUP, kind: 'MeshEndpoints', name: nameOf(index), port: 8080 }] }],
+    },
+  };
+}
+
+/** Prefers half of the endpoints of a route. */
+function meshRoutePolicy(index: number): object {
+  return {
+    apiVersion: API_VERSION,
+    kind: 'MeshRoutePolicy',
+    metadata: { name: nameOf(index), namespace: NAMESPACE },
+    spec: {
+      targetRefs: [{ group: GATEWAY_GROUP, kind: routeKindOf(index), name: nameOf(index) }],
+      endpoints: { prefer: [{ matchLabels: { region: 'eu-west' } }] },
+      failover: { healthyPercent: 80 },
     },
   };
 }
