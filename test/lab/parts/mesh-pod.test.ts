@@ -10,6 +10,7 @@ type Found = {
   readonly udp: readonly string[];
   readonly inbound: readonly string[];
   readonly forwards: boolean;
+  readonly service: unknown;
 };
 
 describe('a mesh pod', () => {
@@ -25,5 +26,13 @@ describe('a mesh pod', () => {
     expect(found.tcp).toContain('over SOCKS');
     expect(found.udp).toEqual(podIPs.map(podIP => `to ${podIP}`));
     expect([found.inbound, found.forwards]).toEqual([[], true]);
+    const served = {
+      unhealthy: [],
+      healthy: ['svc:web'],
+      answer: expect.stringContaining('to a service') as string,
+      ending: [],
+      isServing: true,
+    };
+    expect(found.service).toEqual(podIPs.length > 1 ? served : undefined);
   });
 });
