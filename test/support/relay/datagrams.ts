@@ -1,7 +1,6 @@
 import { createSocket } from 'node:dgram';
 import type { RemoteInfo, Socket } from 'node:dgram';
 import { once } from 'node:events';
-import { eventually } from '../eventually.ts';
 
 /** A UDP service; its function returns the replies to a datagram. */
 export type UdpService = {
@@ -41,6 +40,8 @@ export async function startUdpService(
   };
 }
 
+const [RESEND_MS, TIMEOUT_MS] = [200, 60_000];
+
 /** A client of one port of the relay. */
 export type UdpClient = {
   readonly socket: Socket;
@@ -69,14 +70,25 @@ export async function openClient(address: string, port: number): Promise<UdpClie
     send: (...payloads) => {
       for (const payload of payloads) socket.send(payload);
     },
-    exchange: text => {
-      let tries = 0;
-      return eventually(() => {
-        if (tries++ % 40 === 0) client.send(text);
-        if (!received.some(payload => payload.toString() === text)) throw new Error(`no reply to ${text}`);
-        return text;
-      });
-    },
+    // By events: a thousand clients that poll need a processor for themselves.
+    exchange: text =>
+      new Promise((resolve, reject) => {
+        const isReply = (payload: Buffer) => payload.toString() === text;
+        const end = (settle: () => void) => {
+          clearInterval(resend);
+          clearTimeout(timeout);
+          socket.off('message', check);
+          settle();
+        };
+        const check = () => {
+          if (received.some(isReply)) end(() => resolve(text));
+        };
+        const resend = setInterval(() => client.send(text), RESEND_MS);
+        const timeout = setTimeout(() => end(() => reject(new Error(`no reply to ${text}`))), TIMEOUT_MS);
+        socket.on('message', check);
+        client.send(text);
+        check();
+      }),
     close: () => void socket.close(),
   };
   return client;
