@@ -225,7 +225,11 @@ describe('a configuration', () => {
       'a: [\n',
       'line 2: the indentation does not fit what is around it, or a bracket is not closed',
     ],
-    ['a key twice', 'namespace: a\nnamespace: b', 'line 2: this key is in line 1 already: remove one of them'],
+    [
+      'a key twice',
+      'namespace: a\nnamespace: b',
+      'line 2: this key is in line 1 already: remove one of them',
+    ],
     ['a key of every object', '__proto__: {replicas: 3}', '__proto__: there is no such field'],
   ])('is refused with %s', (_, text, fault) => {
     expect(faultsOf(text)).toEqual([fault]);
