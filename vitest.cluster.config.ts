@@ -2,16 +2,12 @@ import { defineConfig } from 'vitest/config';
 import { BaseSequencer } from 'vitest/node';
 import type { TestSpecification } from 'vitest/node';
 
-/**
- * What counts each lost datagram comes when the lab's tests, which run beside these, have ended; and the cluster's coming and
- * going when all else is done with it.
- */
-const LAST = ['/mesh-relay.test.ts', '/life.test.ts'];
-
-class Sequencer extends BaseSequencer {
+/** The cluster's coming and going is tested when all else is done with it. */
+class LifeLast extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const placeOf = ({ moduleId }: TestSpecification) => LAST.findIndex(name => moduleId.endsWith(name));
-    return (await super.sort(files)).sort((a, b) => placeOf(a) - placeOf(b));
+    const isLife = ({ moduleId }: TestSpecification) => moduleId.endsWith('/life.test.ts');
+    const sorted = await super.sort(files);
+    return [...sorted.filter(file => !isLife(file)), ...sorted.filter(isLife)];
   }
 }
 
@@ -27,6 +23,6 @@ export default defineConfig({
     fileParallelism: false,
     testTimeout: 900_000,
     hookTimeout: 900_000,
-    sequence: { sequencer: Sequencer },
+    sequence: { sequencer: LifeLast },
   },
 });
