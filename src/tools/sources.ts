@@ -52,6 +52,11 @@ export async function readFiles(
 /** Control characters, which a terminal or a CI system could interpret. */
 const CONTROL = /\p{Cc}/gu;
 
+/** A text for a terminal. Names are what users wrote: none may move the cursor. */
+export function plainText(text: string): string {
+  return text.replaceAll(/[^\P{Cc}\n]/gu, '?');
+}
+
 /** The name of a file, for people. */
 export function shownName(name: string): string {
   return name === STANDARD_INPUT ? 'standard input' : name.replaceAll(CONTROL, '?');

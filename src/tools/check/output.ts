@@ -1,4 +1,4 @@
-import { shownName } from '../sources.ts';
+import { plainText, shownName } from '../sources.ts';
 import type { Finding, SourceFile } from './objects.ts';
 
 /** The forms of output. */
@@ -31,7 +31,7 @@ function textOf(findings: readonly Finding[], files: readonly SourceFile[]): str
   return findings
     .map(finding => {
       const { severity, rule, object } = finding;
-      const [first = '', ...rest] = plain(finding.message).split('\n');
+      const [first = '', ...rest] = plainText(finding.message).split('\n');
       if (finding.file === undefined) {
         const subject = object === undefined ? '' : `${object}: `;
         return [`${subject}${severity}: ${first} [${rule}]`, ...rest].join('\n');
@@ -41,11 +41,6 @@ function textOf(findings: readonly Finding[], files: readonly SourceFile[]): str
       return [title, ...excerptOf(lines.get(file)?.[line - 1], line, column), ...rest].join('\n');
     })
     .join('\n');
-}
-
-/** Names in messages are what users wrote: none may move the cursor. */
-function plain(text: string): string {
-  return text.replaceAll(/[^\P{Cc}\n]/gu, '?');
 }
 
 const MAX_EXCERPT = 120;

@@ -2,10 +2,10 @@ import { parseArgs } from 'node:util';
 import { readCluster } from '../check/cluster.ts';
 import { readObjects } from '../check/objects.ts';
 import type { Declarations } from '../check/objects.ts';
-import { readFiles } from '../sources.ts';
+import { plainText, readFiles } from '../sources.ts';
 import { parseRequest } from './request.ts';
 import { trace } from './trace.ts';
-import type { Way } from './trace.ts';
+import type { Step, Way } from './trace.ts';
 
 /** What `mesh-gateway help trace` prints. */
 export const TRACE_HELP = `mesh-gateway trace [options] URL|HOST:PORT
@@ -78,10 +78,9 @@ function reaches({ steps }: Way): boolean {
   const isOpen = (name: string) => steps.some(step => step.name === name && step.is === 'ok');
   const isServed =
     isOpen('endpoint') && !steps.some(({ name, is }) => name === 'mesh pod' && is === 'broken');
-  return (
-    isServed ||
-    steps.some(({ name, is, text }) => name === 'backend' && is === 'ok' && text.endsWith('further)'))
-  );
+  const isEnd = ({ name, is }: Step, at: number) =>
+    name === 'backend' && is === 'ok' && steps[at + 1]?.name !== 'endpoint';
+  return isServed || steps.some(isEnd);
 }
 
 const MARKS = { ok: 'ok', broken: 'BROKEN', unknown: '?' } as const;
@@ -91,13 +90,8 @@ function textOf(ways: readonly Way[]): string {
   return ways
     .map(({ steps }) =>
       steps
-        .map(({ is, name, text }) => `${MARKS[is].padEnd(WIDTH)}${name.padEnd(WIDTH + 2)}${plain(text)}`)
+        .map(({ is, name, text }) => `${MARKS[is].padEnd(WIDTH)}${name.padEnd(WIDTH + 2)}${plainText(text)}`)
         .join('\n'),
     )
     .join('\n\n');
-}
-
-/** Names are what users wrote: none may move the cursor. */
-function plain(text: string): string {
-  return text.replaceAll(/[^\P{Cc}\n]/gu, '?');
 }
