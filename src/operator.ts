@@ -37,8 +37,6 @@ import { readyMembers } from './controllers/mesh-tailnet/pool/ready-members.ts';
 import { addressSettings, guardOf } from './process/addresses.ts';
 import { meshPodSettings } from './process/mesh-pods.ts';
 import { readVipServiceGauges } from './controllers/vip-services/gauges.ts';
-import { createPublishedServices } from './controllers/vip-services/published-services.ts';
-import { createPublishedPorts } from './controllers/mesh-tailnet/relays/published-ports.ts';
 import { runUntilSignal } from './runtime/shutdown.ts';
 import type { Running } from './runtime/shutdown.ts';
 import { helpOn, readSettings } from './process/settings.ts';
@@ -60,6 +58,9 @@ import { leadControllers } from './runtime/controller.ts';
 import { registerSource } from './runtime/observer.ts';
 import type { AddressGuard } from './traffic/address-guard.ts';
 import { cachedCaBundles } from './traffic/upstream-tls.ts';
+import { createPublished } from './runtime/published.ts';
+import type { PortsOfTailnet } from './controllers/mesh-endpoints/relay-ports.ts';
+import type { ServicesOfTailnet } from './controllers/mesh-endpoints/vip-services.ts';
 
 const SETTINGS = {
   ...clusterSettings,
@@ -240,7 +241,7 @@ function electLeader(
       const tailnets = startTailnets();
       const targets = startTargets();
       const withoutDevice = new Set<string>();
-      const relayPorts = createPublishedPorts();
+      const relayPorts = createPublished<PortsOfTailnet>();
       const services = vipServicesFrom(podNamespace, read, telemetry);
       const { health, close: endChecks } = healthChecksFrom(settings, read, withoutDevice, telemetry);
       const labelKeys = settings.endpointMetricLabels;
@@ -298,7 +299,7 @@ function healthChecksFrom(
 
 /** What VIP services are registered with. */
 function vipServicesFrom(namespace: string, read: ReadResources, { metrics: { record } }: ProcessTelemetry) {
-  const vipServices = createPublishedServices();
+  const vipServices = createPublished<ServicesOfTailnet>();
   return { vipServices, record, installation: installationIn(read, namespace), random: Math.random };
 }
 

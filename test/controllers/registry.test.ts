@@ -13,11 +13,12 @@ import { trafficIndexes } from '../../src/store/traffic/resources.ts';
 import { trafficValues } from '../../src/store/traffic/values.ts';
 import { readCaBundle } from '../../src/traffic/upstream-tls.ts';
 import { ScriptedHealth } from '../support/controllers/mesh-endpoints/scripted-health.ts';
-import { createPublishedServices } from '../../src/controllers/vip-services/published-services.ts';
-import { createPublishedPorts } from '../../src/controllers/mesh-tailnet/relays/published-ports.ts';
 import { MemoryNamespace } from '../support/controllers/mesh-tailnet/namespace.ts';
 import { OwnNamespace } from '../support/control/scene.ts';
 import { Runtime } from '../support/runtime/runtime.ts';
+import { createPublished } from '../../src/runtime/published.ts';
+import type { PortsOfTailnet } from '../../src/controllers/mesh-endpoints/relay-ports.ts';
+import type { ServicesOfTailnet } from '../../src/controllers/mesh-endpoints/vip-services.ts';
 
 describe('the registry of controllers', () => {
   const { memory, clock, telemetry, tracking } = new Runtime([], [...trafficIndexes, ...controllerIndexes]);
@@ -45,11 +46,11 @@ describe('the registry of controllers', () => {
       ownNamespace: new MemoryNamespace(),
       referenced: { configMap: () => Promise.resolve(undefined), secret: () => Promise.resolve(undefined) },
       caBundle: readCaBundle,
-      relayPorts: createPublishedPorts(),
+      relayPorts: createPublished<PortsOfTailnet>(),
       relayPortRange: { first: 0, last: 0 },
       relayPortsPerNamespace: undefined,
       relayImage: undefined,
-      ...{ vipServices: createPublishedServices(), installation: '0a1b2c3d', random: () => 0 },
+      ...{ vipServices: createPublished<ServicesOfTailnet>(), installation: '0a1b2c3d', random: () => 0 },
       record: { registrations: () => undefined },
     },
   };

@@ -21,14 +21,14 @@ import { coordinate, NOTHING_KNOWN } from './coordination.ts';
 import type { Memory } from './coordination.ts';
 import { claimsOf } from './gather.ts';
 import type { Claims } from './gather.ts';
-import type { PublishedServices } from './published-services.ts';
+import type { Published } from '../../runtime/published.ts';
 
 type MeshTailnet = Kinds['MeshTailnet'];
 
 /** What the controller works with. */
 export type VipServicesDeps = {
   readonly tailnets: Pick<Tailnets, 'api' | 'lastView' | 'subscribe'>;
-  readonly vipServices: PublishedServices;
+  readonly vipServices: Published<ServicesOfTailnet>;
   readonly write: Pick<WriteResources, 'addFinalizer' | 'removeFinalizer'>;
   /** The id of this installation; undefined where it has none. */
   readonly installation: string | undefined;

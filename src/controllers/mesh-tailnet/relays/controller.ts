@@ -1,22 +1,22 @@
 import type { Access } from '../../../api/access.ts';
 import type { ResourceKind } from '../../../api/key.ts';
 import type { Controller } from '../../../runtime/controller.ts';
+import type { Published } from '../../../runtime/published.ts';
 import type { Outcome } from '../../../runtime/queue/queue.ts';
+import type { PortsOfTailnet } from '../../mesh-endpoints/relay-ports.ts';
 import { UNCONFIRMED } from './confirmation.ts';
 import type { Confirmation } from './confirmation.ts';
 import { gather } from './gather.ts';
-import type { GatherDeps } from './gather.ts';
+import type { GatherDeps, Input } from './gather.ts';
 import { perform } from './perform.ts';
 import type { PerformDeps } from './perform.ts';
 import { NO_PLAN, plan } from './plan.ts';
 import type { Plan, PlanOptions, PreviousPlan } from './plan.ts';
-import { portsOf, portsWithoutRelays } from './published-ports.ts';
-import type { PublishedPorts } from './published-ports.ts';
 
 /** What the controller works with. */
 export type RelayPortsDeps = GatherDeps &
   PerformDeps & {
-    readonly relayPorts: PublishedPorts;
+    readonly relayPorts: Published<PortsOfTailnet>;
     /** Which ports relays may listen on. */
     readonly relayPortRange: PlanOptions['range'];
     readonly relayPortsPerNamespace: PlanOptions['perNamespace'];
@@ -72,4 +72,21 @@ export function relayPortsController(deps: RelayPortsDeps): Controller<'MeshTail
 function outcomeOf({ retryAt }: Plan, { nextMs = Infinity }: Confirmation, now: number): Outcome {
   const ms = Math.min(nextMs, retryAt - now);
   return ms === Infinity ? { requeue: 'on-change' } : { requeue: 'after', ms };
+}
+
+/** The ports of a tailnet on which relays listen or may listen soon, and why others are missing. */
+function portsOf({ ports, missing }: Plan, { confirmed, failed, pending }: Confirmation): PortsOfTailnet {
+  const usable = [...ports].filter(([target]) => !failed.has(target));
+  return {
+    ports: new Map(usable.map(([target, port]) => [target, { port, isConfirmed: confirmed.has(target) }])),
+    missing: new Map([...missing, ...failed, ...pending]),
+  };
+}
+
+const NO_IMAGE =
+  'mesh pods have no relay, since the operator has no RELAY_IMAGE: set it to the image of mesh-gateway';
+
+/** Where mesh pods have no relay. */
+function portsWithoutRelays({ wanted }: Input): PortsOfTailnet {
+  return { ports: new Map(), missing: new Map(wanted.map(({ target }) => [target, NO_IMAGE])) };
 }

@@ -6,7 +6,6 @@ import { createResolver } from '../../../../src/controllers/mesh-endpoints/input
 import { secretHeaders } from '../../../../src/controllers/mesh-endpoints/inputs/secret-headers.ts';
 import { tailnetIndexes } from '../../../../src/controllers/mesh-tailnet/controller.ts';
 import { relayPortsController } from '../../../../src/controllers/mesh-tailnet/relays/controller.ts';
-import { createPublishedPorts } from '../../../../src/controllers/mesh-tailnet/relays/published-ports.ts';
 import type { HttpGet } from '../../../../src/controllers/mesh-tailnet/relays/relay-status.ts';
 import type { ProbeResult } from '../../../../src/health/check.ts';
 import { createMonitor } from '../../../../src/health/monitor.ts';
@@ -23,6 +22,8 @@ import { MemoryNamespace } from '../mesh-tailnet/namespace.ts';
 import { ClusterRun } from './cluster-run.ts';
 import type { ProcessDeps } from './cluster-run.ts';
 import type { EndState, Run } from './runs.ts';
+import { createPublished } from '../../../../src/runtime/published.ts';
+import type { PortsOfTailnet } from '../../../../src/controllers/mesh-endpoints/relay-ports.ts';
 
 const { record } = createRegistry({ metrics: healthMetrics, version: 'test' });
 
@@ -120,7 +121,7 @@ function startProcess({ start, counted, ...deps }: ProcessDeps, outside: Outside
   const endLists = outside.listIn(tailnets);
   outside.namespace.now = () => clock.now();
   const values = trafficValues(tracking, TRAFFIC);
-  const relayPorts = createPublishedPorts();
+  const relayPorts = createPublished<PortsOfTailnet>();
   const health = createMonitor({
     probe: ({ target }) => Promise.resolve(outside.probe(target.addresses.join())),
     ...{ clock, now, random: () => 0.5, record, log, concurrency: 256 },

@@ -2,7 +2,6 @@ import { onTestFinished } from 'vitest';
 import type { ControlApiOptions } from '../../../../lab/control-api/control-api.ts';
 import { endpointsController } from '../../../../src/controllers/mesh-endpoints/controller.ts';
 import { vipServicesController } from '../../../../src/controllers/vip-services/controller.ts';
-import { createPublishedServices } from '../../../../src/controllers/vip-services/published-services.ts';
 import { trafficValues } from '../../../../src/store/traffic/values.ts';
 import { vipServiceMetrics } from '../../../../src/telemetry/metrics.ts';
 import { createRegistry } from '../../../../src/telemetry/registry.ts';
@@ -13,6 +12,8 @@ import { endpoint, meshEndpoints } from '../../objects.ts';
 import { TRAFFIC } from '../mesh-endpoints/scene.ts';
 import { ScriptedHealth } from '../mesh-endpoints/scripted-health.ts';
 import { ScriptedRevisions } from '../mesh-endpoints/scripted-revisions.ts';
+import { createPublished } from '../../../../src/runtime/published.ts';
+import type { ServicesOfTailnet } from '../../../../src/controllers/mesh-endpoints/vip-services.ts';
 
 const START = Date.UTC(2026, 0, 15, 12);
 
@@ -41,7 +42,7 @@ export async function startVipScene({
   const { runtime, tailnets, memory, clock, api: simulated } = scene;
   const { tracking } = runtime;
   const registry = createRegistry({ metrics: vipServiceMetrics, version: 'test' });
-  const vipServices = createPublishedServices();
+  const vipServices = createPublished<ServicesOfTailnet>();
   const now = () => new Date(START + clock.now());
   const events: string[] = [];
   const running = [

@@ -6,7 +6,6 @@ import { createGuard } from '../../../../../src/traffic/address-guard.ts';
 import { tailnetIndexes } from '../../../../../src/controllers/mesh-tailnet/controller.ts';
 import { relayPortsController } from '../../../../../src/controllers/mesh-tailnet/relays/controller.ts';
 import type { RelayPortsDeps } from '../../../../../src/controllers/mesh-tailnet/relays/controller.ts';
-import { createPublishedPorts } from '../../../../../src/controllers/mesh-tailnet/relays/published-ports.ts';
 import type { HttpGet } from '../../../../../src/controllers/mesh-tailnet/relays/relay-status.ts';
 import { sharedIndexes } from '../../../../../src/store/indexes.ts';
 import { admit, ObjectLifecycle } from '../../../../../src/store/lifecycle.ts';
@@ -23,6 +22,8 @@ import type { Disturbance } from '../../faults/calls.ts';
 import { MemoryNamespace } from '../namespace.ts';
 import { endpoint, meshEndpoints, meshTailnet } from '../../../objects.ts';
 import { VirtualClock } from '../../../virtual-clock.ts';
+import { createPublished } from '../../../../../src/runtime/published.ts';
+import type { PortsOfTailnet } from '../../../../../src/controllers/mesh-endpoints/relay-ports.ts';
 
 /** What a relay responds: the version that it has read (the newest if not given), or a text. */
 type Behaviour =
@@ -216,7 +217,7 @@ export class RelayScene {
     const calls = new Calls({ clock: this.clock, stepPods: () => undefined });
     const log = createLog({ level: 'info', to: { write: line => void this.lines.push(line) } });
     const telemetry = { log, metrics, activities: createActivities() };
-    const relayPorts = createPublishedPorts();
+    const relayPorts = createPublished<PortsOfTailnet>();
     const notified: string[] = [];
     relayPorts.subscribe(tailnet => void notified.push(tailnet));
     const { tracking, traffic } = derivedFrom(this.#store, { guard: GUARD });
