@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { stringify } from 'yaml';
+import { parse, stringify } from 'yaml';
 import { check as checkAll } from '../../src/tools/check/check.ts';
 import { readObjects } from '../../src/tools/check/objects.ts';
 import type { SourceFile } from '../../src/tools/check/objects.ts';
@@ -187,7 +187,7 @@ describe('check finds', () => {
           annotations: { 'mesh-gateway.dev/backend-type': 'tailscale' },
         }),
       ],
-      'error LegacyAnnotation: metadata.annotations: mesh-gateway.dev/backend-type has no effect any more',
+      'error LegacyAnnotation: metadata.annotations: mesh-gateway.dev/backend-type has no effect any more: remove it',
     ],
     [
       'an object that is there twice',
@@ -274,6 +274,25 @@ describe('check finds', () => {
     const all = found(...objects);
     expect(all.filter(each => each.includes(message))).toHaveLength(1);
     expect(all.filter(each => !each.includes(message))).toEqual([]);
+  });
+
+  it('the annotation of before, with the backendRefs that replace it', () => {
+    const legacy = (backendRefs: readonly object[], annotations: object) =>
+      named(route('HTTPRoute', 'web', { rules: [{ backendRefs }] }), 'default/web', { annotations });
+    const near = service('near');
+    const before = [
+      { name: 'web', port: 8080, weight: 9 },
+      { name: 'near', port: 80 },
+    ];
+    const annotations = { 'mesh-gateway.dev/backend-type': 'tailscale' };
+    const objects = [web(), tailnet, gateway, near];
+    const findings = checked(...objects, legacy(before, annotations));
+    const { message = '' } = findings.find(({ rule }) => rule === 'LegacyAnnotation') ?? {};
+    const [fix, printed = ''] = message.split('\n\n');
+    expect(fix).toContain('remove it, and write as spec.rules[0].backendRefs[0]:');
+    expect(parse(printed)).toEqual([meshBackend({ weight: 9 })]);
+    const after = [...(parse(printed) as readonly object[]), ...before.slice(1)];
+    expect(found(...objects, legacy(after, {}))).toEqual([]);
   });
 
   it('faults of MeshEndpoints once, not again in their routes', () => {

@@ -1,7 +1,9 @@
+import { stringify } from 'yaml';
 import { GROUP } from '../../api/generated/kinds.ts';
 import { isRecord } from '../../api/json.ts';
 import type { Fields } from '../../api/json.ts';
 import { keyOf, ROUTE_KINDS } from '../../api/key.ts';
+import type { ResourceKind } from '../../api/key.ts';
 import { GATEWAY_GROUP } from '../../api/objects/gateway-api.ts';
 import { nearest } from '../../api/validation/nearest.ts';
 import { groupOf } from './objects.ts';
@@ -26,7 +28,7 @@ export function isRoute({ fields }: Declared): boolean {
  */
 export function checkBackendRefs(route: Declared, catalog: Catalog): readonly Finding[] {
   return [
-    ...legacyAnnotation(route),
+    ...legacyAnnotation(route, catalog),
     ...refsOf(route.fields).flatMap(written => checkRef(route, written, catalog)),
   ];
 }
@@ -79,7 +81,7 @@ function checkRef(route: Declared, { ref, steps, path }: WrittenRef, catalog: Ca
   if (isMeant || (typeof group === 'string' && group !== '' && nearest(group, [GROUP]) !== undefined))
     return error('WrongGroup', `.group: ${KIND} are of group ${GROUP}: write ${GROUP}`, 'group');
   if (kind !== undefined && kind !== 'Service') return [];
-  return mistakenForService(route, { name, namespace: ref['namespace'] }, catalog)
+  return mistakenForService(route, ref, catalog)
     ? error(
         'KindMissing',
         `: names a Service, and ${name as string} is a ${KIND}: add group: ${GROUP} and kind: ${KIND}`,
@@ -88,24 +90,35 @@ function checkRef(route: Declared, { ref, steps, path }: WrittenRef, catalog: Ca
 }
 
 /** Whether a reference without kind has the name of a MeshEndpoints, and there is no such Service. */
-function mistakenForService(
-  { resource }: Declared,
-  { name, namespace }: { readonly name: unknown; readonly namespace: unknown },
-  catalog: Catalog,
-): boolean {
-  const own = (resource?.metadata as { readonly namespace?: string } | undefined)?.namespace ?? 'default';
-  if (typeof name !== 'string') return false;
-  const place = { namespace: typeof namespace === 'string' ? namespace : own, name };
-  return (
-    catalog.get(keyOf({ kind: KIND, ...place })) !== undefined &&
-    catalog.get(keyOf({ kind: 'Service', ...place })) === undefined
-  );
+function mistakenForService(route: Declared, ref: Fields, catalog: Catalog): boolean {
+  return isIn(catalog, KIND, ref, route) && !isIn(catalog, 'Service', ref, route);
 }
 
-function legacyAnnotation({ fields, at }: Declared): readonly Finding[] {
+/** Whether the object that a reference names is of a kind. */
+function isIn(catalog: Catalog, kind: ResourceKind, ref: Fields, { resource }: Declared): boolean {
+  const own = (resource?.metadata as { readonly namespace?: string } | undefined)?.namespace ?? 'default';
+  const { name, namespace = own } = ref;
+  if (typeof name !== 'string' || typeof namespace !== 'string') return false;
+  return catalog.get(keyOf({ kind, namespace, name })) !== undefined;
+}
+
+/** The annotation, and the backendRefs that replace it. */
+function legacyAnnotation(route: Declared, catalog: Catalog): readonly Finding[] {
+  const { fields, at } = route;
   const metadata = isRecord(fields['metadata']) ? fields['metadata'] : {};
   const annotations = isRecord(metadata['annotations']) ? metadata['annotations'] : {};
   if (!Object.hasOwn(annotations, LEGACY)) return [];
-  const message = `metadata.annotations: ${LEGACY} has no effect any more: remove it, and name the ${KIND} in backendRefs, with group: ${GROUP}, kind: ${KIND}, its name and a port of its endpoints`;
+  const replaced = refsOf(fields).filter(
+    ({ ref: { group = '', kind = 'Service', ...ref } }) =>
+      group === '' &&
+      kind === 'Service' &&
+      (isIn(catalog, KIND, ref, route) || !isIn(catalog, 'Service', ref, route)),
+  );
+  const backendRefs = replaced.map(({ ref }) => ({ ...ref, group: GROUP, kind: KIND }));
+  const fix =
+    backendRefs.length === 0
+      ? 'remove it'
+      : `remove it, and write as ${replaced.map(({ path }) => path).join(', ')}:\n\n${stringify(backendRefs)}`;
+  const message = `metadata.annotations: ${LEGACY} has no effect any more: ${fix}`;
   return [at(['metadata', 'annotations', LEGACY], 'error', 'LegacyAnnotation', message)];
 }
