@@ -160,7 +160,7 @@ describe('the operator in a cluster', () => {
     }
   });
 
-  it('does not lead until its caches have synced', async () => {
+  it('reports a right that it lacks, and neither exits nor leads until its caches have synced', async () => {
     const rules = operatorAccess.cluster.map(rule => ({
       ...rule,
       resources: rule.resources.filter(resource => resource !== 'httproutes'),
@@ -174,6 +174,9 @@ describe('the operator in a cluster', () => {
     const blind = start('operator', name, { POD_NAME: 'blind' });
     const refused = await blind.line('the cluster cannot be read');
     expect(refused).toMatchObject({ kind: 'HTTPRoute', reason: 'Forbidden' });
+    const { healthPort } = await blind.line('serving metrics and probes');
+    expect((await requestPath(healthPort, '/readyz'))[0]).toBe(503);
+    expect(await requestPath(healthPort, '/healthz')).toEqual([200, 'ok']);
     const seeing = operator({ POD_NAME: 'seeing' });
     await seeing.line('became leader');
     for (const { child, ended } of [blind, seeing]) {

@@ -1,5 +1,6 @@
 import { row } from './row.ts';
 import type { NamedTest, Table } from './row.ts';
+import { REAL_TRAFFIC, ROUTE_KINDS, SERVICE_TABLES, STATUS, VIP_SERVICES, WRITTEN } from './service.ts';
 
 const NAMES = 'test/contract-checklist/names.test.ts';
 const CONTROLLER = 'test/runtime/controller.test.ts';
@@ -11,19 +12,13 @@ const UNUSED: NamedTest = [
   'test/traffic/unused.test.ts',
   'is reported with the reason $reason, the field and the fix',
 ];
-const REAL_TRAFFIC: NamedTest = ['test/lab/traffic/matrix.test.ts', '$row, $property'];
-const ROUTE_KINDS: NamedTest = [
-  'test/cluster/traffic/route-kinds.test.ts',
-  'accepts a MeshEndpoints as its backend, and keeps the reference unchanged',
-];
 const COUNTED: NamedTest = [CONTROLLER, 'exist with 0 from the start'];
-const GRPC_METRICS: NamedTest = [NAMES, 'include $name, and a call is recorded in it'];
+const GRPC_METRICS: NamedTest = [NAMES, 'include those of gRPC, in which a call is recorded'];
 const HEALTH_METRICS: NamedTest = [NAMES, 'include $name, which counts results but unknown ones'];
 const DECIDED: NamedTest = ['test/health/threshold.test.ts', '%s is after %j %s with the error %j'];
 const CHECKED_AT: NamedTest = ['test/health/threshold.test.ts', 'is that of %s'];
-const STATUS = 'test/controllers/mesh-endpoints/health.test.ts';
-const WRITTEN: NamedTest = [STATUS, 'changes with each decision, at once'];
 const ALERT: NamedTest = [ALERTS, '$sentence'];
+const FIRING_WHEN_DOWN: NamedTest = [ALERTS, 'it is down for 3 minutes'];
 const CREDENTIALS: NamedTest = [TAILNET, 'with a wrong secret, at %s'];
 const LABELS: NamedTest = [
   'test/controllers/mesh-tailnet/pool/objects.test.ts',
@@ -32,6 +27,10 @@ const LABELS: NamedTest = [
 const CONTAINERS: NamedTest = [NAMES, 'are those of the containers'];
 const DEFAULTS: NamedTest = [NAMES, 'have the defaults of the contract'];
 const SUGGESTED: NamedTest = ['test/synth/config.test.ts', 'has the documented defaults'];
+const FROM_ENVIRONMENT: NamedTest = [
+  'test/standalone/process.test.ts',
+  'has MAX_MESSAGE_SIZE and GRPC_KEEPALIVE_TIME of its environment',
+];
 const INSTALLED: NamedTest = [
   'test/cluster/install/monitoring.test.ts',
   'reaches both pods of both processes',
@@ -47,7 +46,11 @@ const OBJECTS: readonly Table[] = [
       row(['scope', 'namespaced'], [NAMES, 'has group, version, kind and scope']),
       row(
         ['dynamic form', 'tagSelectors and serviceDiscovery without endpoints'],
-        ['test/corpus.test.ts', 'accepts $file'],
+        [NAMES, 'needs no endpoints with %s'],
+        [
+          'test/controllers/mesh-endpoints/discovery/discovery.test.ts',
+          'is resolved in routes as with static endpoints, before its status is written and after',
+        ],
       ),
     ],
   },
@@ -92,7 +95,13 @@ const OBJECTS: readonly Table[] = [
         'has the endpoints with exactly the port of the backendRef',
       ]),
       row(['HTTPRoute', 'gateway API v1'], ROUTE_KINDS, REAL_TRAFFIC),
-      row(['TCPRoute', 'gateway API v1alpha2'], ROUTE_KINDS, REAL_TRAFFIC),
+      row(
+        ['TCPRoute', 'gateway API v1alpha2'],
+        ROUTE_KINDS,
+        REAL_TRAFFIC,
+        ['test/kubernetes/source.test.ts', 'is read in the preferred version that is served'],
+        ['test/api/decode-route.test.ts', 'of kind %s is read the same in version %s'],
+      ),
     ],
   },
   {
@@ -128,7 +137,7 @@ const STATES: readonly Table[] = [
         'test/corpus.test.ts',
         'have every field and enum value, and reach every limit',
       ]),
-      row(['VIP service status', '`Registered`']),
+      row(['VIP service status', '`Registered`'], VIP_SERVICES),
       row(
         ['Condition `Ready`', 'status `True` with reason `EndpointsConfigured`'],
         [STATUS, 'is True while an endpoint is healthy'],
@@ -227,7 +236,10 @@ const OPERATION: readonly Table[] = [
     columns: ['Name', 'Group'],
     rows: [
       row(['controller_runtime_reconcile_total', 'Controller'], COUNTED),
-      row(['controller_runtime_reconcile_time_seconds', 'Controller'], COUNTED),
+      row(['controller_runtime_reconcile_time_seconds', 'Controller'], COUNTED, [
+        CONTROLLER,
+        'include the time that reconciles took',
+      ]),
       row(['controller_runtime_reconcile_errors_total', 'Controller'], COUNTED),
       row(['grpc_server_requests_total', 'Extension server'], GRPC_METRICS),
       row(['grpc_server_request_duration_seconds', 'Extension server'], GRPC_METRICS),
@@ -251,7 +263,7 @@ const OPERATION: readonly Table[] = [
       row(
         ['ExtensionServerDown', 'extension server target down for 3m'],
         [ALERTS, 'are those of the contract, and some more'],
-        ALERT,
+        FIRING_WHEN_DOWN,
         ['test/cluster/install/monitoring.test.ts', 'notices that an extension server is down'],
       ),
       row(
@@ -343,13 +355,22 @@ const SAFETY: readonly Table[] = [
       row(
         ['Operator crash', '`CrashLoopBackOff`; missing OAuth secret, RBAC permission missing, `OOMKilled`'],
         [TAILNET, 'without a Secret, and reports how to create it'],
+        [
+          'test/cluster/processes.test.ts',
+          'reports a right that it lacks, and neither exits nor leads until its caches have synced',
+        ],
+        [ALERTS, 'it uses nine tenths'],
+        [
+          'test/cluster/processes.test.ts',
+          'has another leader soon after one of three was killed or frozen, even if clocks were changed',
+        ],
       ),
       row(
         [
           'Extension server unreachable',
           'routes not injected; gRPC connection errors; `ExtensionServerDown`',
         ],
-        ALERT,
+        FIRING_WHEN_DOWN,
         ['test/cluster/install/monitoring.test.ts', 'notices that an extension server is down'],
       ),
       row(
@@ -394,17 +415,21 @@ const SAFETY: readonly Table[] = [
       row(['CONTROLLER_MAX_CONCURRENT_RECONCILES', '10'], DEFAULTS),
       row(['SYNC_PERIOD', '30s'], DEFAULTS),
       row(['LOG_LEVEL', '`debug` enables debug logging'], DEFAULTS, [
-        'test/telemetry/log.test.ts',
-        'that is off does not read fields',
+        'test/standalone/process.test.ts',
+        'logs what it does at the level of LOG_LEVEL',
       ]),
-      row(['MAX_MESSAGE_SIZE', '`100M`'], DEFAULTS, [
-        'test/extension/grpc/unary.test.ts',
-        'over the size limit is rejected, in both directions',
-      ]),
-      row(['GRPC_KEEPALIVE_TIME', '`30s`'], DEFAULTS, [
-        'test/extension/grpc/life.test.ts',
-        'is pinged, and stays when it answers',
-      ]),
+      row(
+        ['MAX_MESSAGE_SIZE', '`100M`'],
+        DEFAULTS,
+        ['test/extension/grpc/unary.test.ts', 'over the size limit is rejected, in both directions'],
+        FROM_ENVIRONMENT,
+      ),
+      row(
+        ['GRPC_KEEPALIVE_TIME', '`30s`'],
+        DEFAULTS,
+        ['test/extension/grpc/life.test.ts', 'is pinged, and stays when it answers'],
+        FROM_ENVIRONMENT,
+      ),
     ],
   },
   {
@@ -415,6 +440,7 @@ const SAFETY: readonly Table[] = [
       row(
         ['Legacy: routes marked with a backend-type annotation; now: `backendRefs` with group and kind'],
         ROUTE_KINDS,
+        ['test/tools/check.test.ts', 'the annotation of before, with the backendRefs that replace it'],
       ),
       row(
         ['Static endpoint lists may be replaced by dynamic discovery with an `Exists` selector'],
@@ -432,4 +458,10 @@ const SAFETY: readonly Table[] = [
 ];
 
 /** The tables of the contract that are not about fields. */
-export const BEHAVIOUR_TABLES: readonly Table[] = [...OBJECTS, ...STATES, ...OPERATION, ...SAFETY];
+export const BEHAVIOUR_TABLES: readonly Table[] = [
+  ...SERVICE_TABLES,
+  ...OBJECTS,
+  ...STATES,
+  ...OPERATION,
+  ...SAFETY,
+];

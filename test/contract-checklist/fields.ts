@@ -1,5 +1,6 @@
 import { row } from './row.ts';
 import type { NamedTest, Table } from './row.ts';
+import { STATUS, VIP_SERVICES, WRITTEN } from './service.ts';
 
 /** Each field is in a valid object of the corpus, and its limits in invalid ones. */
 const CORPUS: NamedTest = ['test/corpus.test.ts', 'have every field and enum value, and reach every limit'];
@@ -16,8 +17,6 @@ const EXTERNAL_TARGET: NamedTest = [
   'test/traffic/external-targets.test.ts',
   'is its resolved addresses and its port, without a proxy, with either data path',
 ];
-const STATUS = 'test/controllers/mesh-endpoints/health.test.ts';
-const WRITTEN: NamedTest = [STATUS, 'changes with each decision, at once'];
 const READY: NamedTest = [STATUS, 'is True while an endpoint is healthy'];
 const DISCOVERED: NamedTest = [
   'test/controllers/mesh-endpoints/discovery/discovery.test.ts',
@@ -55,6 +54,7 @@ export const FIELD_TABLES: readonly Table[] = [
       row(
         ['serviceDiscovery', 'ServiceDiscoveryConfig', 'no', 'VIP service discovery configuration'],
         CORPUS,
+        VIP_SERVICES,
       ),
       row(
         ['tagSelectors', '[]TagSelector', 'no', 'Tag-based endpoint discovery configuration'],
@@ -157,8 +157,15 @@ export const FIELD_TABLES: readonly Table[] = [
     fieldsOf: { kind: 'MeshEndpoints', path: 'spec.serviceDiscovery' },
     columns: ['Field', 'Type', 'Required', 'Default', 'Description'],
     rows: [
-      row(['vipServices', '[]VIPServiceConfig', 'no', 'none', 'VIP services to define'], CORPUS),
-      row(['autoRegister', 'bool', 'no', 'true', 'Automatically register as VIP service'], CORPUS),
+      row(
+        ['vipServices', '[]VIPServiceConfig', 'no', 'none', 'VIP services to define'],
+        CORPUS,
+        VIP_SERVICES,
+      ),
+      row(['autoRegister', 'bool', 'no', 'true', 'Automatically register as VIP service'], CORPUS, [
+        'test/controllers/vip-services/controller.test.ts',
+        'are not touched if others created them, unless they are to be adopted',
+      ]),
     ],
   },
   {
@@ -166,9 +173,12 @@ export const FIELD_TABLES: readonly Table[] = [
     fieldsOf: { kind: 'MeshEndpoints', path: 'spec.serviceDiscovery.vipServices[]' },
     columns: ['Field', 'Type', 'Required', 'Description'],
     rows: [
-      row(['name', 'string', 'yes', 'VIP service name'], CORPUS),
-      row(['port', 'int32', 'yes', 'VIP service port'], CORPUS),
-      row(['targetEndpoint', 'string', 'yes', 'Name of the target endpoint'], CORPUS),
+      row(['name', 'string', 'yes', 'VIP service name'], CORPUS, VIP_SERVICES),
+      row(['port', 'int32', 'yes', 'VIP service port'], CORPUS, [
+        'test/controllers/vip-services/controller.test.ts',
+        'keep their address when their port changes',
+      ]),
+      row(['targetEndpoint', 'string', 'yes', 'Name of the target endpoint'], CORPUS, VIP_SERVICES),
     ],
   },
   {
@@ -227,10 +237,10 @@ export const FIELD_TABLES: readonly Table[] = [
     fieldsOf: { kind: 'MeshEndpoints', path: 'status.vipServices[]' },
     columns: ['Field', 'Type', 'Description'],
     rows: [
-      row(['name', 'string', ''], CORPUS),
-      row(['status', 'string', 'e.g. `Registered`'], CORPUS),
-      row(['vipAddress', 'string', 'IP'], CORPUS),
-      row(['lastUpdated', 'string', 'ISO 8601 UTC timestamp'], CORPUS),
+      row(['name', 'string', ''], CORPUS, VIP_SERVICES),
+      row(['status', 'string', 'e.g. `Registered`'], CORPUS, VIP_SERVICES),
+      row(['vipAddress', 'string', 'IP'], CORPUS, VIP_SERVICES),
+      row(['lastUpdated', 'string', 'ISO 8601 UTC timestamp'], CORPUS, VIP_SERVICES),
     ],
   },
   {

@@ -1,5 +1,8 @@
+import { mkdirSync } from 'node:fs';
+import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import { MESH_POD, OAUTH_SECRET } from '../../src/api/names.ts';
+import { formatFault } from '../../src/api/validation/fault.ts';
 import { validate } from '../../src/api/validation/validate.ts';
 import { operatorAccess } from '../../src/controllers/registry.ts';
 import {
@@ -11,12 +14,18 @@ import type { Settings } from '../../src/process/settings.ts';
 import { reportResults } from '../../src/health/results.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createLog } from '../../src/telemetry/log.ts';
-import { grpcMetrics, healthMetrics } from '../../src/telemetry/metrics.ts';
+import { healthMetrics } from '../../src/telemetry/metrics.ts';
 import { createRegistry } from '../../src/telemetry/registry.ts';
+import { bytesField } from '../../src/extension/wire.ts';
 import { extensionServerAccess } from '../../src/traffic/access.ts';
+import { eventually } from '../support/eventually.ts';
+import { makeFolders } from '../support/files/folder.ts';
+import { testClient } from '../support/grpc/client.ts';
 import { tcpCheck } from '../support/health/checks.ts';
 import { endpoint, meshEndpoints, meshTailnet } from '../support/objects.ts';
 import { productKinds } from '../support/schema/product-schemas.ts';
+import { startHere } from '../support/standalone/served-here.ts';
+import { requestPath } from '../support/standalone/served-process.ts';
 import { at, containersOf, listAt } from '../support/synth/parts.ts';
 import { objectOf, objectsIn, synthesized } from '../support/synth/synthesized.ts';
 import { parseExposition, valueOf } from '../support/telemetry/exposition.ts';
@@ -33,6 +42,22 @@ describe('MeshEndpoints', () => {
     const kind = productKinds().find(({ name }) => name === 'MeshEndpoints');
     expect(kind).toMatchObject({ group: 'mesh-gateway.dev', version: 'v1alpha1', scope: 'Namespaced' });
     expect(`${kind?.plural}.${kind?.group}`).toBe('meshendpoints.mesh-gateway.dev');
+  });
+
+  it.each([
+    ['tagSelectors', { tagSelectors: [{ key: 'web', operator: 'Exists' }] }],
+    [
+      'serviceDiscovery',
+      { serviceDiscovery: { vipServices: [{ name: 'web', port: 443, targetEndpoint: 'web' }] } },
+    ],
+  ])('needs no endpoints with %s', (_field, given) => {
+    expect(validate('MeshEndpoints', meshEndpoints({ endpoints: undefined, ...given })).valid).toBe(true);
+    const verdict = validate('MeshEndpoints', meshEndpoints({ endpoints: undefined }));
+    expect(verdict.valid ? [] : verdict.faults.map(formatFault)).toEqual([
+      expect.stringContaining(
+        'endpoints is required unless tagSelectors or serviceDiscovery.vipServices is given',
+      ),
+    ]);
   });
 
   it('has the defaults of the contract', () => {
@@ -81,18 +106,23 @@ describe('the settings', () => {
 });
 
 describe('the metrics', () => {
-  const call = { method: '/grpc.health.v1.Health/Check', code: 'NOT_FOUND' };
-
-  it.each([
-    { name: 'grpc_server_requests_total', sample: 'grpc_server_requests_total' },
-    { name: 'grpc_server_request_duration_seconds', sample: 'grpc_server_request_duration_seconds_count' },
-    { name: 'grpc_server_errors_total', sample: 'grpc_server_errors_total' },
-  ])('include $name, and a call is recorded in it', async ({ sample }) => {
-    const registry = createRegistry({ metrics: grpcMetrics, version: '1.2.3' });
-    registry.record.grpcRequests(call);
-    registry.record.grpcSeconds(call, 0.1);
-    registry.record.grpcErrors(call);
-    expect(valueOf(parseExposition(await registry.text()), sample, call)).toBe(1);
+  it('include those of gRPC, in which a call is recorded', async () => {
+    const folders = makeFolders();
+    mkdirSync(folders.folder);
+    const running = await startHere(folders);
+    const { metricsPort } = await running.line('serving metrics and probes');
+    const client = testClient(await running.started);
+    const service = bytesField(1, Buffer.from('unknown'));
+    expect((await client.call('/grpc.health.v1.Health/Check', service)).code).toBe(status.NOT_FOUND);
+    const recorded = async (name: string) => {
+      const [, text] = await requestPath(metricsPort, '/metrics');
+      const labels = { method: '/grpc.health.v1.Health/Check', code: 'NOT_FOUND' };
+      return valueOf(parseExposition(text), name, labels);
+    };
+    await eventually(async () => expect(await recorded('grpc_server_requests_total')).toBe(1));
+    expect(await recorded('grpc_server_errors_total')).toBe(1);
+    expect(await recorded('grpc_server_request_duration_seconds_count')).toBe(1);
+    expect(await recorded('grpc_server_request_duration_seconds_sum')).toBeGreaterThan(0);
   });
 });
 

@@ -168,6 +168,15 @@ describe('the metrics of a controller', () => {
     expect(await runtime.metric('controller_runtime_max_concurrent_reconciles')).toBe(7);
   });
 
+  it('include the time that reconciles took', async () => {
+    const { runtime, clock } = await running(
+      (_ref, _context, { clock }) => new Promise(resolve => clock.after(2000, () => resolve(DONE))),
+    );
+    await clock.advance(5000);
+    expect(await runtime.metric('controller_runtime_reconcile_time_seconds_count')).toBe(1);
+    expect(await runtime.metric('controller_runtime_reconcile_time_seconds_sum')).toBe(2);
+  });
+
   it('start at zero, also if its name was not known before', async () => {
     const registry = createRegistry({ metrics: { ...controllerMetrics, ...queueMetrics }, version: 'test' });
     const { telemetry, tracking, clock } = new Runtime();

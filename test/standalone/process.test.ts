@@ -4,6 +4,7 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { status } from '@grpc/grpc-js';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { GROUP } from '../../src/api/generated/kinds.ts';
 import { readDocuments } from '../../src/api/yaml-documents.ts';
@@ -12,8 +13,10 @@ import { eventually } from '../support/eventually.ts';
 import { gatewayObject, meshBackend, named, route } from '../support/declared.ts';
 import { makeFolders, writeWhole } from '../support/files/folder.ts';
 import type { Folders } from '../support/files/folder.ts';
+import { testClient } from '../support/grpc/client.ts';
+import { RawConnection } from '../support/grpc/raw.ts';
 import { PROJECT, typescript } from '../support/lab/command-line.ts';
-import { meshBinding, meshEndpoints, meshTailnet } from '../support/objects.ts';
+import { endpoint, meshBinding, meshEndpoints, meshTailnet } from '../support/objects.ts';
 import { startHere } from '../support/standalone/served-here.ts';
 import { requestPath, startServed } from '../support/standalone/served-process.ts';
 import type { ServedProcess } from '../support/standalone/served-process.ts';
@@ -69,6 +72,25 @@ describe('standalone', () => {
       reason: 'OtherBackendMissing',
       object: 'MeshEndpoints default/web',
     });
+  });
+
+  it('logs what it does at the level of LOG_LEVEL', async () => {
+    const folders = makeFolders();
+    const healthCheck = { enabled: true, type: 'TCP', interval: '1s' };
+    // Nothing listens on port 1, so that the proxy of the tailnet cannot be reached.
+    const pool = { mode: 'External', addresses: ['127.0.0.1:1'] };
+    const checked = named(meshEndpoints({ endpoints: [endpoint({ healthCheck })] }), 'web');
+    declare(folders.folder, named(meshTailnet({ pool }), 'one'), checked);
+    const [quiet, loud] = await Promise.all(
+      ['info', 'debug'].map((level, at) =>
+        startHere(
+          { ...folders, state: `${folders.state}-${at}`, generated: `${folders.generated}-${at}` },
+          { 'log-level': level },
+        ),
+      ),
+    );
+    expect(await loud?.line('health check has no result')).toMatchObject({ level: 'debug' });
+    expect(quiet?.lines.filter(({ level }) => level === 'debug')).toEqual([]);
   });
 
   it('is ready when it serves, has written the folder of Envoy Gateway, and exits with 0', async () => {
@@ -246,6 +268,24 @@ describe('the extension server', () => {
     await running.line('serving Envoy Gateway and Envoy');
     expect(await requestPath(healthPort, '/readyz')).toEqual([200, 'ok']);
     expect(readdirSync(folders.root)).toEqual(['declared']);
+    expect(await stop(running)).toBe(0);
+  });
+
+  it('has MAX_MESSAGE_SIZE and GRPC_KEEPALIVE_TIME of its environment', async () => {
+    const { folder } = makeFolders();
+    declare(folder, ...WORLD);
+    const limits = { MAX_MESSAGE_SIZE: '1000', GRPC_KEEPALIVE_TIME: '50ms' };
+    const running = startServed('extension-server', {}, { RESOURCES_DIR: folder, ...limits });
+    const { port } = await running.line('serving Envoy Gateway and Envoy');
+    const idle = await RawConnection.open(Number(port));
+    await eventually(() => expect(idle.of('ping')).not.toEqual([]));
+    const client = testClient(Number(port));
+    const check = '/grpc.health.v1.Health/Check';
+    expect(await client.call(check, Buffer.alloc(1001))).toEqual({
+      code: status.RESOURCE_EXHAUSTED,
+      details: 'Received message larger than max (1001 vs 1000)',
+    });
+    expect(await client.call(check, Buffer.alloc(0))).toMatchObject({ code: 0 });
     expect(await stop(running)).toBe(0);
   });
 

@@ -19,19 +19,27 @@ afterAll(async () => {
 const { kind } = kinds.MeshEndpoints;
 const backendRef = { group: GROUP, kind, name: 'web', port: 8080, weight: 3 };
 
-const ROUTE_KINDS = [
+const ROUTE_KINDS: readonly {
+  readonly routeKind: string;
+  readonly version?: string;
+  readonly hostnames?: readonly string[];
+}[] = [
   { routeKind: 'HTTPRoute', hostnames: ['web.example.com'] },
   { routeKind: 'GRPCRoute', hostnames: ['grpc.example.com'] },
   { routeKind: 'TLSRoute', hostnames: ['tls.example.com'] },
   { routeKind: 'TCPRoute' },
+  { routeKind: 'TCPRoute', version: 'v1alpha2' },
   { routeKind: 'UDPRoute' },
 ];
 
 type RouteSpec = { readonly rules: readonly { readonly backendRefs: unknown }[] };
 
-function route(routeKind: string, hostnames: readonly string[] | undefined, ref: unknown): KubeObject {
+function route(
+  { routeKind, version = 'v1', hostnames }: (typeof ROUTE_KINDS)[number],
+  ref: unknown,
+): KubeObject {
   return {
-    apiVersion: 'gateway.networking.k8s.io/v1',
+    apiVersion: `gateway.networking.k8s.io/${version}`,
     kind: routeKind,
     metadata: { namespace, generateName: 'mesh-' },
     spec: {
@@ -42,9 +50,9 @@ function route(routeKind: string, hostnames: readonly string[] | undefined, ref:
   };
 }
 
-describe.each(ROUTE_KINDS)('a $routeKind', ({ routeKind, hostnames }) => {
+describe.each(ROUTE_KINDS)('a $routeKind', kindOfRoute => {
   it('accepts a MeshEndpoints as its backend, and keeps the reference unchanged', async () => {
-    const created = await client.create(route(routeKind, hostnames, backendRef), {
+    const created = await client.create(route(kindOfRoute, backendRef), {
       fieldValidation: 'Strict',
     });
     const ref = refOf(created);
@@ -55,7 +63,7 @@ describe.each(ROUTE_KINDS)('a $routeKind', ({ routeKind, hostnames }) => {
   });
 
   it('is refused with a weight that its own schema does not allow', async () => {
-    const created = client.create(route(routeKind, hostnames, { ...backendRef, weight: 1_000_001 }));
+    const created = client.create(route(kindOfRoute, { ...backendRef, weight: 1_000_001 }));
     await expect(created).rejects.toMatchObject({
       status: 422,
       reason: 'Invalid',
