@@ -1,4 +1,14 @@
-import { isAlias, isMap, isNode, isPair, isScalar, isSeq, LineCounter, parseAllDocuments } from 'yaml';
+import {
+  isAlias,
+  isMap,
+  isNode,
+  isPair,
+  isScalar,
+  isSeq,
+  LineCounter,
+  parseAllDocuments,
+  stringify,
+} from 'yaml';
 import type { Document, ScalarTag, Tags, YAMLMap } from 'yaml';
 import { isRecord } from './json.ts';
 
@@ -19,6 +29,11 @@ export type Documents = {
   readonly documents: readonly SourceDocument[];
   readonly faults: readonly SyntaxFault[];
 };
+
+/** A value as YAML, to paste into a file. */
+export function yamlOf(value: unknown): string {
+  return stringify(value);
+}
 
 /** Parses YAML (and so JSON) as kubectl does: by YAML 1.1, where yes is true. */
 export function readDocuments(text: string): Documents {

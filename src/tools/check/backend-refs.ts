@@ -1,4 +1,3 @@
-import { stringify } from 'yaml';
 import { GROUP } from '../../api/generated/kinds.ts';
 import { isRecord } from '../../api/json.ts';
 import type { Fields } from '../../api/json.ts';
@@ -6,6 +5,7 @@ import { keyOf, ROUTE_KINDS } from '../../api/key.ts';
 import type { ResourceKind } from '../../api/key.ts';
 import { GATEWAY_GROUP } from '../../api/objects/gateway-api.ts';
 import { nearest } from '../../api/validation/nearest.ts';
+import { yamlOf } from '../../api/yaml-documents.ts';
 import { groupOf } from './objects.ts';
 import type { Catalog, Declared, Finding } from './objects.ts';
 
@@ -118,7 +118,7 @@ function legacyAnnotation(route: Declared, catalog: Catalog): readonly Finding[]
   const fix =
     backendRefs.length === 0
       ? 'remove it'
-      : `remove it, and write as ${replaced.map(({ path }) => path).join(', ')}:\n\n${stringify(backendRefs)}`;
+      : `remove it, and write as ${replaced.map(({ path }) => path).join(', ')}:\n\n${yamlOf(backendRefs)}`;
   const message = `metadata.annotations: ${LEGACY} has no effect any more: ${fix}`;
   return [at(['metadata', 'annotations', LEGACY], 'error', 'LegacyAnnotation', message)];
 }
