@@ -1,5 +1,6 @@
 /** `npm run bench -- NAME [PART]`: measures, prints a table, and writes .cache/bench/NAME.json. */
 import { EXIT, runMain } from '../lab/commands/run-main.ts';
+import { check } from './check.ts';
 import { compiler } from './compiler.ts';
 import { control } from './control.ts';
 import { discovery } from './discovery/discovery.ts';
@@ -16,6 +17,7 @@ import { traffic } from './traffic/traffic.ts';
 import { translation } from './translation/translation.ts';
 
 const BENCHES: Readonly<Record<string, Bench>> = {
+  check,
   compiler,
   control,
   discovery,
