@@ -4,6 +4,9 @@ import { readObjects } from '../check/objects.ts';
 import type { Declarations } from '../check/objects.ts';
 import { plainText, readFiles } from '../sources.ts';
 import { parseRequest } from './request.ts';
+import type { TracedRequest } from './request.ts';
+import { destinationOf, parseDestination, send } from './send.ts';
+import type { Destination } from './send.ts';
 import { trace } from './trace.ts';
 import type { Step, Way } from './trace.ts';
 
@@ -12,13 +15,16 @@ export const TRACE_HELP = `mesh-gateway trace [options] URL|HOST:PORT
 
 Follows a request from the listener of a Gateway through the rule of a route to the endpoints, mesh
 pods and devices that would get it, and prints the first step that is broken, with the fix. It
-decides by the objects of the cluster, or of files, and sends nothing.
+decides by the objects of the cluster, or of files, and sends nothing without --send.
 
   URL           such as http://web.example.com/path, with the port of the listener
   HOST:PORT     a connection of TCP, TLS or UDP; HOST is the name that a TLS client asks for
   --from        only through this Gateway, as NAMESPACE/NAME
   --method      of the request (default: GET)
   --header      of the request, as "NAME: VALUE"; may be repeated
+  --send        send the request, too, and print the answer after the steps: to the address in the
+                status of each Gateway and the port of the listener, over HTTP or HTTPS
+  --address     send it to this HOST:PORT instead
   --file        a file or folder with the objects, instead of a cluster; may be repeated
   --output      text, which is the default, or json
   --kubeconfig, --context
@@ -27,9 +33,11 @@ decides by the objects of the cluster, or of files, and sends nothing.
 Examples:
   mesh-gateway trace http://web.example.com/
   mesh-gateway trace https://web.example.com/api --method POST --header "X-Version: 2"
+  mesh-gateway trace http://web.example.com/ --send --address 127.0.0.1:8080
   mesh-gateway trace db.example.com:5432 --file my-objects
 
-Exit status: 0 the request reaches an endpoint, 1 it does not, 2 wrong usage, or what could not be read.
+Exit status: 0 the request reaches an endpoint, 1 it does not, or gets no answer or one of 500 and above,
+2 wrong usage, or what could not be read.
 `;
 
 /** Runs `mesh-gateway trace`; returns the exit code. */
@@ -41,6 +49,8 @@ export async function runTrace(
     args: [...args],
     options: {
       from: { type: 'string' },
+      send: { type: 'boolean', default: false },
+      address: { type: 'string' },
       method: { type: 'string', default: 'GET' },
       header: { type: 'string', multiple: true, default: [] },
       file: { type: 'string', multiple: true, default: [] },
@@ -56,6 +66,10 @@ export async function runTrace(
     throw new Error(`trace: --output ${JSON.stringify(values.output)} is neither text nor json`);
   const { method, header: headers, kubeconfig, context } = values;
   const request = parseRequest(target, { method, headers });
+  if (values.send && request.over === 'connection')
+    throw new Error('trace: --send is for URLs: only requests over HTTP and HTTPS can be sent');
+  if (values.address !== undefined && !values.send) throw new Error('trace: --address needs --send');
+  const address = values.address === undefined ? undefined : parseDestination(values.address);
   const declarations: Declarations =
     values.file.length > 0
       ? readObjects(await readFiles(values.file))
@@ -68,10 +82,38 @@ export async function runTrace(
         });
   const unread = declarations.findings.filter(({ rule }) => rule === 'NotRead' || rule === 'Syntax');
   for (const { file, message } of unread) console.error(file === undefined ? message : `${file}: ${message}`);
-  const ways = trace(declarations, request, values.from);
+  const traced = trace(declarations, request, values.from);
+  const ways = values.send ? await withAnswers(traced, request, declarations, address) : traced;
   console.log(values.output === 'json' ? JSON.stringify(ways, undefined, 2) : textOf(ways));
-  return ways.some(reaches) ? 0 : 1;
+  const isAnswered = ({ steps }: Way) => !steps.some(({ name, is }) => name === 'answer' && is !== 'ok');
+  return ways.some(way => reaches(way) && isAnswered(way)) ? 0 : 1;
 }
+
+/** With the answer of each Gateway, after the steps that lead to it. */
+async function withAnswers(
+  ways: readonly Way[],
+  request: TracedRequest,
+  declarations: Declarations,
+  address: Destination | undefined,
+): Promise<readonly Way[]> {
+  if (address && ways.length > 1) {
+    const names = ways.map(({ gateway }) => gateway).join(', ');
+    throw new Error(`trace: --address is that of one Gateway: name it by --from (${names})`);
+  }
+  return await Promise.all(
+    ways.map(async way => {
+      const to = address ?? destinationOf(way.gateway, request, declarations);
+      const answer = to ? await send(request, to) : NO_ADDRESS;
+      return { ...way, steps: [...way.steps, answer] };
+    }),
+  );
+}
+
+const NO_ADDRESS: Step = {
+  is: 'unknown',
+  name: 'answer',
+  text: 'nothing was sent: no Gateway with an address in its status is for the request: give one by --address HOST:PORT',
+};
 
 /** Whether a request can get through: to a backend that is followed no further, or to an endpoint. */
 function reaches({ steps }: Way): boolean {

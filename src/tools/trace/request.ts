@@ -6,6 +6,8 @@ export type TracedRequest = {
   readonly port: number;
   readonly method: string;
   readonly path: string;
+  /** The path with the query, as it is sent. */
+  readonly target: string;
   /** By their names; of a repeated one the first. */
   readonly query: ReadonlyMap<string, string>;
   /** By their names in lower case. */
@@ -30,6 +32,7 @@ export function parseRequest(
     port: Number(url.port) || PORTS[url.protocol],
     method: method.toUpperCase(),
     path: url.pathname,
+    target: `${url.pathname}${url.search}`,
     query: new Map([...url.searchParams].reverse()),
     headers: named,
   };
@@ -45,7 +48,14 @@ function connectionTo(target: string): Omit<TracedRequest, 'method' | 'headers'>
   const [, host = '', port = ''] = /^\[?([^\]]*?)\]?:(\d{1,5})$/.exec(target) ?? [];
   if (host === '' || Number(port) < 1 || Number(port) > 65_535)
     throw new Error(`trace: ${JSON.stringify(target)} is neither a URL of http or https nor HOST:PORT`);
-  return { over: 'connection', host: host.toLowerCase(), port: Number(port), path: '/', query: new Map() };
+  return {
+    over: 'connection',
+    host: host.toLowerCase(),
+    port: Number(port),
+    path: '/',
+    target: '/',
+    query: new Map(),
+  };
 }
 
 /** Without a port, which a Host header may have. */

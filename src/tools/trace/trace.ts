@@ -18,7 +18,7 @@ import type { RuleChoice, WrittenRoute } from './rules.ts';
 export type Step = {
   /** Whether the request gets further, does not, or that is not known from these objects. */
   readonly is: 'ok' | 'broken' | 'unknown';
-  readonly name: 'gateway' | 'listener' | 'rule' | 'backend' | 'endpoint' | 'mesh pod' | 'device';
+  readonly name: 'gateway' | 'listener' | 'rule' | 'backend' | 'endpoint' | 'mesh pod' | 'device' | 'answer';
   /** For people; of a broken step with the fix. */
   readonly text: string;
 };

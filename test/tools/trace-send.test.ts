@@ -1,0 +1,139 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { IncomingMessage, RequestListener, Server } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { runTrace } from '../../src/tools/trace/command.ts';
+import { named, openGateway, route } from '../support/declared.ts';
+import { makeFolders } from '../support/files/folder.ts';
+import { AUTHORITY } from '../support/kubernetes/wire-certificates.ts';
+import { meshEndpoints, meshTailnet } from '../support/objects.ts';
+
+let out: string[] = [];
+beforeEach(() => {
+  out = [];
+  vi.spyOn(console, 'log').mockImplementation((text: string) => void out.push(text));
+});
+afterEach(() => vi.restoreAllMocks());
+
+async function portOf(server: Server): Promise<number> {
+  onTestFinished(() => void server.close());
+  server.listen(0, '127.0.0.1');
+  await new Promise(resolve => server.once('listening', resolve));
+  return (server.address() as AddressInfo).port;
+}
+
+const gatewayOn = (protocol: string) => (port: number, name: string, status: object) => ({
+  ...openGateway(`default/${name}`, { listeners: [{ name: 'web', port, protocol }] }),
+  status,
+});
+
+/** A folder with one route through Gateways with a listener at a port. */
+function folderWith(...gateways: readonly object[]): string {
+  const { folder } = makeFolders();
+  mkdirSync(folder);
+  const pool = { mode: 'External', addresses: ['10.0.0.1:1055'] };
+  const parentRefs = ['public', 'other'].map(name => ({ name }));
+  const objects = [
+    ...gateways,
+    named(meshTailnet({ pool }), 'example'),
+    named(meshEndpoints(), 'default/web'),
+    route('HTTPRoute', 'default/web', { parentRefs }),
+  ];
+  writeFileSync(join(folder, 'all.yaml'), objects.map(object => JSON.stringify(object)).join('\n---\n'));
+  return folder;
+}
+
+/** Traces a request, and returns the exit code and the line of the answer. */
+async function traced(folder: string, url: string, ...options: readonly string[]) {
+  const status = await runTrace([url, '--file', folder, '--send', ...options], {});
+  const answers = out
+    .join('\n')
+    .split('\n')
+    .filter(line => line.includes(' answer '));
+  return { status, answers: answers.map(line => line.replace(/\d+ ms/, 'N ms').replace(/\s+/g, ' ')) };
+}
+
+/** A server that keeps its requests. */
+async function serverOf(answer: RequestListener) {
+  const requests: IncomingMessage[] = [];
+  const port = await portOf(
+    createServer((request, response) => {
+      requests.push(request);
+      answer(request, response);
+    }),
+  );
+  return { port, requests };
+}
+
+const http = gatewayOn('HTTP');
+
+describe('trace --send', () => {
+  it('sends the request to the address of the Gateway and the port of its listener', async () => {
+    const { port, requests } = await serverOf((_request, response) => response.end('fine'));
+    const folder = folderWith(
+      http(port, 'public', { addresses: [{ type: 'IPAddress', value: '127.0.0.1' }] }),
+    );
+    const url = `http://web.example.com:${port}/path?a=b`;
+    expect(await traced(folder, url, '--method', 'POST', '--header', 'X-One: two')).toEqual({
+      status: 0,
+      answers: [`ok answer 200 OK from 127.0.0.1:${port} after N ms`],
+    });
+    expect(requests.map(({ method, url: target }) => `${method} ${target}`)).toEqual(['POST /path?a=b']);
+    expect(requests[0]?.headers).toMatchObject({ host: `web.example.com:${port}`, 'x-one': 'two' });
+  });
+
+  it('sends it to another address, and has what Envoy explains', async () => {
+    const { port, requests } = await serverOf((_request, response) =>
+      response.writeHead(503, { 'content-type': 'text/plain' }).end('no healthy upstream'),
+    );
+    const folder = folderWith(http(80, 'public', {}));
+    expect(await traced(folder, 'http://web.example.com/', '--address', `127.0.0.1:${port}`)).toEqual({
+      status: 1,
+      answers: [
+        `BROKEN answer 503 Service Unavailable from 127.0.0.1:${port} after N ms: no healthy upstream`,
+      ],
+    });
+    expect(requests[0]?.headers.host).toBe('web.example.com');
+  });
+
+  it('reports that nothing answers', async () => {
+    const folder = folderWith(http(80, 'public', {}));
+    const { status, answers } = await traced(folder, 'http://web.example.com/', '--address', '127.0.0.1:1');
+    expect(status).toBe(1);
+    expect(answers).toEqual(['BROKEN answer none from 127.0.0.1:1: connect ECONNREFUSED 127.0.0.1:1']);
+  });
+
+  it('trusts a certificate as other programs of the machine do', async () => {
+    const server = createSecureServer(AUTHORITY.server, (_request, response) => response.end());
+    const port = await portOf(server);
+    const listener = { name: 'web', port: 443, protocol: 'HTTPS' };
+    const folder = folderWith(openGateway('default/public', { listeners: [listener] }));
+    const { answers } = await traced(folder, 'https://kube.test/', '--address', `127.0.0.1:${port}`);
+    expect(answers).toEqual([
+      `BROKEN answer none from 127.0.0.1:${port}: unable to verify the first certificate`,
+    ]);
+  });
+
+  it('sends nothing where no address is known', async () => {
+    const { status, answers } = await traced(folderWith(http(80, 'public', {})), 'http://web.example.com/');
+    expect(status).toBe(1);
+    expect(answers).toEqual([expect.stringContaining('? answer nothing was sent')]);
+  });
+
+  it.each([
+    [['a:80', '--send'], '--send is for URLs'],
+    [['http://a/', '--address', '127.0.0.1:1'], '--address needs --send'],
+    [['http://a/', '--send', '--address', 'here'], '--address "here" is not HOST:PORT'],
+  ])('refuses %j', async (args, message) => {
+    await expect(runTrace(args, {})).rejects.toThrow(message);
+  });
+
+  it('refuses one address for two Gateways', async () => {
+    const folder = folderWith(http(80, 'public', {}), http(80, 'other', {}));
+    const found = traced(folder, 'http://web.example.com/', '--address', '127.0.0.1:1');
+    await expect(found).rejects.toThrow('name it by --from (default/public, default/other)');
+  });
+});
