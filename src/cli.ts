@@ -10,6 +10,7 @@ Usage: mesh-gateway <command>
 
   check [PATH...]    find what is wrong with objects and the routes between them
   trace URL          follow a request to the devices that would get it
+  doctor             find what is wrong with an installation, and how to repair it
   lint PATH...       validate objects in files as the API server would
   explain FOLDER     show where routes lead, and why a backend is not used
   standalone         run everything in one process, from a folder of files
@@ -38,6 +39,13 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   trace: {
     run: async args => (await import('./tools/trace/command.ts')).runTrace(args, environment),
     help: async () => (await import('./tools/trace/command.ts')).TRACE_HELP,
+  },
+  doctor: {
+    run: async args => {
+      const { operatorAccess } = await import('./controllers/registry.ts');
+      return (await import('./tools/doctor/command.ts')).runDoctor(args, { environment, operatorAccess });
+    },
+    help: async () => (await import('./tools/doctor/command.ts')).DOCTOR_HELP,
   },
   lint: {
     run: async args => (await import('./tools/lint.ts')).runLint(args),

@@ -1,9 +1,20 @@
 import { isIP } from 'node:net';
 import { stringify } from 'yaml';
-import { GROUP, VERSION } from './generated/kinds.ts';
+import type { AccessRule } from './access.ts';
+import { GROUP, kinds, VERSION } from './generated/kinds.ts';
 
 /** The controller that a GatewayClass names for Envoy Gateway. */
 export const ENVOY_GATEWAY_CONTROLLER = 'gateway.envoyproxy.io/gatewayclass-controller';
+
+/** What Envoy Gateway needs for the kinds in its configuration: it replaces the whole status of a policy. */
+export const envoyGatewayAccess: readonly AccessRule[] = [
+  {
+    apiGroups: [GROUP],
+    resources: [kinds.MeshBinding.plural, kinds.MeshEndpoints.plural],
+    verbs: ['get', 'list', 'watch'],
+  },
+  { apiGroups: [GROUP], resources: [`${kinds.MeshBinding.plural}/status`], verbs: ['update'] },
+];
 
 /** The configuration of an Envoy Gateway that reads objects from files and runs Envoy on the same machine. */
 export type EnvoyGatewayOptions = {

@@ -1,22 +1,10 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Yaml } from 'cdk8s';
 import type { Construct } from 'constructs';
-import type { AccessRule } from '../../src/api/access.ts';
-import { extensionManager } from '../../src/api/envoy-gateway.ts';
-import { GROUP, kinds } from '../../src/api/generated/kinds.ts';
+import { envoyGatewayAccess, extensionManager } from '../../src/api/envoy-gateway.ts';
 import { extensionServerAddress, labelsOf } from '../installation.ts';
 import type { Install } from '../installation.ts';
 import { addClusterAccess } from './rbac.ts';
-
-/** What Envoy Gateway needs for the kinds in its configuration: it replaces the whole status of a policy. */
-const ACCESS: readonly AccessRule[] = [
-  {
-    apiGroups: [GROUP],
-    resources: [kinds.MeshBinding.plural, kinds.MeshEndpoints.plural],
-    verbs: ['get', 'list', 'watch'],
-  },
-  { apiGroups: [GROUP], resources: [`${kinds.MeshBinding.plural}/status`], verbs: ['update'] },
-];
 
 /** Access that Envoy Gateway needs beside that of its own chart; without it, it does not become ready. */
 export function addEnvoyGatewayAccess(chart: Construct, install: Install): void {
@@ -24,7 +12,7 @@ export function addEnvoyGatewayAccess(chart: Construct, install: Install): void 
   addClusterAccess(chart, install, {
     name: 'mesh-envoy-gateway',
     labels: { ...labelsOf(install) },
-    rules: ACCESS,
+    rules: envoyGatewayAccess,
     account: { name: serviceAccount, namespace },
   });
 }

@@ -36,27 +36,43 @@ const KINDS: readonly ResourceKind[] = [
 
 /** Reads the objects of a cluster, with a finding for each kind that could not be read; what depends on those is not checked. */
 export async function readCluster(options: ClusterOptions): Promise<Declarations> {
-  const { context, environment, namespace, onKind } = options;
+  return await withCluster(options, transport => readDeclarations(transport, options));
+}
+
+/** Connects to a cluster as kubectl does, and closes the connections at the end. */
+export async function withCluster<T>(
+  options: Pick<ClusterOptions, 'kubeconfig' | 'context' | 'environment'>,
+  use: (transport: KubeTransport) => Promise<T>,
+): Promise<T> {
+  const { context, environment } = options;
   const kubeconfig = options.kubeconfig ?? (environment['KUBECONFIG'] || join(homedir(), '.kube', 'config'));
   const configSource = await restConfigSource({ kubeconfig, context, environment, clock: systemClock });
   const transport = openTransport({ configSource, clock: systemClock, now: () => new Date() });
   try {
-    const objects: unknown[] = [];
-    const complete = new Set<ResourceKind>();
-    const findings: Finding[] = [];
-    for (const kind of KINDS) {
-      onKind(kind);
-      const listed = await listOf(kind, namespace, transport);
-      if ('items' in listed) objects.push(...listed.items);
-      if (listed.isComplete) complete.add(kind);
-      if (listed.problem !== undefined)
-        findings.push({ severity: 'warning', rule: 'NotRead', message: listed.problem });
-    }
-    const served = servedObjects(objects, complete);
-    return { ...served, findings: [...findings, ...served.findings] };
+    return await use(transport);
   } finally {
     await transport.close();
   }
+}
+
+/** Reads the objects of a cluster by a connection. */
+export async function readDeclarations(
+  transport: KubeTransport,
+  { namespace, onKind }: Pick<ClusterOptions, 'namespace' | 'onKind'>,
+): Promise<Declarations> {
+  const objects: unknown[] = [];
+  const complete = new Set<ResourceKind>();
+  const findings: Finding[] = [];
+  for (const kind of KINDS) {
+    onKind(kind);
+    const listed = await listOf(kind, namespace, transport);
+    if ('items' in listed) objects.push(...listed.items);
+    if (listed.isComplete) complete.add(kind);
+    if (listed.problem !== undefined)
+      findings.push({ severity: 'warning', rule: 'NotRead', message: listed.problem });
+  }
+  const served = servedObjects(objects, complete);
+  return { ...served, findings: [...findings, ...served.findings] };
 }
 
 type Listed = {
@@ -107,11 +123,17 @@ async function listIn(
   return [];
 }
 
-async function pagesOf(path: string, limit: number, transport: KubeTransport): Promise<readonly unknown[]> {
+/** All items of a list. */
+export async function pagesOf(
+  path: string,
+  limit: number,
+  transport: Pick<KubeTransport, 'send'>,
+  selection: Readonly<Record<string, string>> = {},
+): Promise<readonly unknown[]> {
   const all: unknown[] = [];
   let next = '';
   do {
-    const query = { limit: String(limit), ...(next !== '' && { continue: next }) };
+    const query = { ...selection, limit: String(limit), ...(next !== '' && { continue: next }) };
     const page = await transport.send({ verb: 'list', path, query });
     if (!isRecord(page) || !Array.isArray(page['items']))
       throw new KubeError('Malformed', `list ${path}: the response is not a list`);

@@ -1,0 +1,190 @@
+import type { Access } from '../../api/access.ts';
+import { envoyGatewayAccess } from '../../api/envoy-gateway.ts';
+import type { Fields } from '../../api/json.ts';
+import { isRecord } from '../../api/json.ts';
+import { COMPONENTS, TRUST } from '../../api/names.ts';
+import { KubeError } from '../../kubernetes/transport/transport.ts';
+import type { KubeTransport } from '../../kubernetes/transport/transport.ts';
+import { extensionServerAccess } from '../../traffic/access.ts';
+import { pagesOf, readDeclarations } from '../check/cluster.ts';
+import { groupsOf, missingByRoles, rightsOf, userOf } from './access.ts';
+import type { AccessReading, Account, Right } from './access.ts';
+import { HTTP_ROUTES, OWN_DEFINITIONS } from './definitions.ts';
+import { DNS_NAMESPACE } from './dns.ts';
+import { ENVOY_GATEWAY } from './envoy-gateway.ts';
+import { DNS_LABELS, ENVOY_LABELS } from './network-policies.ts';
+import { at, namedIn, textAt } from './observed.ts';
+import type { Observed, Place, Reading } from './observed.ts';
+
+/** What is read, and by whom. */
+export type ReadOptions = Place & {
+  readonly transport: KubeTransport;
+  /** The rights of the operator, which its controllers declare. */
+  readonly operatorAccess: Access;
+  readonly now: Date;
+  /** Called before each part. */
+  readonly onPart: (part: string) => void;
+};
+
+/** Reads all that the checks need; what RBAC does not permit is noted. It never reads a Secret. */
+export async function observe(options: ReadOptions): Promise<Observed> {
+  const { transport, namespace, envoyGatewayNamespace, now, onPart } = options;
+  const list = (path: string, selection = {}) => readList(transport, path, selection);
+  const own = `namespaces/${encodeURIComponent(namespace)}`;
+  const gateway = `namespaces/${encodeURIComponent(envoyGatewayNamespace)}`;
+  const definitions = [...OWN_DEFINITIONS, HTTP_ROUTES].map(name =>
+    readOne(transport, `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${name}`),
+  );
+  onPart('the installation');
+  const readings = {
+    kubernetes: readOne(transport, '/version'),
+    definitions: joined(definitions),
+    deployments: list(`/apis/apps/v1/${own}/deployments`),
+    statefulSets: list(`/apis/apps/v1/${own}/statefulsets`),
+    pods: list(`/api/v1/${own}/pods`),
+    quotas: list(`/api/v1/${own}/resourcequotas`),
+    refusals: list(`/api/v1/${own}/events`, { fieldSelector: 'reason=FailedCreate' }),
+    lease: readOne(transport, `/apis/coordination.k8s.io/v1/${own}/leases/${COMPONENTS.operator}`),
+    trust: readOne(transport, `/api/v1/${own}/configmaps/${TRUST.configMap}`),
+    envoyGateways: list(`/apis/apps/v1/${gateway}/deployments`),
+    envoyGatewayPods: list(`/api/v1/${gateway}/pods`),
+    envoyGatewayConfig: readOne(transport, `/api/v1/${gateway}/configmaps/${ENVOY_GATEWAY.configMap}`),
+    envoys: list('/api/v1/pods', labelled(ENVOY_LABELS)),
+    policies: list('/apis/networking.k8s.io/v1/networkpolicies'),
+    dnsPods: list(`/api/v1/namespaces/${DNS_NAMESPACE}/pods`, labelled(DNS_LABELS)),
+    dnsConfig: readOne(transport, `/api/v1/namespaces/${DNS_NAMESPACE}/configmaps/coredns`),
+  };
+  const values = await Promise.all(
+    Object.entries(readings).map(async ([name, reading]) => [name, await reading]),
+  );
+  const read = Object.fromEntries(values) as Record<keyof typeof readings, Reading>;
+  onPart('access');
+  const access = await readAccess(accountsOf(options, read.envoyGateways), transport, namespace);
+  const declarations = await readDeclarations(transport, { namespace: undefined, onKind: onPart });
+  return { namespace, envoyGatewayNamespace, now, ...read, access, declarations };
+}
+
+function labelled(labels: Readonly<Record<string, string>>) {
+  return {
+    labelSelector: Object.entries(labels)
+      .map(pair => pair.join('='))
+      .join(),
+  };
+}
+
+const PAGE_SIZE = 500;
+
+async function readList(
+  transport: KubeTransport,
+  path: string,
+  selection: Readonly<Record<string, string>> = {},
+): Promise<Reading> {
+  return await reading(async () => (await pagesOf(path, PAGE_SIZE, transport, selection)).filter(isRecord));
+}
+
+async function readOne(transport: KubeTransport, path: string): Promise<Reading> {
+  return await reading(async () => [await transport.send({ verb: 'get', path })].filter(isRecord));
+}
+
+/** What does not exist is read, and is nothing. */
+async function reading(read: () => Promise<readonly Fields[]>): Promise<Reading> {
+  try {
+    return { items: await read() };
+  } catch (error) {
+    if (!(error instanceof KubeError)) throw error;
+    if (error.reason === 'NotFound') return { items: [] };
+    if (error.reason === 'Forbidden') return { why: error.message };
+    throw error;
+  }
+}
+
+async function joined(readings: readonly Promise<Reading>[]): Promise<Reading> {
+  const all = await Promise.all(readings);
+  const unread = all.find(({ why }) => why !== undefined);
+  return unread ?? { items: all.flatMap(({ items = [] }) => items) };
+}
+
+function accountsOf(
+  { namespace, envoyGatewayNamespace, operatorAccess }: ReadOptions,
+  envoyGateways: Reading,
+): readonly Account[] {
+  const deployment = namedIn(envoyGateways.items ?? [], ENVOY_GATEWAY.deployment);
+  const account = textAt(deployment, 'spec', 'template', 'spec', 'serviceAccountName');
+  const own = (check: string, name: string, access: Access): Account => ({
+    check,
+    namespace,
+    name,
+    rights: rightsOf(access, namespace),
+  });
+  return [
+    own('rbac-operator', COMPONENTS.operator, operatorAccess),
+    own('rbac-extension-server', COMPONENTS.extensionServer, extensionServerAccess),
+    {
+      check: 'rbac-envoy-gateway',
+      namespace: envoyGatewayNamespace,
+      name: account || ENVOY_GATEWAY.serviceAccount,
+      rights: rightsOf({ cluster: envoyGatewayAccess, own: [] }, ''),
+    },
+  ];
+}
+
+/** Asks the API server about each right; where that is refused, the roles are read. */
+async function readAccess(
+  accounts: readonly Account[],
+  transport: KubeTransport,
+  namespace: string,
+): Promise<Observed['access']> {
+  try {
+    return await Promise.all(
+      accounts.map(async account => {
+        const allowed = await Promise.all(account.rights.map(right => isAllowed(account, right, transport)));
+        return {
+          account,
+          reading: { missing: account.rights.filter((_, index) => allowed[index] !== true) },
+        };
+      }),
+    );
+  } catch (error) {
+    if (!(error instanceof KubeError) || error.reason !== 'Forbidden') throw error;
+    const rolesOf = await readRoles(transport, namespace);
+    return accounts.map(account => ({ account, reading: rolesOf(account, error.message) }));
+  }
+}
+
+async function isAllowed(account: Account, right: Right, transport: KubeTransport): Promise<boolean> {
+  const { group, verb, name, namespace } = right;
+  const [resource, subresource] = right.resource.split('/');
+  const kind = { apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview' };
+  const resourceAttributes = { group, resource, subresource, verb, name, namespace };
+  const value = { ...kind, spec: { user: userOf(account), groups: groupsOf(account), resourceAttributes } };
+  const body = { type: 'application/json', value };
+  const path = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
+  return at(await transport.send({ verb: 'create', path, body }), 'status', 'allowed') === true;
+}
+
+async function readRoles(transport: KubeTransport, namespace: string) {
+  const root = '/apis/rbac.authorization.k8s.io/v1';
+  const own = `${root}/namespaces/${encodeURIComponent(namespace)}`;
+  const [clusterRoles, clusterRoleBindings, roles, roleBindings] = await Promise.all([
+    readList(transport, `${root}/clusterroles`),
+    readList(transport, `${root}/clusterrolebindings`),
+    readList(transport, `${own}/roles`),
+    readList(transport, `${own}/rolebindings`),
+  ]);
+  return (account: Account, refusal: string): AccessReading => {
+    const readings = [clusterRoles, clusterRoleBindings, roles, roleBindings];
+    if (readings.some(({ items }) => !items))
+      return { why: `neither may it be asked (${refusal}), nor may roles be read` };
+    const [ofCluster = [], bindings = [], ofNamespace = [], ownBindings = []] = readings.map(
+      ({ items }) => items ?? [],
+    );
+    return {
+      missing: missingByRoles(account, {
+        clusterRoles: ofCluster,
+        clusterRoleBindings: bindings,
+        roles: ofNamespace,
+        roleBindings: ownBindings,
+      }),
+    };
+  };
+}

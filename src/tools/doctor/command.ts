@@ -1,0 +1,123 @@
+import { parseArgs } from 'node:util';
+import type { Access } from '../../api/access.ts';
+import { durationMs } from '../../api/duration.ts';
+import { NAMESPACE } from '../../api/names.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import { withCluster } from '../check/cluster.ts';
+import { plainText } from '../sources.ts';
+import { observe } from './cluster.ts';
+import { diagnose } from './diagnose.ts';
+import type { Line } from './observed.ts';
+
+/** What `mesh-gateway help doctor` prints. */
+export const DOCTOR_HELP = `mesh-gateway doctor [options]
+
+Checks an installation and what it depends on: CRDs, RBAC of the accounts, pods and images, quotas,
+clocks, DNS, NetworkPolicies, Envoy Gateway with its hook, tailnets with credentials, scopes, tags,
+approvals and keys, CA certificates, and routes. Each line is ok, failed with the fix, or not
+checked and why. What the operator has found out is read from status. It changes nothing, and reads
+no Secret.
+
+  --wait        repeat the checks for up to this time, such as 2m, until none fails
+  --namespace   of the installation (default: ${NAMESPACE})
+  --envoy-gateway-namespace
+                of Envoy Gateway (default: envoy-gateway-system)
+  --output      text, which is the default, or json
+  --kubeconfig, --context
+                the cluster, as in mesh-gateway check
+
+Examples:
+  mesh-gateway doctor
+  mesh-gateway doctor --wait 2m
+  kubectl mesh doctor --output json
+
+Exit status: 0 nothing has failed, 1 something has, 2 wrong usage, or the cluster does not answer.
+`;
+
+/** What doctor is given by the command line's root. */
+export type DoctorDeps = {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** The rights of the operator. */
+  readonly operatorAccess: Access;
+};
+
+const REPEAT_MS = 3000;
+
+/** Runs `mesh-gateway doctor`; returns the exit code. */
+export async function runDoctor(args: readonly string[], deps: DoctorDeps): Promise<number> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      wait: { type: 'string', default: '0s' },
+      namespace: { type: 'string', default: NAMESPACE },
+      'envoy-gateway-namespace': { type: 'string', default: 'envoy-gateway-system' },
+      output: { type: 'string', default: 'text' },
+      kubeconfig: { type: 'string' },
+      context: { type: 'string' },
+    },
+  });
+  const waitMs = durationMs(values.wait);
+  if (waitMs === undefined || waitMs < 0)
+    throw new Error(`doctor: --wait ${JSON.stringify(values.wait)} is not a duration, such as 2m`);
+  const { output, kubeconfig, context, namespace } = values;
+  if (output !== 'text' && output !== 'json')
+    throw new Error(`doctor: --output ${JSON.stringify(output)} is neither text nor json`);
+  const { environment, operatorAccess } = deps;
+  const lines = await withCluster({ kubeconfig, context, environment }, async transport => {
+    const until = systemClock.now() + waitMs;
+    for (;;) {
+      const observed = await observe({
+        ...{ transport, namespace, operatorAccess, now: new Date() },
+        envoyGatewayNamespace: values['envoy-gateway-namespace'],
+        onPart: part => show(`reading ${part} ...`),
+      });
+      show('');
+      const found = diagnose(observed);
+      const failures = found.filter(({ is }) => is === 'failed').length;
+      const leftMs = until - systemClock.now();
+      if (failures === 0 || leftMs <= 0) return found;
+      show(`${failures} of ${found.length} checks fail; ${Math.ceil(leftMs / 1000)} s left`);
+      await new Promise<void>(resolve => {
+        systemClock.after(Math.min(REPEAT_MS, leftMs), resolve);
+      });
+    }
+  });
+  console.log(output === 'json' ? JSON.stringify(lines, undefined, 2) : formatLines(lines));
+  console.error(summaryOf(lines));
+  return lines.some(({ is }) => is === 'failed') ? 1 : 0;
+}
+
+/** Progress, on a terminal only. */
+function show(text: string): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`);
+}
+
+const [MARK_WIDTH, CHECK_WIDTH] = [13, 23];
+
+/** A line for each check, with its fix below. */
+export function formatLines(lines: readonly Line[]): string {
+  return lines
+    .flatMap(({ check, is, text, fix }) => {
+      const head = `${is.padEnd(MARK_WIDTH)}${check.padEnd(CHECK_WIDTH)}`;
+      const indent = ' '.repeat(MARK_WIDTH);
+      const [first = '', ...rest] = plainText(text).trimEnd().split('\n');
+      const more = [
+        ...rest,
+        ...(fix === undefined
+          ? []
+          : [
+              'fix:',
+              ...plainText(fix)
+                .split('\n')
+                .map(line => `  ${line}`),
+            ]),
+      ];
+      return [`${head}${first}`, ...more.map(line => `${indent}${line}`)];
+    })
+    .join('\n');
+}
+
+function summaryOf(lines: readonly Line[]): string {
+  const of = (wanted: Line['is']) => lines.filter(({ is }) => is === wanted).length;
+  return `${of('ok')} ok, ${of('failed')} failed, ${of('not checked')} not checked`;
+}

@@ -1,0 +1,41 @@
+import { check } from '../check/check.ts';
+import { checkAccess } from './access.ts';
+import { checkCertificates } from './certificates.ts';
+import { checkConditions } from './conditions.ts';
+import { checkDefinitions, checkKubernetes } from './definitions.ts';
+import { checkDns } from './dns.ts';
+import { checkEnvoyGateway } from './envoy-gateway.ts';
+import { checkNetwork } from './network-policies.ts';
+import { failed, notChecked, ok } from './observed.ts';
+import type { Line, Observed } from './observed.ts';
+import { checkWorkloads } from './workloads.ts';
+
+/** Checks an installation and what it depends on, in the order in which to repair it. */
+export function diagnose(observed: Observed): readonly Line[] {
+  return [
+    checkKubernetes(observed),
+    ...checkDefinitions(observed),
+    ...checkAccess(observed),
+    ...checkWorkloads(observed),
+    checkDns(observed),
+    ...checkNetwork(observed),
+    ...checkEnvoyGateway(observed),
+    ...checkConditions(observed),
+    ...checkCertificates(observed),
+    ...routeLines(observed),
+  ];
+}
+
+/** What `mesh-gateway check` reports about the routes of the cluster. */
+function routeLines({ declarations }: Observed): readonly Line[] {
+  const { findings, objects } = check(declarations);
+  const errors = findings.filter(({ severity, rule }) => severity === 'error' && rule !== 'NothingToCheck');
+  const unread = findings.filter(({ rule }) => rule === 'NotRead');
+  const lines = errors.map(({ object = '', rule, message }) => {
+    const [text = '', ...fix] = message.split('\n');
+    return failed('routes', `${object}: ${rule}: ${text}`, fix.length > 0 ? fix.join('\n') : undefined);
+  });
+  const holes = unread.map(({ message }) => notChecked('routes', message));
+  if (lines.length + holes.length > 0) return [...lines, ...holes];
+  return [ok('routes', `mesh-gateway check finds no error in ${objects} objects`)];
+}

@@ -1,0 +1,274 @@
+import { GROUP } from '../../api/generated/kinds.ts';
+import type { Fields } from '../../api/json.ts';
+import { COMPONENTS, extensionServerIn } from '../../api/names.ts';
+import { hasReported } from '../../traffic/translation-report.ts';
+import { readDocuments } from '../../api/yaml-documents.ts';
+import { isAtLeast, versionIn } from './definitions.ts';
+import {
+  at,
+  failed,
+  hasLabels,
+  listAt,
+  nameOf,
+  namedIn,
+  notChecked,
+  numberAt,
+  ok,
+  textAt,
+  textsAt,
+} from './observed.ts';
+import type { Line, Observed } from './observed.ts';
+import { ENVOY_GATEWAY_LABELS } from './network-policies.ts';
+import { containersOf } from './workloads.ts';
+
+/** The names that the chart of Envoy Gateway gives. */
+export const ENVOY_GATEWAY = {
+  deployment: 'envoy-gateway',
+  configMap: 'envoy-gateway-config',
+  key: 'envoy-gateway.yaml',
+  serviceAccount: 'envoy-gateway',
+} as const;
+
+/** Envoy Gateway: its version, its hook, and whether it uses its present configuration. */
+export function checkEnvoyGateway(observed: Observed): readonly Line[] {
+  return [
+    versionLine(observed),
+    ...configLines(observed),
+    restartLine(observed),
+    ...translationLines(observed),
+  ];
+}
+
+/** The oldest Envoy Gateway that accepts other kinds in backendRefs. */
+const OLDEST = [1, 9] as const;
+
+function versionLine({ envoyGateways, envoyGatewayNamespace: namespace }: Observed): Line {
+  const check = 'envoy-gateway';
+  if (!envoyGateways.items) return notChecked(check, envoyGateways.why);
+  const deployment = namedIn(envoyGateways.items, ENVOY_GATEWAY.deployment);
+  const what = `Deployment ${namespace}/${ENVOY_GATEWAY.deployment}`;
+  if (!deployment) {
+    const fix = 'install Envoy Gateway, or name its namespace: --envoy-gateway-namespace NAMESPACE';
+    return failed(check, `${what} does not exist`, fix);
+  }
+  if (numberAt(deployment, 'status', 'availableReplicas') === 0) {
+    const fix = `kubectl -n ${namespace} logs deployment/${ENVOY_GATEWAY.deployment}`;
+    return failed(check, `no pod of ${what} is available`, fix);
+  }
+  const image = textAt(containersOf(deployment)[0], 'image');
+  const version = versionIn(image.replace(/@.*$/, '').split(':').at(-1) ?? '');
+  if (!version) return notChecked(check, `the image ${image} of ${what} has no version in its tag`);
+  return isAtLeast(version, OLDEST)
+    ? ok(check, `${what} runs ${image}`)
+    : failed(
+        check,
+        `${what} runs ${image}, which is older than ${OLDEST.join('.')}`,
+        `${HELM} --version v1.9.1`,
+      );
+}
+
+const HELM =
+  'helm upgrade eg "$ENVOY_GATEWAY_CHART" --namespace envoy-gateway-system --reuse-values --values manifests/envoy-gateway/values.yaml';
+
+function fixIn(namespace: string): string {
+  return `${HELM.replace('envoy-gateway-system', namespace)}\n${restartIn(namespace)}`;
+}
+
+function restartIn(namespace: string): string {
+  return `kubectl -n ${namespace} rollout restart deployment/${ENVOY_GATEWAY.deployment}`;
+}
+
+/** Of the configuration nothing but names and numbers of the extension is shown. */
+function configLines(observed: Observed): readonly Line[] {
+  const { envoyGatewayConfig: config, envoyGatewayNamespace: namespace } = observed;
+  const both = (line: (check: string) => Line) => ['hook', 'message-limit'].map(line);
+  if (!config.items) return both(check => notChecked(check, config.why));
+  const place = `ConfigMap ${namespace}/${ENVOY_GATEWAY.configMap}`;
+  const [found] = config.items;
+  if (!found) return both(check => notChecked(check, `${place} does not exist`));
+  const { documents, faults } = readDocuments(textAt(found, 'data', ENVOY_GATEWAY.key));
+  if (faults.length > 0) return both(check => failed(check, `${ENVOY_GATEWAY.key} of ${place} is not YAML`));
+  const extension = extensionIn(documents[0]?.value);
+  const fix = fixIn(namespace);
+  if (!extension) {
+    const text = `no extensionManager in ${place} has backendResources with kind MeshEndpoints`;
+    return [failed('hook', text, fix), notChecked('message-limit', 'the hook is not registered')];
+  }
+  const problems = hookProblems(extension, observed);
+  const hook =
+    problems.length === 0
+      ? [ok('hook', `Envoy Gateway calls ${addressOf(extension)} in each translation`)]
+      : problems.map(problem => failed('hook', `${place}: ${problem}`, fix));
+  return [...hook, limitLine(extension, observed)];
+}
+
+/** The extension with our backends; there may be several. */
+function extensionIn(config: unknown): Fields | undefined {
+  const one = at(config, 'extensionManager');
+  const all = [...listAt({ one: [one] }, 'one'), ...listAt(config, 'extensionManagers')];
+  return all.find(extension => hasKind(extension, 'backendResources', 'MeshEndpoints'));
+}
+
+function hasKind(extension: Fields, list: string, kind: string): boolean {
+  return listAt(extension, list).some(each => each['group'] === GROUP && each['kind'] === kind);
+}
+
+function hookProblems(extension: Fields, observed: Observed): readonly string[] {
+  const translator = at(extension, 'hooks', 'xdsTranslator');
+  const problems: string[] = [];
+  if (!textsAt(translator, 'post').includes('Translation'))
+    problems.push('hooks.xdsTranslator.post of extensionManager lacks Translation');
+  if (at(translator, 'translation', 'cluster', 'includeAll') !== true)
+    problems.push('hooks.xdsTranslator.translation.cluster.includeAll of extensionManager is not true');
+  if (!hasKind(extension, 'policyResources', 'MeshBinding'))
+    problems.push('policyResources of extensionManager lacks kind MeshBinding');
+  const expected = expectedAddress(observed);
+  const found = addressOf(extension);
+  if (!isSameAddress(found, expected, observed))
+    problems.push(`service of extensionManager is ${found}, and the extension server listens on ${expected}`);
+  return problems;
+}
+
+/** The address of the extension server, as it gives it to Envoys. */
+export function expectedAddress(observed: Observed): string {
+  return serverVariable(observed, 'EXTENSION_SERVER_ADDRESS') ?? extensionServerIn(observed.namespace);
+}
+
+function serverVariable({ deployments }: Observed, name: string): string | undefined {
+  const deployment = namedIn(deployments.items ?? [], COMPONENTS.extensionServer);
+  const variables = containersOf(deployment).flatMap(container => listAt(container, 'env'));
+  const value = variables.find(variable => variable['name'] === name)?.['value'];
+  return typeof value === 'string' ? value : undefined;
+}
+
+function addressOf(extension: Fields): string {
+  const service = at(extension, 'service');
+  const host =
+    textAt(service, 'fqdn', 'hostname') || textAt(service, 'ip', 'address') || textAt(service, 'host');
+  const port =
+    numberAt(service, 'fqdn', 'port') || numberAt(service, 'ip', 'port') || numberAt(service, 'port');
+  return `${host}:${port}`;
+}
+
+/** A Service has several names, and an address. */
+function isSameAddress(found: string, expected: string, { declarations, namespace }: Observed): boolean {
+  const [host, port] = partsOf(found);
+  const [expectedHost, expectedPort] = partsOf(expected);
+  if (port !== expectedPort) return false;
+  const names = [
+    expectedHost,
+    `${COMPONENTS.extensionServer}.${namespace}`,
+    `${COMPONENTS.extensionServer}.${namespace}.svc`,
+  ];
+  const service = declarations.objects.find(
+    ({ fields }) =>
+      fields['kind'] === 'Service' && nameOf(fields) === `${namespace}/${COMPONENTS.extensionServer}`,
+  );
+  const addresses = textsAt(service?.fields, 'spec', 'clusterIPs');
+  return [...names, ...addresses].includes(host.replace(/\.$/, ''));
+}
+
+function partsOf(address: string): readonly [string, string] {
+  const colon = address.lastIndexOf(':');
+  return [address.slice(0, colon), address.slice(colon + 1)];
+}
+
+const UNITS: Readonly<Record<string, number>> = {
+  ...{ '': 1, k: 1e3, K: 1e3, M: 1e6, G: 1e9, T: 1e12 },
+  ...{ Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40 },
+};
+
+function bytesOf(size: string): number | undefined {
+  const [, number = '', unit = ''] = /^([0-9]{1,15})([A-Za-z]*)$/.exec(size) ?? [];
+  const factor = UNITS[unit];
+  return number === '' || factor === undefined ? undefined : Number(number) * factor;
+}
+
+/** Envoy Gateway's own default. */
+const DEFAULT_LIMIT = '4M';
+
+function limitLine(extension: Fields, observed: Observed): Line {
+  const check = 'message-limit';
+  const value = at(extension, 'maxMessageSize') ?? DEFAULT_LIMIT;
+  const limit = typeof value === 'number' ? String(value) : typeof value === 'string' ? value : '';
+  const wanted = serverVariable(observed, 'MAX_MESSAGE_SIZE');
+  if (wanted === undefined)
+    return notChecked(
+      check,
+      observed.deployments.why ?? 'MAX_MESSAGE_SIZE of the extension server is not known',
+    );
+  const [bytes, wantedBytes] = [bytesOf(limit), bytesOf(wanted)];
+  if (bytes === undefined || wantedBytes === undefined)
+    return notChecked(check, `${limit} or ${wanted} is not a size`);
+  return bytes >= wantedBytes
+    ? ok(check, `Envoy Gateway sends messages of up to ${limit}`)
+    : failed(
+        check,
+        `maxMessageSize of extensionManager is ${limit}, and MAX_MESSAGE_SIZE of the extension server ${wanted}: larger translations fail`,
+        fixIn(observed.envoyGatewayNamespace),
+      );
+}
+
+/** Its chart does not restart Envoy Gateway when its ConfigMap changes. */
+function restartLine({
+  envoyGatewayConfig,
+  envoyGatewayPods,
+  envoyGatewayNamespace: namespace,
+}: Observed): Line {
+  const check = 'restarted';
+  const { why } = envoyGatewayConfig.items ? envoyGatewayPods : envoyGatewayConfig;
+  if (why !== undefined) return notChecked(check, why);
+  const [config] = envoyGatewayConfig.items ?? [];
+  const pods = (envoyGatewayPods.items ?? []).filter(
+    pod => hasLabels(pod, ENVOY_GATEWAY_LABELS) && Number.isFinite(startOf(pod)),
+  );
+  const changed = changedAt(config);
+  if (changed === undefined || pods.length === 0)
+    return notChecked(check, 'the ConfigMap of Envoy Gateway has no time of its last change, or no pod runs');
+  const old = pods.find(pod => startOf(pod) < changed);
+  if (!old) return ok(check, 'Envoy Gateway has started after the last change of its configuration');
+  const text = `pod ${nameOf(old)} has started before the last change of ConfigMap ${namespace}/${ENVOY_GATEWAY.configMap}`;
+  return failed(check, text, restartIn(namespace));
+}
+
+/** When data was last written; labels may change without it. */
+function changedAt(config: Fields | undefined): number | undefined {
+  const times = listAt(config, 'metadata', 'managedFields')
+    .filter(entry => at(entry, 'fieldsV1', 'f:data') !== undefined)
+    .map(entry => Date.parse(textAt(entry, 'time')))
+    .filter(Number.isFinite);
+  return times.length === 0 ? undefined : Math.max(...times);
+}
+
+function startOf(pod: Fields): number {
+  const starts = listAt(pod, 'status', 'containerStatuses').map(status =>
+    Date.parse(textAt(status, 'state', 'running', 'startedAt')),
+  );
+  return Math.max(...starts.filter(Number.isFinite));
+}
+
+/** What Envoy Gateway reports in MeshBindings proves that it knows the extension. */
+function translationLines({ declarations }: Observed): readonly Line[] {
+  const check = 'translations';
+  if (declarations.complete && !declarations.complete.has('MeshBinding'))
+    return [notChecked(check, 'meshbindings cannot be read')];
+  const bindings = declarations.objects.flatMap(({ resource }) =>
+    resource?.kind === 'MeshBinding' ? [resource] : [],
+  );
+  if (bindings.length === 0) return [notChecked(check, 'no Gateway has a route to MeshEndpoints yet')];
+  const late = bindings.filter(binding => {
+    const { namespace = '', name } = binding.metadata;
+    const gateway = { kind: 'Gateway', namespace, name: binding.spec.targetRefs[0]?.name ?? name } as const;
+    return !hasReported({ gateway, revision: binding.spec.revision, binding });
+  });
+  if (late.length === 0)
+    return [
+      ok(check, `Envoy Gateway has translated the present revision of each Gateway (${bindings.length})`),
+    ];
+  return late.map(({ metadata: { namespace = '', name } }) =>
+    failed(
+      check,
+      `Envoy Gateway has not reported in MeshBinding ${namespace}/${name} that it has translated the present revision: see hook, restarted and port-5005`,
+    ),
+  );
+}

@@ -1,0 +1,129 @@
+import { isRecord } from '../../api/json.ts';
+import type { Fields } from '../../api/json.ts';
+import type { Declarations } from '../check/objects.ts';
+import type { AccessReading, Account } from './access.ts';
+
+/** A line of the report. */
+export type Line = {
+  /** Such as hook; the same for each object that it is about. */
+  readonly check: string;
+  readonly is: 'ok' | 'failed' | 'not checked';
+  /** What was found, or why it was not checked. */
+  readonly text: string;
+  /** To copy, where the text itself is not enough. */
+  readonly fix?: string;
+};
+
+/** Objects of a cluster as they are served, or why they could not be read. */
+export type Reading =
+  | { readonly items: readonly Fields[]; readonly why?: undefined }
+  | { readonly items?: undefined; readonly why: string };
+
+/** Where an installation is. */
+export type Place = {
+  readonly namespace: string;
+  readonly envoyGatewayNamespace: string;
+};
+
+/** All that the checks read. */
+export type Observed = Place & {
+  readonly now: Date;
+  /** mesh-gateway's kinds, routes and Gateways. */
+  readonly declarations: Declarations;
+  /** The version of the API server. */
+  readonly kubernetes: Reading;
+  /** The CRDs of mesh-gateway's kinds, and that of HTTPRoute. */
+  readonly definitions: Reading;
+  readonly access: readonly { readonly account: Account; readonly reading: AccessReading }[];
+  /** In the namespace of the installation. */
+  readonly deployments: Reading;
+  readonly statefulSets: Reading;
+  readonly pods: Reading;
+  readonly quotas: Reading;
+  /** Events about pods that could not be created. */
+  readonly refusals: Reading;
+  readonly lease: Reading;
+  /** The ConfigMap with the CA certificates that MeshEndpoints name. */
+  readonly trust: Reading;
+  /** In the namespace of Envoy Gateway. */
+  readonly envoyGateways: Reading;
+  readonly envoyGatewayPods: Reading;
+  readonly envoyGatewayConfig: Reading;
+  /** The pods of Envoys in all namespaces. */
+  readonly envoys: Reading;
+  readonly policies: Reading;
+  /** Of the cluster's DNS. */
+  readonly dnsPods: Reading;
+  readonly dnsConfig: Reading;
+};
+
+/** A check that found nothing wrong. */
+export function ok(check: string, text: string): Line {
+  return { check, is: 'ok', text };
+}
+
+/** A check that found what is wrong. */
+export function failed(check: string, text: string, fix?: string): Line {
+  return { check, is: 'failed', text, ...(fix === undefined ? {} : { fix }) };
+}
+
+/** A check that could not be made. */
+export function notChecked(check: string, text: string): Line {
+  return { check, is: 'not checked', text };
+}
+
+/** The value at a path of fields. */
+export function at(value: unknown, ...path: readonly string[]): unknown {
+  return path.reduce<unknown>((inner, name) => (isRecord(inner) ? inner[name] : undefined), value);
+}
+
+/** The text at a path of fields; empty where there is none. */
+export function textAt(value: unknown, ...path: readonly string[]): string {
+  const found = at(value, ...path);
+  return typeof found === 'string' ? found : '';
+}
+
+/** The number at a path of fields; 0 where there is none. */
+export function numberAt(value: unknown, ...path: readonly string[]): number {
+  const found = at(value, ...path);
+  return typeof found === 'number' ? found : 0;
+}
+
+/** The objects in a list at a path of fields. */
+export function listAt(value: unknown, ...path: readonly string[]): readonly Fields[] {
+  const found = at(value, ...path);
+  return Array.isArray(found) ? found.filter(isRecord) : [];
+}
+
+/** The texts in a list at a path of fields. */
+export function textsAt(value: unknown, ...path: readonly string[]): readonly string[] {
+  const found = at(value, ...path);
+  return Array.isArray(found) ? found.filter(item => typeof item === 'string') : [];
+}
+
+/** The name of an object, with its namespace where it has one. */
+export function nameOf(object: Fields): string {
+  const namespace = textAt(object, 'metadata', 'namespace');
+  const name = textAt(object, 'metadata', 'name');
+  return namespace === '' ? name : `${namespace}/${name}`;
+}
+
+/** Labels or annotations, or other texts by name. */
+export function mapAt(value: unknown, ...path: readonly string[]): Readonly<Record<string, string>> {
+  const found = at(value, ...path);
+  if (!isRecord(found)) return {};
+  return Object.fromEntries(
+    Object.entries(found).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+  );
+}
+
+/** Whether an object has these labels. */
+export function hasLabels(object: Fields, wanted: Readonly<Record<string, string>>): boolean {
+  const labels = mapAt(object, 'metadata', 'labels');
+  return Object.entries(wanted).every(([name, value]) => labels[name] === value);
+}
+
+/** The object of a name. */
+export function namedIn(items: readonly Fields[], name: string): Fields | undefined {
+  return items.find(item => textAt(item, 'metadata', 'name') === name);
+}

@@ -1,0 +1,95 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { onTestFinished } from 'vitest';
+import { SERVED } from '../../../src/kubernetes/served-kinds.ts';
+import { kubeconfigText, makeFiles } from '../kubernetes/wire-kubeconfig.ts';
+import { ACCOUNTS, observedIn } from './installation.ts';
+import type { Installation, Json } from './installation.ts';
+
+/** Where each reading of an installation is served. */
+const PATHS: Readonly<Record<Exclude<keyof Installation, 'declared' | 'roles'>, RegExp>> = {
+  kubernetes: /^\/version$/,
+  definitions: /^\/apis\/apiextensions\.k8s\.io\/v1\/customresourcedefinitions\//,
+  deployments: /^\/apis\/apps\/v1\/namespaces\/mesh-system\/deployments$/,
+  statefulSets: /\/mesh-system\/statefulsets$/,
+  pods: /^\/api\/v1\/namespaces\/mesh-system\/pods$/,
+  quotas: /\/mesh-system\/resourcequotas$/,
+  refusals: /\/mesh-system\/events$/,
+  lease: /\/mesh-system\/leases\/mesh-operator$/,
+  trust: /\/mesh-system\/configmaps\/mesh-trust$/,
+  envoyGateways: /\/envoy-gateway-system\/deployments$/,
+  envoyGatewayPods: /\/envoy-gateway-system\/pods$/,
+  envoyGatewayConfig: /\/envoy-gateway-system\/configmaps\/envoy-gateway-config$/,
+  envoys: /^\/api\/v1\/pods$/,
+  policies: /\/networkpolicies$/,
+  dnsPods: /\/kube-system\/pods$/,
+  dnsConfig: /\/kube-system\/configmaps\/coredns$/,
+};
+
+const LISTS = /\/(deployments|statefulsets|pods|resourcequotas|events|networkpolicies)$/;
+
+/** An API server on loopback with the objects of an installation; returns the file with its address. */
+export async function serveInstallation(
+  installation: Installation,
+  refused: (path: string) => boolean = () => false,
+): Promise<string> {
+  const server = createServer((request, response) => {
+    void text(request).then(body => {
+      const { pathname } = new URL(request.url ?? '', 'http://localhost');
+      const [code, value] = refused(pathname)
+        ? [403, { kind: 'Status', message: `no right to read ${pathname}` }]
+        : answerTo(pathname, body, installation);
+      response.writeHead(code, { 'content-type': 'application/json' }).end(JSON.stringify(value));
+    });
+  });
+  await new Promise<void>(resolve => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  return makeFiles().write('config', kubeconfigText({ cluster: { server: `http://127.0.0.1:${port}` } }));
+}
+
+function answerTo(path: string, body: string, installation: Installation): readonly [number, unknown] {
+  if (path.endsWith('/subjectaccessreviews')) return [201, reviewOf(body, installation)];
+  const rbac = /\/rbac\.authorization\.k8s\.io\/v1(?:\/namespaces\/[^/]+)?\/(.*)s$/.exec(path)?.[1];
+  if (rbac !== undefined)
+    return [200, { items: installation.roles.filter(({ kind }) => String(kind).toLowerCase() === rbac) }];
+  const name = (Object.keys(PATHS) as readonly (keyof typeof PATHS)[]).find(each => PATHS[each].test(path));
+  if (name === undefined) return listOf(path, installation);
+  const items: readonly Json[] = installation[name];
+  if (LISTS.test(path)) return [200, { items }];
+  const last = decodeURIComponent(path.split('/').at(-1) ?? '');
+  const one =
+    name === 'definitions' ? items.find(each => (each['metadata'] as Json)['name'] === last) : items[0];
+  return one ? [200, one] : [404, { kind: 'Status', message: 'not found' }];
+}
+
+/** A list of a kind that `check` reads. */
+function listOf(path: string, { declared }: Installation): readonly [number, unknown] {
+  const found = Object.entries(SERVED).find(([, { plural }]) => path.endsWith(`/${plural}`));
+  if (!found) return [404, { kind: 'Status', message: 'not found' }];
+  return [200, { items: declared.filter(({ kind }) => kind === found[0]) }];
+}
+
+function reviewOf(body: string, installation: Installation): object {
+  const { spec } = JSON.parse(body) as {
+    readonly spec: { readonly user: string; readonly resourceAttributes: Json };
+  };
+  const { resource, subresource, ...attributes } = spec.resourceAttributes;
+  const whole = subresource === undefined ? resource : `${resource as string}/${subresource as string}`;
+  const { access } = observedIn(installation);
+  const missing = access.flatMap(({ account, reading }) =>
+    spec.user.endsWith(`:${account.name}`) && reading.why === undefined ? reading.missing : [],
+  );
+  const isKnown = ACCOUNTS.some(({ name }) => spec.user.endsWith(`:${name}`));
+  const isMissing = missing.some(
+    right =>
+      right.resource === whole &&
+      right.verb === attributes['verb'] &&
+      right.group === attributes['group'] &&
+      right.namespace === attributes['namespace'],
+  );
+  return { status: { allowed: isKnown && !isMissing } };
+}

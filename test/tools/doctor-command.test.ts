@@ -1,0 +1,120 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { operatorAccess } from '../../src/controllers/registry.ts';
+import { runDoctor } from '../../src/tools/doctor/command.ts';
+import { PROJECT } from '../support/lab/command-line.ts';
+import { serveInstallation } from '../support/tools/api.ts';
+import { find, healthyInstallation, NOW, set } from '../support/tools/installation.ts';
+import type { Installation } from '../support/tools/installation.ts';
+
+let [out, err]: string[][] = [[], []];
+beforeEach(() => {
+  [out, err] = [[], []];
+  vi.useFakeTimers({ now: NOW, toFake: ['Date'] });
+  vi.spyOn(console, 'log').mockImplementation((text: string) => void out?.push(text));
+  vi.spyOn(console, 'error').mockImplementation((text: string) => void err?.push(text));
+});
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+
+const run = (...args: readonly string[]) => runDoctor(args, { environment: {}, operatorAccess });
+
+async function doctor(kubeconfig: string, ...args: readonly string[]) {
+  const status = await run('--kubeconfig', kubeconfig, ...args);
+  return { status, out: (out ?? []).join('\n'), err: (err ?? []).join('\n') };
+}
+
+function withWrongPort(): Installation {
+  const installation = healthyInstallation();
+  const data = find(installation.envoyGatewayConfig, 'envoy-gateway-config')['data'] as Record<
+    string,
+    string
+  >;
+  data['envoy-gateway.yaml'] = (data['envoy-gateway.yaml'] ?? '').replace('port: 5005', 'port: 5006');
+  return installation;
+}
+
+describe('mesh-gateway doctor', () => {
+  it('exits with 0 where all is well', async () => {
+    const { status, out, err } = await doctor(await serveInstallation(healthyInstallation()));
+    expect(out.split('\n').filter(line => !line.startsWith('ok '))).toEqual([]);
+    expect(err).toMatch(/^\d+ ok, 0 failed, 0 not checked$/);
+    expect(status).toBe(0);
+  });
+
+  it('prints what the pages show, and exits with 1', async () => {
+    const { status, out, err } = await doctor(await serveInstallation(withWrongPort()));
+    const page = readFileSync(join(PROJECT, 'docs/why-is-my-route-not-working.md'), 'utf8');
+    const [, block = ''] = /\$ npx mesh-gateway doctor\n([^]*?)```/.exec(page) ?? [];
+    const printed = `${out}\n${err}\n`.split('\n');
+    expect(block).not.toBe('');
+    expect(block.split('\n').filter(line => line !== '...' && !printed.includes(line))).toEqual([]);
+    expect(status).toBe(1);
+  });
+
+  it('prints JSON', async () => {
+    const { out } = await doctor(await serveInstallation(withWrongPort()), '--output', 'json');
+    const lines = JSON.parse(out) as readonly { readonly check: string; readonly is: string }[];
+    expect(lines.filter(({ is }) => is === 'failed')).toEqual([
+      {
+        ...{ check: 'hook', is: 'failed' },
+        text: expect.stringContaining(':5006') as string,
+        fix: expect.stringContaining('rollout restart') as string,
+      },
+    ]);
+  });
+
+  it('waits until nothing fails', async () => {
+    const installation = withWrongPort();
+    const kubeconfig = await serveInstallation(installation, path => {
+      // The second round has the corrected configuration.
+      if (path === '/version') rounds += 1;
+      if (rounds === 2) Object.assign(installation, healthyInstallation());
+      return false;
+    });
+    let rounds = 0;
+    const { status } = await doctor(kubeconfig, '--wait', '20s');
+    expect({ status, rounds }).toEqual({ status: 0, rounds: 2 });
+  });
+
+  it('reads the roles where it may not ask about rights', async () => {
+    const installation = healthyInstallation();
+    installation.roles = installation.roles.filter(({ kind }) => kind !== 'RoleBinding');
+    const kubeconfig = await serveInstallation(installation, path => path.endsWith('/subjectaccessreviews'));
+    const { status, out } = await doctor(kubeconfig);
+    expect(out).toMatch(
+      /^failed +rbac-operator +ServiceAccount mesh-system\/mesh-operator may not list configmaps/m,
+    );
+    expect(status).toBe(1);
+  });
+
+  it('names what it may not read, and does not fail for it', async () => {
+    const refused = /pods$|subjectaccessreviews|clusterroles|configmaps|gateways$/;
+    const kubeconfig = await serveInstallation(healthyInstallation(), path => refused.test(path));
+    const { status, out } = await doctor(kubeconfig);
+    expect(out).toMatch(/^not checked +rbac-operator .*no right to read .*subjectaccessreviews/m);
+    expect(out).toMatch(/^not checked +hook .*no right to read .*envoy-gateway-config/m);
+    expect(out).toMatch(/^not checked +port-5005 .*no right to read .*pods/m);
+    expect(out).toMatch(/^not checked +routes +gateways cannot be read/m);
+    expect(status).toBe(0);
+  });
+
+  it('prints no control character of a name', async () => {
+    const installation = healthyInstallation();
+    set(find(installation.envoyGateways, 'envoy-gateway'), 'spec.template.spec.containers', [
+      { image: 'a\u001b[2J:x' },
+    ]);
+    const { out } = await doctor(await serveInstallation(installation));
+    expect(out).toContain('the image a?[2J:x of Deployment');
+  });
+
+  it('refuses what it does not know', async () => {
+    await expect(run('--wait', 'soon')).rejects.toThrow('doctor: --wait "soon" is not a duration');
+    await expect(run('--output', 'xml')).rejects.toThrow('neither text nor json');
+    await expect(run('cluster')).rejects.toThrow('cluster');
+    await expect(run('--kubeconfig', '/none')).rejects.toThrow('none cannot be read');
+  });
+});

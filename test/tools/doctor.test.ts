@@ -1,0 +1,105 @@
+import { describe, expect, it } from 'vitest';
+import { diagnose } from '../../src/tools/doctor/diagnose.ts';
+import type { Line } from '../../src/tools/doctor/observed.ts';
+import { BREAKS } from '../support/tools/breaks.ts';
+import { find, healthyInstallation, observedIn } from '../support/tools/installation.ts';
+import type { Installation } from '../support/tools/installation.ts';
+
+const lines = (installation: Installation) => diagnose(observedIn(installation));
+
+/** Breaks an installation; returns what has failed. */
+function broken(change: (installation: Installation) => void): readonly Line[] {
+  const installation = healthyInstallation();
+  change(installation);
+  return lines(installation).filter(({ is }) => is === 'failed');
+}
+
+/** Reports about objects in which another check has found the cause. */
+const CONSEQUENCES = ['a tailnet that is missing: routes'];
+
+describe('doctor', () => {
+  it('finds nothing wrong in an installation from the manifests, and checks all of it', () => {
+    const found = lines(healthyInstallation());
+    expect(found.filter(({ is }) => is !== 'ok')).toEqual([]);
+    const checks = new Set(found.map(({ check }) => check));
+    const covered = BREAKS.map(([, , check]) => check).filter(check => check !== 'references');
+    expect(covered.filter(check => !checks.has(check))).toEqual([]);
+    expect([...checks].filter(check => !covered.includes(check))).toEqual([]);
+  });
+
+  it.each(BREAKS.map(each => [each[0], each] as const))('names %s', (_what, [, change, check, text, fix]) => {
+    const found = broken(change).filter(line => line.check === check);
+    expect(found.map(line => line.text).join('\n')).toContain(text);
+    expect(found[0]?.fix ?? '').toContain(fix ?? '');
+  });
+
+  it('names nothing else, but what follows from it', () => {
+    const others = BREAKS.flatMap(([what, change, check]) =>
+      broken(change)
+        .filter(line => line.check !== check)
+        .map(line => `${what}: ${line.check}`),
+    );
+    expect(others).toEqual(CONSEQUENCES);
+  });
+
+  it.each([
+    ['kubernetes', ['kubernetes']],
+    ['definitions', ['crds', 'gateway-api']],
+    ['access', ['rbac-operator', 'rbac-extension-server', 'rbac-envoy-gateway']],
+    ['deployments', ['operator', 'extension-server', 'message-limit']],
+    ['pods', ['images', 'pods', 'port-5005', 'port-1055', 'port-9002', 'port-53']],
+    ['quotas', ['quotas']],
+    ['lease', ['leader', 'clocks']],
+    ['dnsPods', ['dns', 'port-53']],
+    ['policies', ['port-5005', 'port-1055', 'port-9002', 'port-53']],
+    ['envoys', ['images', 'pods', 'port-5005', 'port-1055', 'port-53']],
+    ['envoyGateways', ['envoy-gateway']],
+    ['envoyGatewayConfig', ['hook', 'message-limit', 'restarted']],
+    ['trust', ['cas']],
+  ] as const)('reports what depends on unread %s as not checked, with the refusal', (name, checks) => {
+    const found = diagnose(observedIn(healthyInstallation(), { [name]: '403 not for you' }));
+    const others = found.filter(({ is }) => is !== 'ok');
+    expect(others.map(({ check }) => check)).toEqual(checks);
+    expect(others.every(({ is }) => is === 'not checked')).toBe(true);
+    if (name !== 'deployments')
+      expect(others.every(({ text }) => text.includes('403 not for you'))).toBe(true);
+  });
+
+  it('trusts no status while no operator leads', () => {
+    const installation = healthyInstallation();
+    installation.lease = [];
+    const found = lines(installation).filter(({ is }) => is !== 'ok');
+    expect(found.map(({ check, is }) => `${check} ${is}`)).toEqual([
+      'leader failed',
+      'clocks not checked',
+      'tailnet not checked',
+      'endpoints not checked',
+    ]);
+  });
+
+  it('shows no value of a Secret, a variable or a configuration', () => {
+    const planted = 'planted-7f3a9';
+    const installation = healthyInstallation();
+    const text = JSON.stringify(installation);
+    for (const [name, items] of Object.entries(installation)) {
+      if (name === 'roles' || name === 'declared') continue;
+      for (const item of items) item['secret'] = planted;
+    }
+    const config = find(installation.envoyGatewayConfig, 'envoy-gateway-config');
+    config['data'] = { 'envoy-gateway.yaml': `password: "${planted}\nextensionManager: {service: {}}` };
+    for (const pod of [...installation.pods, ...installation.envoyGatewayPods]) {
+      const variable = { name: 'TOKEN', value: planted };
+      pod['spec'] = { containers: [{ name: 'main', env: [variable], args: [planted] }] };
+      const terminated = { reason: 'Error', message: planted };
+      pod['status'] = {
+        containerStatuses: [
+          { name: 'main', restartCount: 9, lastState: { terminated }, state: { terminated } },
+        ],
+      };
+    }
+    const found = lines(installation);
+    expect(text).not.toContain(planted);
+    expect(found.filter(({ is }) => is === 'failed').length).toBeGreaterThan(3);
+    expect(JSON.stringify(found)).not.toContain(planted);
+  });
+});
