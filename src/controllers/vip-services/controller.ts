@@ -1,14 +1,12 @@
 import type { Access } from '../../api/access.ts';
 import type { Clock } from '../../api/clock.ts';
-import { findCondition } from '../../api/conditions.ts';
 import { durationMs } from '../../api/duration.ts';
 import { GROUP } from '../../api/generated/kinds.ts';
 import type { Kinds } from '../../api/generated/types.ts';
 import { SKIP_CLEANUP } from '../../api/names.ts';
 import { oldestOf } from '../../api/objects/oldest.ts';
 import type { ResourceKind } from '../../api/key.ts';
-import { ControlError } from '../../control/control.ts';
-import type { ControlApi, Tailnets, VipService } from '../../control/control.ts';
+import type { Tailnets } from '../../control/control.ts';
 import type { Controller } from '../../runtime/controller.ts';
 import type { Outcome } from '../../runtime/queue/queue.ts';
 import type { WriteResources } from '../../store/resources.ts';
@@ -16,22 +14,21 @@ import type { TrackedRead } from '../../store/tracking.ts';
 import type { Recorder } from '../../telemetry/metric-recorder.ts';
 import type { vipServiceMetrics } from '../../telemetry/metrics.ts';
 import { tailnetsByDomain } from '../../store/traffic/resources.ts';
-import type { ServicesOfTailnet, VipServiceState } from '../mesh-endpoints/vip-services.ts';
+import type { ServicesOfTailnet } from '../mesh-endpoints/vip-services.ts';
+import { connectionOf } from './connection.ts';
+import type { ConnectionDeps } from './connection.ts';
 import { coordinate, NOTHING_KNOWN } from './coordination.ts';
 import type { Memory } from './coordination.ts';
-import { claimsOf } from './gather.ts';
-import type { Claims } from './gather.ts';
+import { claimsOf, NOT_SUPPORTED, servicesWith } from './gather.ts';
 import type { Published } from '../../runtime/published.ts';
 
 type MeshTailnet = Kinds['MeshTailnet'];
 
 /** What the controller works with. */
-export type VipServicesDeps = {
-  readonly tailnets: Pick<Tailnets, 'api' | 'lastView' | 'subscribe'>;
+export type VipServicesDeps = ConnectionDeps & {
+  readonly tailnets: Pick<Tailnets, 'subscribe'>;
   readonly vipServices: Published<ServicesOfTailnet>;
   readonly write: Pick<WriteResources, 'addFinalizer' | 'removeFinalizer'>;
-  /** The id of this installation; undefined where it has none. */
-  readonly installation: string | undefined;
   readonly clock: Pick<Clock, 'now'>;
   /** The time of day. */
   readonly now: () => Date;
@@ -88,11 +85,8 @@ export function vipServicesController(deps: VipServicesDeps): Controller<'MeshTa
       const before = memories.get(name) ?? NOTHING_KNOWN;
       const connection = await connectionOf(tailnet, deps);
       if (connection.is === 'unusable') {
-        vipServices.publish(name, {
-          states: NO_STATES,
-          ...vipServices.of(name),
-          problem: connection.problem,
-        });
+        const { problem } = connection;
+        vipServices.publish(name, { states: NO_STATES, ...vipServices.of(name), problem });
         return { requeue: 'after', ms: intervalMsOf(tailnet) };
       }
       if (connection.is === 'without-services') {
@@ -116,77 +110,6 @@ export function vipServicesController(deps: VipServicesDeps): Controller<'MeshTa
       return { requeue: 'after', ms: Math.min(nextMs, intervalMsOf(tailnet)) };
     },
   };
-}
-
-type Connection =
-  | {
-      readonly is: 'usable';
-      readonly installation: string;
-      readonly api: ControlApi;
-      readonly services: readonly VipService[];
-    }
-  /** The control server has no VIP services. */
-  | { readonly is: 'without-services' }
-  | { readonly is: 'unusable'; readonly problem: NonNullable<ServicesOfTailnet['problem']> };
-
-/** Lists the services of a tailnet, where its credentials are those of this tailnet. */
-async function connectionOf(
-  { metadata, status }: MeshTailnet,
-  { tailnets, installation }: VipServicesDeps,
-): Promise<Connection> {
-  const { name } = metadata;
-  const unusable = (reason: string, message: string): Connection => ({
-    is: 'unusable',
-    problem: { reason, message },
-  });
-  if (installation === undefined) {
-    return unusable(
-      'NotIdentified',
-      'the operator cannot read Namespace kube-system, whose uid identifies the cluster',
-    );
-  }
-  const [api, view] = [tailnets.api(name), tailnets.lastView(name)];
-  if (view?.hasServices === false) return { is: 'without-services' };
-  const authenticated = findCondition(status?.conditions, 'Authenticated');
-  if (!api || authenticated?.status !== 'True') {
-    return unusable('NotAuthenticated', `see the condition Authenticated of MeshTailnet ${name}`);
-  }
-  try {
-    return { is: 'usable', installation, api, services: await api.services() };
-  } catch (error) {
-    if (!(error instanceof ControlError)) throw error;
-    const { reason } = error;
-    if (reason === 'NotSupported') return { is: 'without-services' };
-    if (reason === 'ScopeMissing' || reason === 'NotFound') {
-      const message = `the credentials of MeshTailnet ${name} need the scope services, or the tailnet has no VIP services`;
-      return unusable('ScopeMissing', message);
-    }
-    // Without its words, which may differ each time.
-    return unusable(
-      reason,
-      `the services of MeshTailnet ${name} could not be listed, so that they are as they were`,
-    );
-  }
-}
-
-const NOT_SUPPORTED: VipServiceState = {
-  status: 'NotSupported',
-  reason: 'NotSupported',
-  message: 'the control server has no VIP services, as headscale has none',
-};
-
-function servicesWith(
-  { listings }: Claims,
-  states: ReadonlyMap<string, VipServiceState>,
-  all?: VipServiceState,
-): ServicesOfTailnet {
-  const byObject = new Map<string, Map<string, VipServiceState>>();
-  for (const { object, listed, name, problem } of listings) {
-    const state = all ?? problem ?? states.get(name);
-    const ofObject = byObject.get(object) ?? new Map<string, VipServiceState>();
-    if (state) byObject.set(object, ofObject.set(listed, state));
-  }
-  return { states: byObject, problem: undefined };
 }
 
 function intervalMsOf({ spec }: MeshTailnet): number {

@@ -4,7 +4,7 @@ import { oldestOf } from '../../api/objects/oldest.ts';
 import { vipServicesByTailnet } from '../../store/indexes.ts';
 import type { TrackedRead } from '../../store/tracking.ts';
 import { isAllowed } from '../../traffic/backend-refs.ts';
-import type { VipServiceState } from '../mesh-endpoints/vip-services.ts';
+import type { ServicesOfTailnet, VipServiceState } from '../mesh-endpoints/vip-services.ts';
 import type { Claim } from './decision.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
@@ -68,6 +68,28 @@ export function claimsOf(tailnet: MeshTailnet, read: TrackedRead): Claims {
     }),
   );
   return { listings, claims };
+}
+
+/** What they are where the control server has none. */
+export const NOT_SUPPORTED: VipServiceState = {
+  status: 'NotSupported',
+  reason: 'NotSupported',
+  message: 'the control server has no VIP services, as headscale has none',
+};
+
+/** What the listings of a tailnet are shown as; all of them as `all`, where that is given. */
+export function servicesWith(
+  { listings }: Claims,
+  states: ReadonlyMap<string, VipServiceState>,
+  all?: VipServiceState,
+): ServicesOfTailnet {
+  const byObject = new Map<string, Map<string, VipServiceState>>();
+  for (const { object, listed, name, problem } of listings) {
+    const state = all ?? problem ?? states.get(name);
+    const ofObject = byObject.get(object) ?? new Map<string, VipServiceState>();
+    if (state) byObject.set(object, ofObject.set(listed, state));
+  }
+  return { states: byObject, problem: undefined };
 }
 
 type Service = NonNullable<NonNullable<MeshEndpoints['spec']['serviceDiscovery']>['vipServices']>[number];
