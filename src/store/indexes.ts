@@ -36,11 +36,19 @@ export const selectingByTailnet: Index<'MeshEndpoints'> = {
 export const vipServicesByTailnet: Index<'MeshEndpoints'> = {
   name: 'MeshEndpoints with vipServices by tailnet',
   kind: 'MeshEndpoints',
-  valuesOf: object => {
-    const { vipServices = [] } = object.spec.serviceDiscovery ?? {};
-    return vipServices.length > 0 ? tailnetsOf(object) : [];
-  },
+  valuesOf: object => (listsServices(object) ? tailnetsOf(object) : []),
 };
+
+/** The same by their namespace. */
+export const vipServicesByNamespace: Index<'MeshEndpoints'> = {
+  name: 'MeshEndpoints with vipServices by namespace',
+  kind: 'MeshEndpoints',
+  valuesOf: object => (listsServices(object) ? [object.metadata.namespace ?? ''] : []),
+};
+
+function listsServices({ spec }: Kinds['MeshEndpoints']): boolean {
+  return (spec.serviceDiscovery?.vipServices ?? []).length > 0;
+}
 
 const ANY = 'any';
 
@@ -76,6 +84,7 @@ export const sharedIndexes: readonly AnyIndex[] = [
   udpEndpointsByTailnet,
   selectingByTailnet,
   vipServicesByTailnet,
+  vipServicesByNamespace,
   endpointsWithCaRef,
   ...(routesByEndpoints as AnyIndex[]),
   anchorsByEndpoints,

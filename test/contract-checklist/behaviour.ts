@@ -5,6 +5,7 @@ import { REAL_TRAFFIC, ROUTE_KINDS, SERVICE_TABLES, STATUS, VIP_SERVICES, WRITTE
 const NAMES = 'test/contract-checklist/names.test.ts';
 const CONTROLLER = 'test/runtime/controller.test.ts';
 const TAILNET = 'test/controllers/mesh-tailnet/controller.test.ts';
+const COORDINATION = 'test/controllers/vip-services/mesh-gateway.test.ts';
 const ALERTS = 'test/synth/alerts.test.ts';
 
 const REFUSED: NamedTest = ['test/corpus.test.ts', 'refuses $file at one path'];
@@ -108,8 +109,14 @@ const OBJECTS: readonly Table[] = [
     name: 'MeshGateway',
     columns: ['Field', 'Type'],
     rows: [
-      row(['spec.serviceCoordination.enabled', 'bool']),
-      row(['spec.serviceCoordination.strategy', 'string, value `shared` shown']),
+      row(
+        ['spec.serviceCoordination.enabled', 'bool'],
+        [COORDINATION, 'registers nothing while it is not enabled, and keeps what is registered'],
+      ),
+      row(
+        ['spec.serviceCoordination.strategy', 'string, value `shared` shown'],
+        [COORDINATION, 'makes a service of another installation a conflict with the strategy isolated'],
+      ),
       row(['annotation {api_group}/force-cleanup', '`true`: cleanup of stale service registrations']),
     ],
   },
@@ -244,8 +251,14 @@ const OPERATION: readonly Table[] = [
       row(['grpc_server_requests_total', 'Extension server'], GRPC_METRICS),
       row(['grpc_server_request_duration_seconds', 'Extension server'], GRPC_METRICS),
       row(['grpc_server_errors_total', 'Extension server'], GRPC_METRICS),
-      row(['service_coordinator_services_total', 'Service coordinator']),
-      row(['service_coordinator_registrations_total', 'Service coordinator']),
+      row(
+        ['service_coordinator_services_total', 'Service coordinator'],
+        [
+          'test/controllers/vip-services/gauges.test.ts',
+          'the gauge counts those of each tailnet by state, from the status of MeshEndpoints',
+        ],
+      ),
+      row(['service_coordinator_registrations_total', 'Service coordinator'], VIP_SERVICES),
       row(['health_check_success_total', 'Health check'], HEALTH_METRICS),
       row(['health_check_failure_total', 'Health check'], HEALTH_METRICS),
       row(['health_check_duration_seconds', 'Health check'], HEALTH_METRICS),

@@ -63,6 +63,17 @@ const meshGatewayRouteStatusOutline: Outline = {
   },
 };
 
+const serviceCoordinationOutline: Outline = {
+  is: 'object',
+  fields: {
+    enabled: { is: "boolean" },
+    strategy: { is: "text", enum: ["shared","isolated"] },
+    clusterID: { is: "text", expect: "the name of a cluster (letters, digits and -_., at most 64 characters)", pattern: "^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$" },
+    staleThreshold: { is: "text", expect: "a duration from 30m to 24h, such as 30m or 2h", pattern: "^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$" },
+    heartbeatInterval: { is: "text", expect: "a duration from 1m to 10m, such as 5m", pattern: "^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$" },
+  },
+};
+
 const meshGatewaySpecOutline: Outline = {
   is: 'object',
   fields: {
@@ -70,6 +81,7 @@ const meshGatewaySpecOutline: Outline = {
     dataPath: dataPathOutline,
     healthChecks: gatewayHealthChecksOutline,
     routeStatus: meshGatewayRouteStatusOutline,
+    serviceCoordination: serviceCoordinationOutline,
   },
 };
 
@@ -118,6 +130,27 @@ const crowdedBackendCountOutline: Outline = {
   },
 };
 
+const vipServiceOwnerOutline: Outline = {
+  is: 'object',
+  fields: {
+    cluster: { is: "text" },
+    object: { is: "text" },
+    hosts: { is: "integer" },
+  },
+};
+
+const gatewayServiceOutline: Outline = {
+  is: 'object',
+  fields: {
+    name: { is: "text" },
+    object: { is: "text" },
+    state: { is: "text", enum: ["Registered","Pending","Failed","Conflict","NotSupported"] },
+    owner: vipServiceOwnerOutline,
+    consumers: { is: "list", items: vipServiceOwnerOutline },
+    vipAddress: { is: "text" },
+  },
+};
+
 const meshGatewayStatusOutline: Outline = {
   is: 'object',
   fields: {
@@ -127,6 +160,7 @@ const meshGatewayStatusOutline: Outline = {
     routes: routeCountOutline,
     endpoints: endpointCountOutline,
     crowdedBackends: crowdedBackendCountOutline,
+    services: { is: "list", items: gatewayServiceOutline },
     lastTranslation: { is: "date-time" },
   },
 };

@@ -63,6 +63,17 @@ function shapeMeshGatewayRouteStatus(value) {
   return out;
 }
 
+function shapeServiceCoordination(value) {
+  if (!isRecord(value)) return value;
+  const out = {};
+  out.enabled = (value.enabled ?? true);
+  out.strategy = (value.strategy ?? "shared");
+  if (value.clusterID !== undefined && value.clusterID !== null) out.clusterID = value.clusterID;
+  out.staleThreshold = (value.staleThreshold ?? "30m");
+  out.heartbeatInterval = (value.heartbeatInterval ?? "5m");
+  return out;
+}
+
 function shapeMeshGatewaySpec(value) {
   if (!isRecord(value)) return value;
   const out = {};
@@ -70,6 +81,7 @@ function shapeMeshGatewaySpec(value) {
   if (value.dataPath !== undefined && value.dataPath !== null) out.dataPath = shapeDataPath(value.dataPath);
   if (value.healthChecks !== undefined && value.healthChecks !== null) out.healthChecks = shapeGatewayHealthChecks(value.healthChecks);
   if (value.routeStatus !== undefined && value.routeStatus !== null) out.routeStatus = shapeMeshGatewayRouteStatus(value.routeStatus);
+  if (value.serviceCoordination !== undefined && value.serviceCoordination !== null) out.serviceCoordination = shapeServiceCoordination(value.serviceCoordination);
   return out;
 }
 
@@ -118,6 +130,27 @@ function shapeCrowdedBackendCount(value) {
   return out;
 }
 
+function shapeVipServiceOwner(value) {
+  if (!isRecord(value)) return value;
+  const out = {};
+  if (value.cluster !== undefined && value.cluster !== null) out.cluster = value.cluster;
+  if (value.object !== undefined && value.object !== null) out.object = value.object;
+  if (value.hosts !== undefined && value.hosts !== null) out.hosts = value.hosts;
+  return out;
+}
+
+function shapeGatewayService(value) {
+  if (!isRecord(value)) return value;
+  const out = {};
+  if (value.name !== undefined && value.name !== null) out.name = value.name;
+  if (value.object !== undefined && value.object !== null) out.object = value.object;
+  if (value.state !== undefined && value.state !== null) out.state = value.state;
+  if (value.owner !== undefined && value.owner !== null) out.owner = shapeVipServiceOwner(value.owner);
+  if (value.consumers !== undefined && value.consumers !== null) out.consumers = copyList(value.consumers, 7, item => shapeVipServiceOwner(item));
+  if (value.vipAddress !== undefined && value.vipAddress !== null) out.vipAddress = value.vipAddress;
+  return out;
+}
+
 function shapeMeshGatewayStatus(value) {
   if (!isRecord(value)) return value;
   const out = {};
@@ -127,6 +160,7 @@ function shapeMeshGatewayStatus(value) {
   if (value.routes !== undefined && value.routes !== null) out.routes = shapeRouteCount(value.routes);
   if (value.endpoints !== undefined && value.endpoints !== null) out.endpoints = shapeEndpointCount(value.endpoints);
   if (value.crowdedBackends !== undefined && value.crowdedBackends !== null) out.crowdedBackends = shapeCrowdedBackendCount(value.crowdedBackends);
+  if (value.services !== undefined && value.services !== null) out.services = copyList(value.services, 100, item => shapeGatewayService(item));
   if (value.lastTranslation !== undefined && value.lastTranslation !== null) out.lastTranslation = value.lastTranslation;
   return out;
 }

@@ -4,7 +4,7 @@
 import { codePoints, duplicates, isTime } from '../validation/validator-functions.ts';
 
 export const structure = validate10;
-const schema11 = {"$defs":{"OwnerReference":{"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}},"ObjectMeta":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}},"GatewayTarget":{"type":"object","required":["group","kind","name"],"properties":{"group":{"type":"string","enum":["gateway.networking.k8s.io"]},"kind":{"type":"string","enum":["Gateway"]},"name":{"type":"string","minLength":1,"maxLength":253}}},"DataPath":{"type":"object","required":["mode"],"properties":{"mode":{"type":"string","enum":["Proxy","Direct"]}}},"GatewayHealthChecks":{"type":"object","required":[],"properties":{"envoy":{"type":"string","enum":["Auto","On","Off"]}}},"MeshGatewayRouteStatus":{"type":"object","required":[],"properties":{"anchors":{"type":"boolean"}}},"MeshGatewaySpec":{"type":"object","required":["targetRefs"],"properties":{"targetRefs":{"type":"array","minItems":1,"maxItems":16,"items":{"$ref":"#/$defs/GatewayTarget"}},"dataPath":{"$ref":"#/$defs/DataPath"},"healthChecks":{"$ref":"#/$defs/GatewayHealthChecks"},"routeStatus":{"$ref":"#/$defs/MeshGatewayRouteStatus"}}},"Condition":{"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}},"GatewayDecision":{"type":"object","required":["name","reason"],"properties":{"name":{"type":"string","minLength":1,"maxLength":253},"reason":{"type":"string","enum":["Accepted","Conflicted","TargetNotFound"]},"decidedBy":{"type":"string","maxLength":253}}},"RouteCount":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"mesh":{"type":"integer","minimum":0,"maximum":2147483647}}},"EndpointCount":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"healthy":{"type":"integer","minimum":0,"maximum":2147483647}}},"CrowdedBackendCount":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"checkedByOperator":{"type":"integer","minimum":0,"maximum":2147483647}}},"MeshGatewayStatus":{"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"gateways":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/GatewayDecision"}},"routes":{"$ref":"#/$defs/RouteCount"},"endpoints":{"$ref":"#/$defs/EndpointCount"},"crowdedBackends":{"$ref":"#/$defs/CrowdedBackendCount"},"lastTranslation":{"type":"string","time":true}}},"MeshGateway":{"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshGateway"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshGatewaySpec"},"status":{"$ref":"#/$defs/MeshGatewayStatus"}}}},"$ref":"#/$defs/MeshGateway"};
+const schema11 = {"$defs":{"OwnerReference":{"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}},"ObjectMeta":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}},"GatewayTarget":{"type":"object","required":["group","kind","name"],"properties":{"group":{"type":"string","enum":["gateway.networking.k8s.io"]},"kind":{"type":"string","enum":["Gateway"]},"name":{"type":"string","minLength":1,"maxLength":253}}},"DataPath":{"type":"object","required":["mode"],"properties":{"mode":{"type":"string","enum":["Proxy","Direct"]}}},"GatewayHealthChecks":{"type":"object","required":[],"properties":{"envoy":{"type":"string","enum":["Auto","On","Off"]}}},"MeshGatewayRouteStatus":{"type":"object","required":[],"properties":{"anchors":{"type":"boolean"}}},"ServiceCoordination":{"type":"object","required":[],"properties":{"enabled":{"type":"boolean"},"strategy":{"type":"string","enum":["shared","isolated"]},"clusterID":{"type":"string","maxLength":64,"pattern":"^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"},"staleThreshold":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"heartbeatInterval":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"}}},"MeshGatewaySpec":{"type":"object","required":["targetRefs"],"properties":{"targetRefs":{"type":"array","minItems":1,"maxItems":16,"items":{"$ref":"#/$defs/GatewayTarget"}},"dataPath":{"$ref":"#/$defs/DataPath"},"healthChecks":{"$ref":"#/$defs/GatewayHealthChecks"},"routeStatus":{"$ref":"#/$defs/MeshGatewayRouteStatus"},"serviceCoordination":{"$ref":"#/$defs/ServiceCoordination"}}},"Condition":{"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}},"GatewayDecision":{"type":"object","required":["name","reason"],"properties":{"name":{"type":"string","minLength":1,"maxLength":253},"reason":{"type":"string","enum":["Accepted","Conflicted","TargetNotFound"]},"decidedBy":{"type":"string","maxLength":253}}},"RouteCount":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"mesh":{"type":"integer","minimum":0,"maximum":2147483647}}},"EndpointCount":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"healthy":{"type":"integer","minimum":0,"maximum":2147483647}}},"CrowdedBackendCount":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"checkedByOperator":{"type":"integer","minimum":0,"maximum":2147483647}}},"VipServiceOwner":{"type":"object","required":["cluster","object"],"properties":{"cluster":{"type":"string","maxLength":64},"object":{"type":"string","maxLength":320},"hosts":{"type":"integer","minimum":0,"maximum":2147483647}}},"GatewayService":{"type":"object","required":["name","object","state"],"properties":{"name":{"type":"string","maxLength":67},"object":{"type":"string","maxLength":320},"state":{"type":"string","enum":["Registered","Pending","Failed","Conflict","NotSupported"]},"owner":{"$ref":"#/$defs/VipServiceOwner"},"consumers":{"type":"array","maxItems":7,"items":{"$ref":"#/$defs/VipServiceOwner"}},"vipAddress":{"type":"string","maxLength":45}}},"MeshGatewayStatus":{"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"gateways":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/GatewayDecision"}},"routes":{"$ref":"#/$defs/RouteCount"},"endpoints":{"$ref":"#/$defs/EndpointCount"},"crowdedBackends":{"$ref":"#/$defs/CrowdedBackendCount"},"services":{"type":"array","maxItems":100,"items":{"$ref":"#/$defs/GatewayService"}},"lastTranslation":{"type":"string","time":true}}},"MeshGateway":{"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshGateway"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshGatewaySpec"},"status":{"$ref":"#/$defs/MeshGatewayStatus"}}}},"$ref":"#/$defs/MeshGateway"};
 const schema12 = {"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshGateway"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshGatewaySpec"},"status":{"$ref":"#/$defs/MeshGatewayStatus"}}};
 const schema13 = {"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}};
 const schema14 = {"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}};
@@ -637,11 +637,14 @@ validate12.errors = vErrors;
 return errors === 0;
 }
 
-const schema15 = {"type":"object","required":["targetRefs"],"properties":{"targetRefs":{"type":"array","minItems":1,"maxItems":16,"items":{"$ref":"#/$defs/GatewayTarget"}},"dataPath":{"$ref":"#/$defs/DataPath"},"healthChecks":{"$ref":"#/$defs/GatewayHealthChecks"},"routeStatus":{"$ref":"#/$defs/MeshGatewayRouteStatus"}}};
+const schema15 = {"type":"object","required":["targetRefs"],"properties":{"targetRefs":{"type":"array","minItems":1,"maxItems":16,"items":{"$ref":"#/$defs/GatewayTarget"}},"dataPath":{"$ref":"#/$defs/DataPath"},"healthChecks":{"$ref":"#/$defs/GatewayHealthChecks"},"routeStatus":{"$ref":"#/$defs/MeshGatewayRouteStatus"},"serviceCoordination":{"$ref":"#/$defs/ServiceCoordination"}}};
 const schema16 = {"type":"object","required":["group","kind","name"],"properties":{"group":{"type":"string","enum":["gateway.networking.k8s.io"]},"kind":{"type":"string","enum":["Gateway"]},"name":{"type":"string","minLength":1,"maxLength":253}}};
 const schema17 = {"type":"object","required":["mode"],"properties":{"mode":{"type":"string","enum":["Proxy","Direct"]}}};
 const schema18 = {"type":"object","required":[],"properties":{"envoy":{"type":"string","enum":["Auto","On","Off"]}}};
 const schema19 = {"type":"object","required":[],"properties":{"anchors":{"type":"boolean"}}};
+const schema20 = {"type":"object","required":[],"properties":{"enabled":{"type":"boolean"},"strategy":{"type":"string","enum":["shared","isolated"]},"clusterID":{"type":"string","maxLength":64,"pattern":"^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"},"staleThreshold":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"heartbeatInterval":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"}}};
+const pattern3 = new RegExp("^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$", "u");
+const pattern4 = new RegExp("^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$", "u");
 
 function validate14(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
@@ -932,9 +935,12 @@ vErrors.push(err23);
 errors++;
 }
 }
-}
-else {
-const err24 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(data.serviceCoordination !== undefined){
+let data11 = data.serviceCoordination;
+if(data11 && typeof data11 == "object" && !Array.isArray(data11)){
+if(data11.enabled !== undefined){
+if(typeof data11.enabled !== "boolean"){
+const err24 = {instancePath:instancePath+"/serviceCoordination/enabled",schemaPath:"#/$defs/ServiceCoordination/properties/enabled/type",keyword:"type",params:{type: "boolean"}};
 if(vErrors === null){
 vErrors = [err24];
 }
@@ -943,16 +949,584 @@ vErrors.push(err24);
 }
 errors++;
 }
+}
+if(data11.strategy !== undefined){
+let data13 = data11.strategy;
+if(typeof data13 !== "string"){
+const err25 = {instancePath:instancePath+"/serviceCoordination/strategy",schemaPath:"#/$defs/ServiceCoordination/properties/strategy/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err25];
+}
+else {
+vErrors.push(err25);
+}
+errors++;
+}
+if(!((data13 === "shared") || (data13 === "isolated"))){
+const err26 = {instancePath:instancePath+"/serviceCoordination/strategy",schemaPath:"#/$defs/ServiceCoordination/properties/strategy/enum",keyword:"enum",params:{allowedValues: schema20.properties.strategy.enum}};
+if(vErrors === null){
+vErrors = [err26];
+}
+else {
+vErrors.push(err26);
+}
+errors++;
+}
+}
+if(data11.clusterID !== undefined){
+let data14 = data11.clusterID;
+if(typeof data14 === "string"){
+if(data14.length > 64 && codePoints(data14) > 64){
+const err27 = {instancePath:instancePath+"/serviceCoordination/clusterID",schemaPath:"#/$defs/ServiceCoordination/properties/clusterID/maxLength",keyword:"maxLength",params:{limit: 64}};
+if(vErrors === null){
+vErrors = [err27];
+}
+else {
+vErrors.push(err27);
+}
+errors++;
+}
+if(data14.length <= 128 && !pattern3.test(data14)){
+const err28 = {instancePath:instancePath+"/serviceCoordination/clusterID",schemaPath:"#/$defs/ServiceCoordination/properties/clusterID/pattern",keyword:"pattern",params:{}};
+if(vErrors === null){
+vErrors = [err28];
+}
+else {
+vErrors.push(err28);
+}
+errors++;
+}
+}
+else {
+const err29 = {instancePath:instancePath+"/serviceCoordination/clusterID",schemaPath:"#/$defs/ServiceCoordination/properties/clusterID/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err29];
+}
+else {
+vErrors.push(err29);
+}
+errors++;
+}
+}
+if(data11.staleThreshold !== undefined){
+let data15 = data11.staleThreshold;
+if(typeof data15 === "string"){
+if(data15.length > 32 && codePoints(data15) > 32){
+const err30 = {instancePath:instancePath+"/serviceCoordination/staleThreshold",schemaPath:"#/$defs/ServiceCoordination/properties/staleThreshold/maxLength",keyword:"maxLength",params:{limit: 32}};
+if(vErrors === null){
+vErrors = [err30];
+}
+else {
+vErrors.push(err30);
+}
+errors++;
+}
+if(data15.length <= 64 && !pattern4.test(data15)){
+const err31 = {instancePath:instancePath+"/serviceCoordination/staleThreshold",schemaPath:"#/$defs/ServiceCoordination/properties/staleThreshold/pattern",keyword:"pattern",params:{}};
+if(vErrors === null){
+vErrors = [err31];
+}
+else {
+vErrors.push(err31);
+}
+errors++;
+}
+}
+else {
+const err32 = {instancePath:instancePath+"/serviceCoordination/staleThreshold",schemaPath:"#/$defs/ServiceCoordination/properties/staleThreshold/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err32];
+}
+else {
+vErrors.push(err32);
+}
+errors++;
+}
+}
+if(data11.heartbeatInterval !== undefined){
+let data16 = data11.heartbeatInterval;
+if(typeof data16 === "string"){
+if(data16.length > 32 && codePoints(data16) > 32){
+const err33 = {instancePath:instancePath+"/serviceCoordination/heartbeatInterval",schemaPath:"#/$defs/ServiceCoordination/properties/heartbeatInterval/maxLength",keyword:"maxLength",params:{limit: 32}};
+if(vErrors === null){
+vErrors = [err33];
+}
+else {
+vErrors.push(err33);
+}
+errors++;
+}
+if(data16.length <= 64 && !pattern4.test(data16)){
+const err34 = {instancePath:instancePath+"/serviceCoordination/heartbeatInterval",schemaPath:"#/$defs/ServiceCoordination/properties/heartbeatInterval/pattern",keyword:"pattern",params:{}};
+if(vErrors === null){
+vErrors = [err34];
+}
+else {
+vErrors.push(err34);
+}
+errors++;
+}
+}
+else {
+const err35 = {instancePath:instancePath+"/serviceCoordination/heartbeatInterval",schemaPath:"#/$defs/ServiceCoordination/properties/heartbeatInterval/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err35];
+}
+else {
+vErrors.push(err35);
+}
+errors++;
+}
+}
+}
+else {
+const err36 = {instancePath:instancePath+"/serviceCoordination",schemaPath:"#/$defs/ServiceCoordination/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err36];
+}
+else {
+vErrors.push(err36);
+}
+errors++;
+}
+}
+}
+else {
+const err37 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err37];
+}
+else {
+vErrors.push(err37);
+}
+errors++;
+}
 validate14.errors = vErrors;
 return errors === 0;
 }
 
-const schema20 = {"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"gateways":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/GatewayDecision"}},"routes":{"$ref":"#/$defs/RouteCount"},"endpoints":{"$ref":"#/$defs/EndpointCount"},"crowdedBackends":{"$ref":"#/$defs/CrowdedBackendCount"},"lastTranslation":{"type":"string","time":true}}};
-const schema21 = {"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}};
-const schema22 = {"type":"object","required":["name","reason"],"properties":{"name":{"type":"string","minLength":1,"maxLength":253},"reason":{"type":"string","enum":["Accepted","Conflicted","TargetNotFound"]},"decidedBy":{"type":"string","maxLength":253}}};
-const schema23 = {"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"mesh":{"type":"integer","minimum":0,"maximum":2147483647}}};
-const schema24 = {"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"healthy":{"type":"integer","minimum":0,"maximum":2147483647}}};
-const schema25 = {"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"checkedByOperator":{"type":"integer","minimum":0,"maximum":2147483647}}};
+const schema21 = {"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"gateways":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/GatewayDecision"}},"routes":{"$ref":"#/$defs/RouteCount"},"endpoints":{"$ref":"#/$defs/EndpointCount"},"crowdedBackends":{"$ref":"#/$defs/CrowdedBackendCount"},"services":{"type":"array","maxItems":100,"items":{"$ref":"#/$defs/GatewayService"}},"lastTranslation":{"type":"string","time":true}}};
+const schema22 = {"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}};
+const schema23 = {"type":"object","required":["name","reason"],"properties":{"name":{"type":"string","minLength":1,"maxLength":253},"reason":{"type":"string","enum":["Accepted","Conflicted","TargetNotFound"]},"decidedBy":{"type":"string","maxLength":253}}};
+const schema24 = {"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"mesh":{"type":"integer","minimum":0,"maximum":2147483647}}};
+const schema25 = {"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"healthy":{"type":"integer","minimum":0,"maximum":2147483647}}};
+const schema26 = {"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"checkedByOperator":{"type":"integer","minimum":0,"maximum":2147483647}}};
+const schema27 = {"type":"object","required":["name","object","state"],"properties":{"name":{"type":"string","maxLength":67},"object":{"type":"string","maxLength":320},"state":{"type":"string","enum":["Registered","Pending","Failed","Conflict","NotSupported"]},"owner":{"$ref":"#/$defs/VipServiceOwner"},"consumers":{"type":"array","maxItems":7,"items":{"$ref":"#/$defs/VipServiceOwner"}},"vipAddress":{"type":"string","maxLength":45}}};
+const schema28 = {"type":"object","required":["cluster","object"],"properties":{"cluster":{"type":"string","maxLength":64},"object":{"type":"string","maxLength":320},"hosts":{"type":"integer","minimum":0,"maximum":2147483647}}};
+
+function validate17(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+let vErrors = null;
+let errors = 0;
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.name === undefined){
+const err0 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "name"}};
+if(vErrors === null){
+vErrors = [err0];
+}
+else {
+vErrors.push(err0);
+}
+errors++;
+}
+if(data.object === undefined){
+const err1 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "object"}};
+if(vErrors === null){
+vErrors = [err1];
+}
+else {
+vErrors.push(err1);
+}
+errors++;
+}
+if(data.state === undefined){
+const err2 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "state"}};
+if(vErrors === null){
+vErrors = [err2];
+}
+else {
+vErrors.push(err2);
+}
+errors++;
+}
+if(data.name !== undefined){
+let data0 = data.name;
+if(typeof data0 === "string"){
+if(data0.length > 67 && codePoints(data0) > 67){
+const err3 = {instancePath:instancePath+"/name",schemaPath:"#/properties/name/maxLength",keyword:"maxLength",params:{limit: 67}};
+if(vErrors === null){
+vErrors = [err3];
+}
+else {
+vErrors.push(err3);
+}
+errors++;
+}
+}
+else {
+const err4 = {instancePath:instancePath+"/name",schemaPath:"#/properties/name/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err4];
+}
+else {
+vErrors.push(err4);
+}
+errors++;
+}
+}
+if(data.object !== undefined){
+let data1 = data.object;
+if(typeof data1 === "string"){
+if(data1.length > 320 && codePoints(data1) > 320){
+const err5 = {instancePath:instancePath+"/object",schemaPath:"#/properties/object/maxLength",keyword:"maxLength",params:{limit: 320}};
+if(vErrors === null){
+vErrors = [err5];
+}
+else {
+vErrors.push(err5);
+}
+errors++;
+}
+}
+else {
+const err6 = {instancePath:instancePath+"/object",schemaPath:"#/properties/object/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err6];
+}
+else {
+vErrors.push(err6);
+}
+errors++;
+}
+}
+if(data.state !== undefined){
+let data2 = data.state;
+if(typeof data2 !== "string"){
+const err7 = {instancePath:instancePath+"/state",schemaPath:"#/properties/state/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err7];
+}
+else {
+vErrors.push(err7);
+}
+errors++;
+}
+if(!(((((data2 === "Registered") || (data2 === "Pending")) || (data2 === "Failed")) || (data2 === "Conflict")) || (data2 === "NotSupported"))){
+const err8 = {instancePath:instancePath+"/state",schemaPath:"#/properties/state/enum",keyword:"enum",params:{allowedValues: schema27.properties.state.enum}};
+if(vErrors === null){
+vErrors = [err8];
+}
+else {
+vErrors.push(err8);
+}
+errors++;
+}
+}
+if(data.owner !== undefined){
+let data3 = data.owner;
+if(data3 && typeof data3 == "object" && !Array.isArray(data3)){
+if(data3.cluster === undefined){
+const err9 = {instancePath:instancePath+"/owner",schemaPath:"#/$defs/VipServiceOwner/required",keyword:"required",params:{missingProperty: "cluster"}};
+if(vErrors === null){
+vErrors = [err9];
+}
+else {
+vErrors.push(err9);
+}
+errors++;
+}
+if(data3.object === undefined){
+const err10 = {instancePath:instancePath+"/owner",schemaPath:"#/$defs/VipServiceOwner/required",keyword:"required",params:{missingProperty: "object"}};
+if(vErrors === null){
+vErrors = [err10];
+}
+else {
+vErrors.push(err10);
+}
+errors++;
+}
+if(data3.cluster !== undefined){
+let data4 = data3.cluster;
+if(typeof data4 === "string"){
+if(data4.length > 64 && codePoints(data4) > 64){
+const err11 = {instancePath:instancePath+"/owner/cluster",schemaPath:"#/$defs/VipServiceOwner/properties/cluster/maxLength",keyword:"maxLength",params:{limit: 64}};
+if(vErrors === null){
+vErrors = [err11];
+}
+else {
+vErrors.push(err11);
+}
+errors++;
+}
+}
+else {
+const err12 = {instancePath:instancePath+"/owner/cluster",schemaPath:"#/$defs/VipServiceOwner/properties/cluster/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err12];
+}
+else {
+vErrors.push(err12);
+}
+errors++;
+}
+}
+if(data3.object !== undefined){
+let data5 = data3.object;
+if(typeof data5 === "string"){
+if(data5.length > 320 && codePoints(data5) > 320){
+const err13 = {instancePath:instancePath+"/owner/object",schemaPath:"#/$defs/VipServiceOwner/properties/object/maxLength",keyword:"maxLength",params:{limit: 320}};
+if(vErrors === null){
+vErrors = [err13];
+}
+else {
+vErrors.push(err13);
+}
+errors++;
+}
+}
+else {
+const err14 = {instancePath:instancePath+"/owner/object",schemaPath:"#/$defs/VipServiceOwner/properties/object/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err14];
+}
+else {
+vErrors.push(err14);
+}
+errors++;
+}
+}
+if(data3.hosts !== undefined){
+let data6 = data3.hosts;
+if(!(((typeof data6 == "number") && (!(data6 % 1) && !isNaN(data6))) && (isFinite(data6)))){
+const err15 = {instancePath:instancePath+"/owner/hosts",schemaPath:"#/$defs/VipServiceOwner/properties/hosts/type",keyword:"type",params:{type: "integer"}};
+if(vErrors === null){
+vErrors = [err15];
+}
+else {
+vErrors.push(err15);
+}
+errors++;
+}
+if((typeof data6 == "number") && (isFinite(data6))){
+if(data6 > 2147483647 || isNaN(data6)){
+const err16 = {instancePath:instancePath+"/owner/hosts",schemaPath:"#/$defs/VipServiceOwner/properties/hosts/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
+if(vErrors === null){
+vErrors = [err16];
+}
+else {
+vErrors.push(err16);
+}
+errors++;
+}
+if(data6 < 0 || isNaN(data6)){
+const err17 = {instancePath:instancePath+"/owner/hosts",schemaPath:"#/$defs/VipServiceOwner/properties/hosts/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
+if(vErrors === null){
+vErrors = [err17];
+}
+else {
+vErrors.push(err17);
+}
+errors++;
+}
+}
+}
+}
+else {
+const err18 = {instancePath:instancePath+"/owner",schemaPath:"#/$defs/VipServiceOwner/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err18];
+}
+else {
+vErrors.push(err18);
+}
+errors++;
+}
+}
+if(data.consumers !== undefined){
+let data7 = data.consumers;
+if(Array.isArray(data7)){
+if(data7.length > 7){
+const err19 = {instancePath:instancePath+"/consumers",schemaPath:"#/properties/consumers/maxItems",keyword:"maxItems",params:{limit: 7}};
+if(vErrors === null){
+vErrors = [err19];
+}
+else {
+vErrors.push(err19);
+}
+errors++;
+}
+const len0 = data7.length;
+for(let i0=0; i0<len0; i0++){
+let data8 = data7[i0];
+if(data8 && typeof data8 == "object" && !Array.isArray(data8)){
+if(data8.cluster === undefined){
+const err20 = {instancePath:instancePath+"/consumers/" + i0,schemaPath:"#/$defs/VipServiceOwner/required",keyword:"required",params:{missingProperty: "cluster"}};
+if(vErrors === null){
+vErrors = [err20];
+}
+else {
+vErrors.push(err20);
+}
+errors++;
+}
+if(data8.object === undefined){
+const err21 = {instancePath:instancePath+"/consumers/" + i0,schemaPath:"#/$defs/VipServiceOwner/required",keyword:"required",params:{missingProperty: "object"}};
+if(vErrors === null){
+vErrors = [err21];
+}
+else {
+vErrors.push(err21);
+}
+errors++;
+}
+if(data8.cluster !== undefined){
+let data9 = data8.cluster;
+if(typeof data9 === "string"){
+if(data9.length > 64 && codePoints(data9) > 64){
+const err22 = {instancePath:instancePath+"/consumers/" + i0+"/cluster",schemaPath:"#/$defs/VipServiceOwner/properties/cluster/maxLength",keyword:"maxLength",params:{limit: 64}};
+if(vErrors === null){
+vErrors = [err22];
+}
+else {
+vErrors.push(err22);
+}
+errors++;
+}
+}
+else {
+const err23 = {instancePath:instancePath+"/consumers/" + i0+"/cluster",schemaPath:"#/$defs/VipServiceOwner/properties/cluster/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err23];
+}
+else {
+vErrors.push(err23);
+}
+errors++;
+}
+}
+if(data8.object !== undefined){
+let data10 = data8.object;
+if(typeof data10 === "string"){
+if(data10.length > 320 && codePoints(data10) > 320){
+const err24 = {instancePath:instancePath+"/consumers/" + i0+"/object",schemaPath:"#/$defs/VipServiceOwner/properties/object/maxLength",keyword:"maxLength",params:{limit: 320}};
+if(vErrors === null){
+vErrors = [err24];
+}
+else {
+vErrors.push(err24);
+}
+errors++;
+}
+}
+else {
+const err25 = {instancePath:instancePath+"/consumers/" + i0+"/object",schemaPath:"#/$defs/VipServiceOwner/properties/object/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err25];
+}
+else {
+vErrors.push(err25);
+}
+errors++;
+}
+}
+if(data8.hosts !== undefined){
+let data11 = data8.hosts;
+if(!(((typeof data11 == "number") && (!(data11 % 1) && !isNaN(data11))) && (isFinite(data11)))){
+const err26 = {instancePath:instancePath+"/consumers/" + i0+"/hosts",schemaPath:"#/$defs/VipServiceOwner/properties/hosts/type",keyword:"type",params:{type: "integer"}};
+if(vErrors === null){
+vErrors = [err26];
+}
+else {
+vErrors.push(err26);
+}
+errors++;
+}
+if((typeof data11 == "number") && (isFinite(data11))){
+if(data11 > 2147483647 || isNaN(data11)){
+const err27 = {instancePath:instancePath+"/consumers/" + i0+"/hosts",schemaPath:"#/$defs/VipServiceOwner/properties/hosts/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
+if(vErrors === null){
+vErrors = [err27];
+}
+else {
+vErrors.push(err27);
+}
+errors++;
+}
+if(data11 < 0 || isNaN(data11)){
+const err28 = {instancePath:instancePath+"/consumers/" + i0+"/hosts",schemaPath:"#/$defs/VipServiceOwner/properties/hosts/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
+if(vErrors === null){
+vErrors = [err28];
+}
+else {
+vErrors.push(err28);
+}
+errors++;
+}
+}
+}
+}
+else {
+const err29 = {instancePath:instancePath+"/consumers/" + i0,schemaPath:"#/$defs/VipServiceOwner/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err29];
+}
+else {
+vErrors.push(err29);
+}
+errors++;
+}
+}
+}
+else {
+const err30 = {instancePath:instancePath+"/consumers",schemaPath:"#/properties/consumers/type",keyword:"type",params:{type: "array"}};
+if(vErrors === null){
+vErrors = [err30];
+}
+else {
+vErrors.push(err30);
+}
+errors++;
+}
+}
+if(data.vipAddress !== undefined){
+let data12 = data.vipAddress;
+if(typeof data12 === "string"){
+if(data12.length > 45 && codePoints(data12) > 45){
+const err31 = {instancePath:instancePath+"/vipAddress",schemaPath:"#/properties/vipAddress/maxLength",keyword:"maxLength",params:{limit: 45}};
+if(vErrors === null){
+vErrors = [err31];
+}
+else {
+vErrors.push(err31);
+}
+errors++;
+}
+}
+else {
+const err32 = {instancePath:instancePath+"/vipAddress",schemaPath:"#/properties/vipAddress/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err32];
+}
+else {
+vErrors.push(err32);
+}
+errors++;
+}
+}
+}
+else {
+const err33 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err33];
+}
+else {
+vErrors.push(err33);
+}
+errors++;
+}
+validate17.errors = vErrors;
+return errors === 0;
+}
+
 
 function validate16(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
@@ -1108,7 +1682,7 @@ vErrors.push(err12);
 errors++;
 }
 if(!(((data4 === "True") || (data4 === "False")) || (data4 === "Unknown"))){
-const err13 = {instancePath:instancePath+"/conditions/" + i0+"/status",schemaPath:"#/$defs/Condition/properties/status/enum",keyword:"enum",params:{allowedValues: schema21.properties.status.enum}};
+const err13 = {instancePath:instancePath+"/conditions/" + i0+"/status",schemaPath:"#/$defs/Condition/properties/status/enum",keyword:"enum",params:{allowedValues: schema22.properties.status.enum}};
 if(vErrors === null){
 vErrors = [err13];
 }
@@ -1250,7 +1824,7 @@ vErrors.push(err24);
 errors++;
 }
 }
-const found0 = duplicates(data1, schema20.properties.conditions.unique);
+const found0 = duplicates(data1, schema21.properties.conditions.unique);
 if(found0.length > 0){
 const err25 = {instancePath:instancePath+"/conditions",schemaPath:"#/properties/conditions/unique",keyword:"unique",params:{duplicates: found0}};
 if(vErrors === null){
@@ -1358,7 +1932,7 @@ vErrors.push(err33);
 errors++;
 }
 if(!(((data12 === "Accepted") || (data12 === "Conflicted")) || (data12 === "TargetNotFound"))){
-const err34 = {instancePath:instancePath+"/gateways/" + i1+"/reason",schemaPath:"#/$defs/GatewayDecision/properties/reason/enum",keyword:"enum",params:{allowedValues: schema22.properties.reason.enum}};
+const err34 = {instancePath:instancePath+"/gateways/" + i1+"/reason",schemaPath:"#/$defs/GatewayDecision/properties/reason/enum",keyword:"enum",params:{allowedValues: schema23.properties.reason.enum}};
 if(vErrors === null){
 vErrors = [err34];
 }
@@ -1672,11 +2246,11 @@ vErrors.push(err59);
 errors++;
 }
 }
-if(data.lastTranslation !== undefined){
-let data23 = data.lastTranslation;
-if(typeof data23 === "string"){
-if(!isTime(data23)){
-const err60 = {instancePath:instancePath+"/lastTranslation",schemaPath:"#/properties/lastTranslation/time",keyword:"time",params:{}};
+if(data.services !== undefined){
+let data23 = data.services;
+if(Array.isArray(data23)){
+if(data23.length > 100){
+const err60 = {instancePath:instancePath+"/services",schemaPath:"#/properties/services/maxItems",keyword:"maxItems",params:{limit: 100}};
 if(vErrors === null){
 vErrors = [err60];
 }
@@ -1685,9 +2259,16 @@ vErrors.push(err60);
 }
 errors++;
 }
+const len2 = data23.length;
+for(let i2=0; i2<len2; i2++){
+if(!(validate17(data23[i2], {instancePath:instancePath+"/services/" + i2,parentData:data23,parentDataProperty:i2,rootData}))){
+vErrors = vErrors === null ? validate17.errors : vErrors.concat(validate17.errors);
+errors = vErrors.length;
+}
+}
 }
 else {
-const err61 = {instancePath:instancePath+"/lastTranslation",schemaPath:"#/properties/lastTranslation/type",keyword:"type",params:{type: "string"}};
+const err61 = {instancePath:instancePath+"/services",schemaPath:"#/properties/services/type",keyword:"type",params:{type: "array"}};
 if(vErrors === null){
 vErrors = [err61];
 }
@@ -1697,14 +2278,39 @@ vErrors.push(err61);
 errors++;
 }
 }
-}
-else {
-const err62 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(data.lastTranslation !== undefined){
+let data25 = data.lastTranslation;
+if(typeof data25 === "string"){
+if(!isTime(data25)){
+const err62 = {instancePath:instancePath+"/lastTranslation",schemaPath:"#/properties/lastTranslation/time",keyword:"time",params:{}};
 if(vErrors === null){
 vErrors = [err62];
 }
 else {
 vErrors.push(err62);
+}
+errors++;
+}
+}
+else {
+const err63 = {instancePath:instancePath+"/lastTranslation",schemaPath:"#/properties/lastTranslation/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err63];
+}
+else {
+vErrors.push(err63);
+}
+errors++;
+}
+}
+}
+else {
+const err64 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err64];
+}
+else {
+vErrors.push(err64);
 }
 errors++;
 }

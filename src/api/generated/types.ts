@@ -895,6 +895,10 @@ export interface MeshGatewaySpec {
    * The status of routes that Envoy Gateway writes.
    */
   readonly routeStatus?: MeshGatewayRouteStatus;
+  /**
+   * How VIP services are shared with other installations: those of the MeshEndpoints that routes of these Gateways use, and of those in this namespace that no such route uses.
+   */
+  readonly serviceCoordination?: ServiceCoordination;
 }
 /**
  * The status of routes that Envoy Gateway writes.
@@ -904,6 +908,31 @@ export interface MeshGatewayRouteStatus {
    * Whether the operator makes Envoy Gateway report ResolvedRefs True for TLSRoutes, TCPRoutes and UDPRoutes, by HTTPRoutes without traffic in its own namespace.
    */
   readonly anchors: boolean;
+}
+/**
+ * How VIP services are shared with other installations: those of the MeshEndpoints that routes of these Gateways use, and of those in this namespace that no such route uses.
+ */
+export interface ServiceCoordination {
+  /**
+   * false: none is registered, changed or adopted. Those that are registered stay as they are, and are renewed.
+   */
+  readonly enabled: boolean;
+  /**
+   * shared: other installations may offer the same service. isolated: a service that another one offers is a conflict, and others may not join.
+   */
+  readonly strategy: 'shared' | 'isolated';
+  /**
+   * The name of this cluster among the owners of a service. Default: the uid of Namespace kube-system.
+   */
+  readonly clusterID?: string;
+  /**
+   * An owner without a mesh pod online that has not renewed its entry for this time is removed, 30m to 24h.
+   */
+  readonly staleThreshold: string;
+  /**
+   * How often this installation renews its entry, 1m to 10m.
+   */
+  readonly heartbeatInterval: string;
 }
 /**
  * Written by the operator.
@@ -933,6 +962,10 @@ export interface MeshGatewayStatus {
    * With healthChecks.envoy Auto: the backends, each a port of a MeshEndpoints, that are in more than 8 clusters of one of these Gateways, or were and are still in 7 or more; counted for each Gateway.
    */
   readonly crowdedBackends?: CrowdedBackendCount;
+  /**
+   * The VIP services that this object decides about: those that are not registered first, at most 100.
+   */
+  readonly services?: readonly GatewayService[];
   /**
    * When Envoy Gateway last reported, in the MeshBinding of one of these Gateways, that it has translated a change.
    */
@@ -993,6 +1026,35 @@ export interface CrowdedBackendCount {
    * Those that the operator alone checks. Envoy checks the others, for example until the operator has a result for each endpoint.
    */
   readonly checkedByOperator?: number;
+}
+/**
+ * One VIP service, as the status of its MeshEndpoints has it.
+ */
+export interface GatewayService {
+  /**
+   * The name in the MeshEndpoints.
+   */
+  readonly name: string;
+  /**
+   * The namespace and name of the MeshEndpoints of this cluster that lists it.
+   */
+  readonly object: string;
+  /**
+   * Registered: this installation is among its owners. Pending: its message has what it waits for. Failed: the control server refuses it, or the object is wrong. Conflict: others have the name. NotSupported: the control server has no VIP services.
+   */
+  readonly state: 'Registered' | 'Pending' | 'Failed' | 'Conflict' | 'NotSupported';
+  /**
+   * The installation that has offered it for the longest time.
+   */
+  readonly owner?: VipServiceOwner;
+  /**
+   * The other installations that offer it.
+   */
+  readonly consumers?: readonly VipServiceOwner[];
+  /**
+   * Its address in the tailnet.
+   */
+  readonly vipAddress?: string;
 }
 /**
  * Which backends and endpoints the rules of a route use first, and which at all. Optional: a rule without one uses all endpoints by their weight and priority.

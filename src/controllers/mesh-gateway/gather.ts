@@ -1,16 +1,18 @@
 import { isEqual } from '../../api/json.ts';
-import type { Kinds } from '../../api/generated/types.ts';
+import type { Kinds, VipServiceStatus } from '../../api/generated/types.ts';
 import { endpointsOf } from '../../api/objects/endpoints.ts';
 import { keyOf, refOf } from '../../api/key.ts';
 import type { Key, Ref } from '../../api/key.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
+import { findCondition } from '../../api/conditions.ts';
 import { oldestOf } from '../../api/objects/oldest.ts';
 import { refTo } from '../../api/objects/references.ts';
 import { Derived } from '../../store/derived.ts';
+import { vipServicesByNamespace } from '../../store/indexes.ts';
 import type { TrackedRead, Tracking } from '../../store/tracking.ts';
 import { bindingOf, meshGatewaysByGateway } from '../../store/traffic/resources.ts';
+import { usedBy } from '../../store/traffic/service-gateways.ts';
 import type { TrafficValues } from '../../store/traffic/values.ts';
-import { isPermitted, meshEndpointsRefOf } from '../../traffic/backend-refs.ts';
 import { countCrowded } from '../../traffic/endpoints/operator-checks.ts';
 import { targetsOf } from '../../traffic/gateway-settings.ts';
 import type { GatewaySettings } from '../../traffic/gateway-settings.ts';
@@ -21,7 +23,10 @@ type MeshGateway = Kinds['MeshGateway'];
 
 export type GatherDeps = {
   readonly tracking: Tracking;
-  readonly values: Pick<TrafficValues, 'attachedRoutes' | 'crowded' | 'settings' | 'settingsResources'>;
+  readonly values: Pick<
+    TrafficValues,
+    'attachedRoutes' | 'crowded' | 'serviceGateways' | 'settings' | 'settingsResources'
+  >;
 };
 
 /** A Gateway that a MeshGateway targets. */
@@ -53,6 +58,8 @@ export type Input = {
   readonly targets: readonly Target[];
   /** The existing MeshEndpoints of the Gateways that it decides about. */
   readonly endpoints: readonly EndpointCounts[];
+  /** The MeshEndpoints with VIP services that it decides about. */
+  readonly services: readonly ListedServices[];
 };
 
 /** How many endpoints a MeshEndpoints has. */
@@ -60,6 +67,14 @@ type EndpointCounts = {
   readonly object: Ref<'MeshEndpoints'>;
   readonly total: number;
   readonly healthy: number;
+};
+
+/** The VIP services of a MeshEndpoints, by its status. */
+type ListedServices = {
+  readonly object: Ref<'MeshEndpoints'>;
+  readonly entries: readonly VipServiceStatus[];
+  /** Its condition VIPServicesReady. */
+  readonly ready: { readonly status: string; readonly reason: string } | undefined;
 };
 
 /** Reads what the status of a MeshGateway depends on. */
@@ -76,6 +91,11 @@ export function gatherer({
   const counts = new Derived<EndpointCounts | undefined>(
     tracking,
     (key, read) => countsOf(refOf(key as Key) as Ref<'MeshEndpoints'>, read),
+    isEqual,
+  );
+  const listed = new Derived<ListedServices | undefined>(
+    tracking,
+    (key, read) => listedServicesOf(refOf(key as Key) as Ref<'MeshEndpoints'>, read),
     isEqual,
   );
   // Most changes of routes leave them as they are, too.
@@ -108,7 +128,12 @@ export function gatherer({
     const targets = [...new Set(targetsOf(object))].map(key => targetOf(object, key, read));
     const named = new Set(targets.flatMap(each => (each.is === 'decided' ? each.routes.endpoints : [])));
     const endpoints = [...named].flatMap(key => read.value(counts, key) ?? []);
-    return { object, targets, endpoints };
+    const inNamespace = read.exceptStatus.find(vipServicesByNamespace, object.metadata.namespace ?? '');
+    const services = [...new Set([...named, ...inNamespace.map(each => keyOf(refTo(each)))])].flatMap(key => {
+      const services = read.value(listed, key);
+      return services && read.value(values.serviceGateways, key) === keyOf(refTo(object)) ? [services] : [];
+    });
+    return { object, targets, endpoints, services };
   };
 }
 
@@ -119,17 +144,25 @@ function countsOf(ref: Ref<'MeshEndpoints'>, read: TrackedRead): EndpointCounts 
   return { object: ref, total, healthy };
 }
 
+function listedServicesOf(ref: Ref<'MeshEndpoints'>, read: TrackedRead): ListedServices | undefined {
+  const object = read.get(ref);
+  const names = new Set(object?.spec.serviceDiscovery?.vipServices?.map(({ name }) => name));
+  if (!object || names.size === 0) return undefined;
+  const { vipServices = [], conditions } = object.status ?? {};
+  const ready = findCondition(conditions, 'VIPServicesReady');
+  return {
+    object: ref,
+    entries: vipServices.filter(({ name }) => names.has(name)),
+    ready: ready && { status: ready.status, reason: ready.reason },
+  };
+}
+
 function routesOfGateway(all: readonly Route[], resources: TrafficResources): RoutesOfGateway {
-  const mesh = all
-    .map(route => ({ route, refs: meshRulesOf(route).flatMap(({ meshRefs }) => meshRefs) }))
-    .filter(({ refs }) => refs.length > 0);
-  const used = mesh.flatMap(({ route, refs }) => {
-    const from = { kind: route.kind, namespace: route.metadata.namespace ?? '' };
-    return refs.filter(({ ref }) => isPermitted(resources, from, ref)).map(meshEndpointsRefOf);
-  });
+  const mesh = all.filter(route => meshRulesOf(route).length > 0);
+  const used = mesh.flatMap(route => usedBy(route, resources));
   return {
     all: all.map(route => keyOf(refTo(route))).sort(),
-    mesh: mesh.map(({ route }) => keyOf(refTo(route))).sort(),
+    mesh: mesh.map(route => keyOf(refTo(route))).sort(),
     endpoints: [...new Set(used.map(keyOf))].sort(),
   };
 }

@@ -10,14 +10,20 @@ type Status = NonNullable<MeshGateway['status']>;
 type Decided = Extract<Target, { readonly is: 'decided' }>;
 
 /** The status of a MeshGateway. */
-export function statusOf({ object, targets, endpoints }: Input, now: Date): Status {
+export function statusOf({ object, targets, endpoints, services }: Input, now: Date): Status {
   const { metadata, spec, status } = object;
   const decided = targets.filter((each): each is Decided => each.is === 'decided');
   const programmed = findCondition(status?.conditions, 'Programmed');
   const wasProgrammed =
     programmed?.status === 'True' && programmed.observedGeneration === metadata.generation;
   const isAuto = (spec.healthChecks?.envoy ?? 'Auto') === 'Auto';
-  const updates = [acceptedOf(targets), programmedOf(decided, wasProgrammed), endpointsReadyOf(endpoints)];
+  const updates = [
+    acceptedOf(targets),
+    programmedOf(decided, wasProgrammed),
+    endpointsReadyOf(endpoints),
+    servicesReadyOf(services),
+  ];
+  const entries = servicesIn(services);
   const lastTranslation = decided
     .flatMap(({ gateway, binding }) => (binding && lastTranslationOf(gateway, binding)) ?? [])
     .sort()
@@ -40,6 +46,7 @@ export function statusOf({ object, targets, endpoints }: Input, now: Date): Stat
         checkedByOperator: decided.reduce((sum, { crowded }) => sum + crowded.checkedByOperator, 0),
       },
     }),
+    ...(entries.length > 0 && { services: entries }),
     ...(lastTranslation !== undefined && { lastTranslation }),
   };
 }
@@ -135,6 +142,61 @@ function endpointsReadyOf(endpoints: Input['endpoints']): ConditionUpdate {
   const more = others.length > 0 ? ` and ${others.length} more` : '';
   const message = `MeshEndpoints ${namespace}/${name}${more}: no endpoint is healthy, so routes to it fail; its condition Ready has the reason`;
   return { type, status: 'False', reason: 'NoHealthyEndpoints', message };
+}
+
+/*
+ * The condition ServicesReady, by the condition VIPServicesReady of each MeshEndpoints with VIP services that it decides about:
+ *
+ *   there is none                            Unknown, NoServices
+ *   one is False                             False, ServicesNotReady
+ *   one is not known yet                     Unknown, NotReconciled
+ *   else                                     True, ServicesReady
+ */
+function servicesReadyOf(services: Input['services']): ConditionUpdate {
+  const type = 'ServicesReady';
+  if (services.length === 0) {
+    const message = 'no MeshEndpoints that this object decides about lists VIP services';
+    return { type, status: 'Unknown', reason: 'NoServices', message };
+  }
+  const [first, ...others] = services.filter(({ ready }) => ready?.status === 'False');
+  if (first) {
+    const more = others.length > 0 ? ` and ${others.length} more` : '';
+    const message = `MeshEndpoints ${placeOf(first)}${more}: VIP services are not ready (${first.ready?.reason}); its condition VIPServicesReady has the reason`;
+    return { type, status: 'False', reason: 'ServicesNotReady', message };
+  }
+  const waiting = services.find(({ ready }) => ready?.status !== 'True');
+  if (waiting) {
+    const message = `MeshEndpoints ${placeOf(waiting)}: the state of its VIP services is not known yet`;
+    return { type, status: 'Unknown', reason: 'NotReconciled', message };
+  }
+  const message = 'the VIP services that this object decides about are registered and served';
+  return { type, status: 'True', reason: 'ServicesReady', message };
+}
+
+function placeOf({ object: { namespace, name } }: Input['services'][number]): string {
+  return `${namespace}/${name}`;
+}
+
+/** As in the schema. */
+const MAX_SERVICES = 100;
+
+/** Those that are not registered first, since a list has a limit. */
+function servicesIn(services: Input['services']): NonNullable<Status['services']> {
+  return services
+    .flatMap(each =>
+      each.entries.map(({ name, status, vipAddress, owners: [owner, ...consumers] = [] }) => ({
+        ...{ name, object: placeOf(each), state: status },
+        ...(owner && { owner }),
+        ...(consumers.length > 0 && { consumers }),
+        ...(vipAddress !== undefined && { vipAddress }),
+      })),
+    )
+    .sort((one, other) => (orderOf(one) < orderOf(other) ? -1 : 1))
+    .slice(0, MAX_SERVICES);
+}
+
+function orderOf({ name, object, state }: NonNullable<Status['services']>[number]): string {
+  return `${state === 'Registered' ? 1 : 0} ${object} ${name}`;
 }
 
 function namesOf(targets: readonly Pick<Target, 'gateway'>[]): string {

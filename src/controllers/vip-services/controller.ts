@@ -14,6 +14,8 @@ import type { TrackedRead } from '../../store/tracking.ts';
 import type { Recorder } from '../../telemetry/metric-recorder.ts';
 import type { vipServiceMetrics } from '../../telemetry/metrics.ts';
 import { tailnetsByDomain } from '../../store/traffic/resources.ts';
+import type { TrafficValues } from '../../store/traffic/values.ts';
+import { operatorTrafficKinds } from '../../traffic/access.ts';
 import type { ServicesOfTailnet } from '../mesh-endpoints/vip-services.ts';
 import { connectionOf } from './connection.ts';
 import type { ConnectionDeps } from './connection.ts';
@@ -27,6 +29,7 @@ type MeshTailnet = Kinds['MeshTailnet'];
 /** What the controller works with. */
 export type VipServicesDeps = ConnectionDeps & {
   readonly tailnets: Pick<Tailnets, 'subscribe'>;
+  readonly values: Pick<TrafficValues, 'serviceGateways'>;
   readonly vipServices: Published<ServicesOfTailnet>;
   readonly write: Pick<WriteResources, 'addFinalizer' | 'removeFinalizer'>;
   readonly clock: Pick<Clock, 'now'>;
@@ -39,8 +42,8 @@ export type VipServicesDeps = ConnectionDeps & {
 /** Held by a MeshTailnet while services of this installation may exist in its tailnet. */
 export const FINALIZER = `${GROUP}/vip-services`;
 
-/** The kinds that the controller reads. */
-export const reads: readonly ResourceKind[] = ['MeshTailnet', 'MeshEndpoints', 'Namespace'];
+/** The kinds that the controller reads: what is listed, and by which routes a MeshGateway decides about it. */
+export const reads: readonly ResourceKind[] = operatorTrafficKinds;
 
 /** What the controller may do in a cluster, beside watching what it reads: hold finalizers of MeshTailnets. */
 export const access: Access = {
@@ -57,7 +60,7 @@ const LISTS_WITHOUT = 3;
 
 /** Registers the VIP services that the MeshEndpoints of each tailnet list, and removes those that none lists any more. */
 export function vipServicesController(deps: VipServicesDeps): Controller<'MeshTailnet'> {
-  const { tailnets, vipServices, write } = deps;
+  const { tailnets, values, vipServices, write } = deps;
   const memories = new Map<string, Memory>();
   return {
     name: 'vip-services',
@@ -76,7 +79,7 @@ export function vipServicesController(deps: VipServicesDeps): Controller<'MeshTa
         await write.removeFinalizer(tailnet, FINALIZER);
         return ON_CHANGE;
       }
-      const claims = claimsOf(tailnet, read);
+      const claims = claimsOf(tailnet, read, values);
       if (claims.claims.size === 0 && !hasFinalizer(tailnet)) {
         memories.delete(name);
         vipServices.publish(name, servicesWith(claims, new Map()));

@@ -16,8 +16,6 @@ const MAX_WRITES = 20;
 /** The first list after a write shows whether another process has overwritten it; all of them do so at other times. */
 const [VERIFY_MS, VERIFY_JITTER_MS] = [3000, 5000];
 
-const [HEARTBEAT_MS, STALE_MS] = [300_000, 1_800_000];
-
 /** A service that cannot be written is tried again after this time, and twice as long each time. */
 const [RETRY_MS, MAX_RETRY_MS] = [30_000, 300_000];
 
@@ -80,7 +78,7 @@ export async function coordinate(
 ): Promise<Coordinated> {
   const online = devices && !isStale ? new Set(onlineIn(devices)) : undefined;
   const contextOf = (service: string): Context => ({
-    ...{ installation, now: now(), heartbeatMs: HEARTBEAT_MS, staleMs: STALE_MS },
+    ...{ installation, now: now() },
     isOnline: other => online?.has(other) ?? true,
     leavingForMs: clock.now() - (before.leaving.get(service) ?? clock.now()),
   });

@@ -15,12 +15,19 @@ export type Claim = {
   readonly tags: readonly string[];
   /** Whether a service that does not exist is created; otherwise one of someone else is adopted. */
   readonly mayCreate: boolean;
-  /** Nothing is changed: a registration that exists is kept as it is, and none is made. */
-  readonly isKept: boolean;
+  /** Why nothing is changed: a registration that exists is kept as it is, and none is made. */
+  readonly kept: string | undefined;
   readonly strategy: Strategy;
   /** The name of the cluster, for people. */
   readonly cluster: string;
+  /** How often it is renewed. */
+  readonly heartbeatMs: number;
+  /** After which time without a renewal other owners count as stale. */
+  readonly staleMs: number;
 };
+
+/** What claims have by default; the second for services without a claim, too. */
+export const [HEARTBEAT_MS, STALE_MS] = [300_000, 1_800_000];
 
 /** What decisions about VIP services depend on, beside the service and the claim. */
 export type Context = {
@@ -31,8 +38,6 @@ export type Context = {
   readonly isOnline: (installation: string) => boolean;
   /** How long this process has known that all owners of the service are removing it. */
   readonly leavingForMs: number;
-  readonly heartbeatMs: number;
-  readonly staleMs: number;
 };
 
 /** What is done about a VIP service, as the metric counts it. */
@@ -97,9 +102,10 @@ const NOTHING: Action = { do: 'nothing' };
 
 function absent(claim: Claim, context: Context): Decision {
   const { name, port, tags } = claim;
-  if (claim.isKept || !claim.mayCreate) {
-    const fix = claim.mayCreate ? '' : ': create it, or set serviceDiscovery.autoRegister to true';
-    return { action: NOTHING, state: pending('NotFound', `the tailnet has no service ${name}${fix}`) };
+  if (claim.kept !== undefined) return { action: NOTHING, state: notRegistered(claim.kept) };
+  if (!claim.mayCreate) {
+    const message = `the tailnet has no service ${name}: create it, or set serviceDiscovery.autoRegister to true`;
+    return { action: NOTHING, state: pending('NotFound', message) };
   }
   const fields = {
     name,
@@ -117,7 +123,7 @@ function foreign(
   context: Context,
 ): Decision {
   const { name } = service;
-  if (why !== undefined || claim.mayCreate || claim.isKept) {
+  if (why !== undefined || claim.mayCreate || claim.kept !== undefined) {
     const fix =
       why ?? 'to use it nevertheless, set serviceDiscovery.autoRegister to false in an object that lists it';
     const message = `the tailnet has a service ${name} that mesh-gateway did not create: ${fix}`;
@@ -144,11 +150,11 @@ type Owned = Extract<Ownership, { is: 'owned' }>;
 
 function owned(service: VipService, { owners, isAdopted }: Owned, claim: Claim, context: Context): Decision {
   const own = owners.find(({ installation }) => installation === context.installation);
-  const others = owners.filter(owner => owner !== own && !isStale(owner, context));
+  const others = owners.filter(owner => owner !== own && !isStale(owner, context, claim.staleMs));
   const active = others.filter(({ leaving }) => !leaving);
   if (!own) {
-    const refusal = claim.isKept
-      ? pending('NotRegistered', 'it is not registered while nothing is changed')
+    const refusal = claim.kept
+      ? notRegistered(claim.kept)
       : refusalOf({ service, active, others, claim, context });
     if (refusal) return { action: NOTHING, state: refusal };
   }
@@ -220,6 +226,10 @@ function pending(reason: string, message: string): VipServiceState {
   return { status: 'Pending', reason, message };
 }
 
+function notRegistered(kept: string): VipServiceState {
+  return pending('NotRegistered', `it is not registered: ${kept}`);
+}
+
 function placeOf({ cluster, object }: Owner): string {
   return `MeshEndpoints ${object} of cluster ${cluster}`;
 }
@@ -236,9 +246,9 @@ function portOf(port: number): string {
 }
 
 function ownerOf(claim: Claim, { installation, now }: Context, before?: Owner): Owner {
-  const { cluster, object, strategy, port, tags, isKept } = claim;
+  const { cluster, object, strategy, port, tags, kept } = claim;
   const more = before?.more && { more: before.more };
-  if (isKept && before) {
+  if (kept !== undefined && before) {
     const { leaving: _leaving, ...rest } = before;
     return { ...rest, heartbeat: now };
   }
@@ -247,20 +257,20 @@ function ownerOf(claim: Claim, { installation, now }: Context, before?: Owner): 
 }
 
 function isSameOwner(own: Owner, claim: Claim): boolean {
-  if (claim.isKept) return true;
+  if (claim.kept !== undefined) return true;
   const { cluster, object, strategy, port, tags } = claim;
   const { cluster: ownCluster, object: ownObject, strategy: ownStrategy, ports, tags: ownTags } = own;
   const written = [ownCluster, ownObject, ownStrategy, ports, ownTags];
   return isEqual(written, [cluster, object, strategy, [portOf(port)], tags]);
 }
 
-function isCurrent(own: Owner, claim: Claim, { now, heartbeatMs }: Context): boolean {
+function isCurrent(own: Owner, claim: Claim, { now }: Context): boolean {
   const ageMs = now.getTime() - own.heartbeat.getTime();
-  return !own.leaving && isSameOwner(own, claim) && Math.abs(ageMs) < heartbeatMs;
+  return !own.leaving && isSameOwner(own, claim) && Math.abs(ageMs) < claim.heartbeatMs;
 }
 
 /** Whether an owner has written nothing for long, and has no mesh pod that could serve. */
-function isStale({ installation, heartbeat }: Owner, { now, staleMs, isOnline }: Context): boolean {
+function isStale({ installation, heartbeat }: Owner, { now, isOnline }: Context, staleMs: number): boolean {
   return now.getTime() - heartbeat.getTime() > staleMs && !isOnline(installation);
 }
 
@@ -274,7 +284,7 @@ function release(service: VipService, context: Context): Action {
   const { owners, isAdopted } = ownership;
   const own = owners.find(({ installation }) => installation === context.installation);
   if (!own) return NOTHING;
-  const others = owners.filter(owner => owner !== own && !isStale(owner, context));
+  const others = owners.filter(owner => owner !== own && !isStale(owner, context, STALE_MS));
   if (others.length > 0 || isAdopted) return put('released', withoutOwn(service, others, isAdopted));
   const leftMs = own.leaving ? LEAVING_MS - (context.now.getTime() - own.leaving.getTime()) : undefined;
   // By a clock that was set back, the mark is far in the future.

@@ -1,10 +1,16 @@
+import { durationMs } from '../../api/duration.ts';
 import type { Kinds, MeshEndpoint } from '../../api/generated/types.ts';
 import { endpointsOf } from '../../api/objects/endpoints.ts';
+import { keyOf, refOf } from '../../api/key.ts';
+import type { Ref } from '../../api/key.ts';
 import { oldestOf } from '../../api/objects/oldest.ts';
+import { refTo } from '../../api/objects/references.ts';
 import { vipServicesByTailnet } from '../../store/indexes.ts';
 import type { TrackedRead } from '../../store/tracking.ts';
+import type { TrafficValues } from '../../store/traffic/values.ts';
 import { isAllowed } from '../../traffic/backend-refs.ts';
 import type { ServicesOfTailnet, VipServiceState } from '../mesh-endpoints/vip-services.ts';
+import { HEARTBEAT_MS, STALE_MS } from './decision.ts';
 import type { Claim } from './decision.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
@@ -28,7 +34,11 @@ export type Claims = {
 };
 
 /** What the MeshEndpoints of a tailnet want registered. The oldest object that lists a service has it. */
-export function claimsOf(tailnet: MeshTailnet, read: TrackedRead): Claims {
+export function claimsOf(
+  tailnet: MeshTailnet,
+  read: TrackedRead,
+  values: Pick<TrafficValues, 'serviceGateways'>,
+): Claims {
   const isUsed = tailnet.metadata.deletionTimestamp === undefined;
   const objects = read.exceptStatus
     .find(vipServicesByTailnet, tailnet.spec.tailnet)
@@ -44,11 +54,13 @@ export function claimsOf(tailnet: MeshTailnet, read: TrackedRead): Claims {
     const oldest = oldestOf(candidates);
     if (oldest) owners.set(name, oldest);
   }
-  const cluster = read.exceptStatus.get({ kind: 'Namespace', namespace: '', name: 'kube-system' })?.metadata
-    .uid;
+  const uid = read.exceptStatus.get({ kind: 'Namespace', namespace: '', name: 'kube-system' })?.metadata.uid;
   const claims = new Map<string, Claim>();
-  const listings = objects.flatMap(object =>
-    servicesOf(object).map((service): Listing => {
+  const listings = objects.flatMap(object => {
+    const gateway = gatewayOf(object, read, values);
+    const given = gateway?.spec.serviceCoordination;
+    const { enabled = true, strategy = 'shared', clusterID = uid ?? 'unknown' } = given ?? {};
+    return servicesOf(object).map((service): Listing => {
       const name = fullNameOf(service.name);
       const listing = { object: placeOf(object), listed: service.name, name };
       if (!users.includes(object)) return { ...listing, problem: NOT_ALLOWED };
@@ -56,17 +68,18 @@ export function claimsOf(tailnet: MeshTailnet, read: TrackedRead): Claims {
       const isRepeated = claims.get(name)?.object === placeOf(object);
       if ((owner && owner !== object) || isRepeated)
         return { ...listing, problem: listedByOther(name, owner, isRepeated) };
-      const { problem, isKept } = targetProblem(object, service.targetEndpoint);
+      const problem = targetProblem(object, service.targetEndpoint);
       claims.set(name, {
         ...{ name, object: placeOf(object), port: service.port, tags: tailnet.spec.tags },
         mayCreate: object.spec.serviceDiscovery?.autoRegister ?? true,
-        isKept: isKept || object.spec.paused,
-        strategy: 'shared',
-        cluster: cluster ?? 'unknown',
+        kept: problem?.message ?? keptBy(object, enabled ? undefined : gateway),
+        ...{ strategy, cluster: clusterID },
+        heartbeatMs: (given && durationMs(given.heartbeatInterval)) ?? HEARTBEAT_MS,
+        staleMs: (given && durationMs(given.staleThreshold)) ?? STALE_MS,
       });
       return { ...listing, problem };
-    }),
-  );
+    });
+  });
   return { listings, claims };
 }
 
@@ -113,7 +126,7 @@ function fullNameOf(name: string): string {
   return name.startsWith('svc:') ? name : `svc:${name}`;
 }
 
-function placeOf({ metadata }: MeshEndpoints): string {
+function placeOf({ metadata }: Pick<MeshEndpoints, 'metadata'>): string {
   return `${metadata.namespace ?? ''}/${metadata.name}`;
 }
 
@@ -130,15 +143,28 @@ function listedByOther(name: string, owner: MeshEndpoints | undefined, isRepeate
   return { status: 'Conflict', reason: 'ListedByOther', message };
 }
 
-/** A discovered endpoint may be away for a while, so that a registration is kept meanwhile. */
-function targetProblem(
+/** The MeshGateway that decides about the services of an object; undefined where the defaults do. */
+function gatewayOf(
   object: MeshEndpoints,
-  target: string,
-): { readonly problem: VipServiceState | undefined; readonly isKept: boolean } {
+  read: TrackedRead,
+  { serviceGateways }: Pick<TrafficValues, 'serviceGateways'>,
+): Kinds['MeshGateway'] | undefined {
+  const key = read.value(serviceGateways, keyOf(refTo(object)));
+  return key && read.exceptStatus.get(refOf(key) as Ref<'MeshGateway'>);
+}
+
+/** Why nothing is changed: the object is paused, or a MeshGateway has coordination disabled. */
+function keptBy({ spec }: MeshEndpoints, disabledBy: Kinds['MeshGateway'] | undefined): string | undefined {
+  if (spec.paused) return 'the object is paused';
+  return disabledBy && `MeshGateway ${placeOf(disabledBy)} has serviceCoordination.enabled false`;
+}
+
+/** A discovered endpoint may be away for a while, so that a registration is kept meanwhile. */
+function targetProblem(object: MeshEndpoints, target: string): VipServiceState | undefined {
   const endpoint: MeshEndpoint | undefined = endpointsOf(object).find(({ name }) => name === target);
-  if (endpoint && endpoint.protocol !== 'UDP') return { problem: undefined, isKept: false };
+  if (endpoint && endpoint.protocol !== 'UDP') return undefined;
   const [reason, message] = endpoint
     ? ['ProtocolNotSupported', `endpoint ${target} is a UDP endpoint: VIP services carry TCP only`]
     : ['TargetNotFound', `the object has no endpoint ${target}: correct targetEndpoint`];
-  return { problem: { status: 'Failed', reason, message }, isKept: true };
+  return { status: 'Failed', reason, message };
 }

@@ -29,6 +29,7 @@ import type { TrackedRead, Tracking } from '../tracking.ts';
 import { attachedRoutesFrom } from './attachments.ts';
 import { crowdedByGateway, gatewaySettingsFrom, settingsInEnvoyFrom } from './gateway-settings.ts';
 import { caOf, policiesByRoute, trafficResourcesFrom } from './resources.ts';
+import { serviceGatewaysFrom } from './service-gateways.ts';
 
 /** What a cluster of Envoy resolves to. */
 export type ResolvedCluster = {
@@ -78,6 +79,8 @@ export type TrafficValues = {
   readonly crowded: Derived<ReturnType<typeof crowdedBackends>>;
   /** By `envoyAndRoute`: the settings for the clusters of a route in an Envoy. */
   readonly settingsInEnvoy: Derived<GatewaySettings | undefined>;
+  /** By the key of a MeshEndpoints: the key of the MeshGateway that decides about its VIP services. */
+  readonly serviceGateways: Derived<Key | undefined>;
   /** By the key of a route: everything that it does not use, of all MeshEndpoints that it names; a reason may be repeated. */
   readonly unused: Derived<readonly UnusedBackend[]>;
   readonly guard: AddressGuard;
@@ -132,6 +135,7 @@ export function trafficValues(tracking: Tracking, options: TrafficOptions): Traf
   return {
     ...{ resources, settingsResources, attachedRoutes, clusters, overTlsBudget: over, revisions, unused },
     ...{ guard, settings, crowded, settingsInEnvoy: settingsInEnvoyFrom(tracking, settings) },
+    serviceGateways: serviceGatewaysFrom(tracking, settingsResources),
   };
 }
 

@@ -5,6 +5,7 @@ import type { Kinds } from '../../../src/api/generated/types.ts';
 import { access, meshGatewayController } from '../../../src/controllers/mesh-gateway/controller.ts';
 import { HEALTH_WRITE_INTERVAL_MS } from '../../../src/api/shares.ts';
 import type { ObjectEvent } from '../../../src/store/resources.ts';
+import { sharedIndexes } from '../../../src/store/indexes.ts';
 import { trafficIndexes } from '../../../src/store/traffic/resources.ts';
 import { trafficValues } from '../../../src/store/traffic/values.ts';
 import { gatewayObject, meshBackend, named, route } from '../../support/declared.ts';
@@ -31,7 +32,7 @@ const REVISION = '0123456789abcdef';
 
 /** The controller on resources in memory. */
 async function controllerOn(...objects: readonly object[]) {
-  const runtime = new Runtime(objects, trafficIndexes);
+  const runtime = new Runtime(objects, [...trafficIndexes, ...sharedIndexes]);
   const { memory, clock, tracking } = runtime;
   const events: ObjectEvent[] = [];
   let writes = 0;

@@ -11,12 +11,11 @@ const OURS = '0a1b2c3d';
 
 const CLAIM: Claim = {
   ...{ name: 'svc:web', object: 'default/web', port: 443, tags: ['tag:mesh'], strategy: 'shared' },
-  ...{ mayCreate: true, isKept: false, cluster: 'here' },
+  ...{ mayCreate: true, kept: undefined, cluster: 'here', heartbeatMs: 300_000, staleMs: 1_800_000 },
 };
 
 const CONTEXT: Context = {
   ...{ installation: OURS, now: NOW, isOnline: () => false, leavingForMs: 0 },
-  ...{ heartbeatMs: 300_000, staleMs: 1_800_000 },
 };
 
 const owner = (fields: Partial<Owner> = {}): Owner => ({
@@ -93,7 +92,7 @@ const ROWS: readonly Row[] = [
   [
     'is ours, while nothing is changed',
     service([owner()]),
-    { port: 80, isKept: true },
+    { port: 80, kept: 'the object is paused' },
     {},
     'nothing',
     'Registered NotServed',

@@ -270,8 +270,9 @@ function hostnameOf(installation: string): string {
 
 function claimOf({ installation }: Operator): Claim {
   return {
-    ...{ name: NAME, object: 'default/web', port: 443, tags: ['tag:mesh'], mayCreate: true, isKept: false },
-    ...{ strategy: 'shared', cluster: `cluster ${installation}` },
+    ...{ name: NAME, object: 'default/web', port: 443, tags: ['tag:mesh'], mayCreate: true },
+    ...{ kept: undefined, strategy: 'shared', cluster: `cluster ${installation}` },
+    ...{ heartbeatMs: 300_000, staleMs: 1_800_000 },
   };
 }
 

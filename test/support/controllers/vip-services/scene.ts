@@ -1,7 +1,9 @@
 import { onTestFinished } from 'vitest';
 import type { ControlApiOptions } from '../../../../lab/control-api/control-api.ts';
 import { endpointsController } from '../../../../src/controllers/mesh-endpoints/controller.ts';
+import { meshGatewayController } from '../../../../src/controllers/mesh-gateway/controller.ts';
 import { vipServicesController } from '../../../../src/controllers/vip-services/controller.ts';
+import type { ObjectEvent } from '../../../../src/store/resources.ts';
 import { trafficValues } from '../../../../src/store/traffic/values.ts';
 import { vipServiceMetrics } from '../../../../src/telemetry/metrics.ts';
 import { createRegistry } from '../../../../src/telemetry/registry.ts';
@@ -44,11 +46,16 @@ export async function startVipScene({
   const registry = createRegistry({ metrics: vipServiceMetrics, version: 'test' });
   const vipServices = createPublished<ServicesOfTailnet>();
   const now = () => new Date(START + clock.now());
+  const values = trafficValues(tracking, TRAFFIC);
   const events: string[] = [];
+  const recorder = {
+    record: ({ type, reason, note }: ObjectEvent) => void events.push(`${type} ${reason} ${note}`),
+  };
   const running = [
     runtime.start(
       vipServicesController({
-        ...{ tailnets, vipServices, clock, now, installation: INSTALLATION, record: registry.record },
+        ...{ tailnets, values, vipServices, clock, now, record: registry.record },
+        installation: INSTALLATION,
         write: memory.write,
         random: () => 0,
       }),
@@ -57,9 +64,15 @@ export async function startVipScene({
       endpointsController({
         ...{ tracking, tailnets, vipServices, now, dataPath: 'Proxy', relayPorts: undefined },
         ...{ inputs: [], anchorNamespace: undefined, health: new ScriptedHealth() },
-        values: { ...trafficValues(tracking, TRAFFIC), revisions: new ScriptedRevisions() },
+        values: { ...values, revisions: new ScriptedRevisions() },
         write: memory.write,
-        events: { record: ({ type, reason, note }) => void events.push(`${type} ${reason} ${note}`) },
+        events: recorder,
+      }),
+    ),
+    runtime.start(
+      meshGatewayController({
+        ...{ tracking, values, clock, now, events: recorder },
+        write: memory.write,
       }),
     ),
   ];
@@ -84,6 +97,9 @@ export async function startVipScene({
       get(name)?.status?.vipServices?.find(each => each.name === service),
     condition: (name: string) =>
       get(name)?.status?.conditions?.find(({ type }) => type === 'VIPServicesReady'),
+    /** The status of a MeshGateway. */
+    gateway: (name: string, namespace = 'default') =>
+      memory.read.get({ kind: 'MeshGateway', namespace, name })?.status,
     tailnet: () => memory.read.get({ kind: 'MeshTailnet', namespace: '', name: 'example' }),
     /** The policy approves devices with a tag for a service, once they advertise it. */
     autoApprove: (service: string, tag: string) => {
