@@ -11,6 +11,7 @@ Usage: mesh-gateway <command>
   check [PATH...]    find what is wrong with objects and the routes between them
   trace URL          follow a request to the devices that would get it
   doctor             find what is wrong with an installation, and how to repair it
+  status             print what Envoy Gateway and Envoys have made of the objects
   lint PATH...       validate objects in files as the API server would
   explain FOLDER     show where routes lead, and why a backend is not used
   standalone         run everything in one process, from a folder of files
@@ -46,6 +47,10 @@ const COMMANDS: Readonly<Record<string, Command>> = {
       return (await import('./tools/doctor/command.ts')).runDoctor(args, { environment, operatorAccess });
     },
     help: async () => (await import('./tools/doctor/command.ts')).DOCTOR_HELP,
+  },
+  status: {
+    run: async args => (await import('./tools/status/command.ts')).runStatus(args, environment),
+    help: async () => (await import('./tools/status/command.ts')).STATUS_HELP,
   },
   lint: {
     run: async args => (await import('./tools/lint.ts')).runLint(args),

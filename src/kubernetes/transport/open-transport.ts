@@ -10,7 +10,7 @@ import { describeRequest, openSender } from './sender.ts';
 import type { Sent } from './sender.ts';
 import { statusError } from './status-error.ts';
 import { KubeError } from './transport.ts';
-import type { KubeRequest, KubeTransport } from './transport.ts';
+import type { KubeRequest, KubeTransport, TextTransport } from './transport.ts';
 
 /** How a transport is opened. */
 export type TransportOptions = {
@@ -33,7 +33,7 @@ const MAX_CONNECTIONS = 4;
 const LIMITS: Limits = { bodyBytes: 64 * 1024 * 1024, lineBytes: 16 * 1024 * 1024 };
 
 /** Opens a transport; nothing is sent before the first request. */
-export function openTransport(options: TransportOptions): KubeTransport {
+export function openTransport(options: TransportOptions): KubeTransport & TextTransport {
   const { configSource, clock, now, record, limits = LIMITS } = options;
   const { timeoutMs = TIMEOUT_MS, maxConnections = MAX_CONNECTIONS } = options;
   const deadlines = openDeadlines(clock, timeoutMs);
@@ -76,6 +76,12 @@ export function openTransport(options: TransportOptions): KubeTransport {
         const text = await readAll(response.body, limits.bodyBytes, what);
         deadline.end();
         return parsed(text, what, response.headers['content-type']);
+      }),
+    text: request =>
+      exchange(request, false, async ({ response }, what, deadline) => {
+        const text = await readAll(response.body, limits.bodyBytes, what);
+        deadline.end();
+        return text;
       }),
     stream: request =>
       exchange(request, true, async (sent, what, deadline) => {

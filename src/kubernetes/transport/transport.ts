@@ -25,6 +25,12 @@ export interface KubeTransport {
   close(): Promise<void>;
 }
 
+/** Reads what is not JSON, such as logs; fails as KubeTransport does. */
+export interface TextTransport {
+  /** Returns the text of a successful response; fails after a timeout. */
+  text(request: KubeRequest): Promise<string>;
+}
+
 /** Why a request to an API server failed. */
 export type KubeErrorReason =
   /** 401: the credentials are not accepted. */

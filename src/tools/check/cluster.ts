@@ -9,7 +9,7 @@ import { restConfigSource } from '../../kubernetes/auth/config-source.ts';
 import { pageSizeOf, pathOfAll, SERVED } from '../../kubernetes/served-kinds.ts';
 import { openTransport } from '../../kubernetes/transport/open-transport.ts';
 import { KubeError } from '../../kubernetes/transport/transport.ts';
-import type { KubeTransport } from '../../kubernetes/transport/transport.ts';
+import type { KubeTransport, TextTransport } from '../../kubernetes/transport/transport.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { servedObjects } from './objects.ts';
 import type { Declarations, Finding } from './objects.ts';
@@ -42,7 +42,7 @@ export async function readCluster(options: ClusterOptions): Promise<Declarations
 /** Connects to a cluster as kubectl does, and closes the connections at the end. */
 export async function withCluster<T>(
   options: Pick<ClusterOptions, 'kubeconfig' | 'context' | 'environment'>,
-  use: (transport: KubeTransport) => Promise<T>,
+  use: (transport: KubeTransport & TextTransport) => Promise<T>,
 ): Promise<T> {
   const { context, environment } = options;
   const kubeconfig = options.kubeconfig ?? (environment['KUBECONFIG'] || join(homedir(), '.kube', 'config'));

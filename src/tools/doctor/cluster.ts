@@ -64,7 +64,8 @@ export async function observe(options: ReadOptions): Promise<Observed> {
   return { namespace, envoyGatewayNamespace, now, ...read, access, declarations };
 }
 
-function labelled(labels: Readonly<Record<string, string>>) {
+/** A query for objects with these labels. */
+export function labelled(labels: Readonly<Record<string, string>>) {
   return {
     labelSelector: Object.entries(labels)
       .map(pair => pair.join('='))
@@ -74,7 +75,8 @@ function labelled(labels: Readonly<Record<string, string>>) {
 
 const PAGE_SIZE = 500;
 
-async function readList(
+/** Reads a list; what RBAC does not permit is noted. */
+export async function readList(
   transport: KubeTransport,
   path: string,
   selection: Readonly<Record<string, string>> = {},

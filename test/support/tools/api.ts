@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { onTestFinished } from 'vitest';
 import { SERVED } from '../../../src/kubernetes/served-kinds.ts';
 import { kubeconfigText, makeFiles } from '../kubernetes/wire-kubeconfig.ts';
-import { ACCOUNTS, observedIn } from './installation.ts';
+import { ACCOUNTS, missingIn } from './installation.ts';
 import type { Installation, Json } from './installation.ts';
 
 /** Where each reading of an installation is served. */
@@ -29,17 +29,23 @@ const PATHS: Readonly<Record<Exclude<keyof Installation, 'declared' | 'roles'>, 
 
 const LISTS = /\/(deployments|statefulsets|pods|resourcequotas|events|networkpolicies)$/;
 
-/** An API server on loopback with the objects of an installation; returns the file with its address. */
+/** An API server on loopback with the objects of an installation, and texts of its pods by the rest of their paths; returns the file with its address. */
 export async function serveInstallation(
   installation: Installation,
   refused: (path: string) => boolean = () => false,
+  texts: Readonly<Record<string, string>> = {},
 ): Promise<string> {
   const server = createServer((request, response) => {
     void text(request).then(body => {
-      const { pathname } = new URL(request.url ?? '', 'http://localhost');
+      const { pathname, searchParams } = new URL(request.url ?? '', 'http://localhost');
+      const plain = texts[pathname.split('/pods/')[1] ?? ''];
+      if (plain !== undefined && !refused(pathname)) {
+        response.writeHead(200, { 'content-type': 'text/plain' }).end(plain);
+        return;
+      }
       const [code, value] = refused(pathname)
         ? [403, { kind: 'Status', message: `no right to read ${pathname}` }]
-        : answerTo(pathname, body, installation);
+        : answerTo(pathname, body, installation, searchParams.get('labelSelector') ?? '');
       response.writeHead(code, { 'content-type': 'application/json' }).end(JSON.stringify(value));
     });
   });
@@ -51,7 +57,12 @@ export async function serveInstallation(
   return makeFiles().write('config', kubeconfigText({ cluster: { server: `http://127.0.0.1:${port}` } }));
 }
 
-function answerTo(path: string, body: string, installation: Installation): readonly [number, unknown] {
+function answerTo(
+  path: string,
+  body: string,
+  installation: Installation,
+  selector: string,
+): readonly [number, unknown] {
   if (path.endsWith('/subjectaccessreviews')) return [201, reviewOf(body, installation)];
   const rbac = /\/rbac\.authorization\.k8s\.io\/v1(?:\/namespaces\/[^/]+)?\/(.*)s$/.exec(path)?.[1];
   if (rbac !== undefined)
@@ -59,11 +70,20 @@ function answerTo(path: string, body: string, installation: Installation): reado
   const name = (Object.keys(PATHS) as readonly (keyof typeof PATHS)[]).find(each => PATHS[each].test(path));
   if (name === undefined) return listOf(path, installation);
   const items: readonly Json[] = installation[name];
-  if (LISTS.test(path)) return [200, { items }];
+  if (LISTS.test(path)) return [200, { items: items.filter(item => isSelected(item, selector)) }];
   const last = decodeURIComponent(path.split('/').at(-1) ?? '');
   const one =
     name === 'definitions' ? items.find(each => (each['metadata'] as Json)['name'] === last) : items[0];
   return one ? [200, one] : [404, { kind: 'Status', message: 'not found' }];
+}
+
+function isSelected(item: Json, selector: string): boolean {
+  const labels = (item['metadata'] as Json)['labels'] as Json | undefined;
+  const pairs = selector.split(',').filter(Boolean);
+  return pairs.every(pair => {
+    const [name = '', value] = pair.split('=');
+    return labels?.[name] === value;
+  });
 }
 
 /** A list of a kind that `check` reads. */
@@ -79,11 +99,8 @@ function reviewOf(body: string, installation: Installation): object {
   };
   const { resource, subresource, ...attributes } = spec.resourceAttributes;
   const whole = subresource === undefined ? resource : `${resource as string}/${subresource as string}`;
-  const { access } = observedIn(installation);
-  const missing = access.flatMap(({ account, reading }) =>
-    spec.user.endsWith(`:${account.name}`) && reading.why === undefined ? reading.missing : [],
-  );
-  const isKnown = ACCOUNTS.some(({ name }) => spec.user.endsWith(`:${name}`));
+  const account = ACCOUNTS.find(({ name }) => spec.user.endsWith(`:${name}`));
+  const missing = account ? missingIn(installation.roles, account) : [];
   const isMissing = missing.some(
     right =>
       right.resource === whole &&
@@ -91,5 +108,5 @@ function reviewOf(body: string, installation: Installation): object {
       right.group === attributes['group'] &&
       right.namespace === attributes['namespace'],
   );
-  return { status: { allowed: isKnown && !isMissing } };
+  return { status: { allowed: account !== undefined && !isMissing } };
 }

@@ -7,7 +7,7 @@ import { operatorAccess } from '../../../src/controllers/registry.ts';
 import { SERVED } from '../../../src/kubernetes/served-kinds.ts';
 import { servedObjects } from '../../../src/tools/check/objects.ts';
 import { missingByRoles, rightsOf } from '../../../src/tools/doctor/access.ts';
-import type { Account } from '../../../src/tools/doctor/access.ts';
+import type { Account, Right } from '../../../src/tools/doctor/access.ts';
 import { ENVOY_LABELS } from '../../../src/tools/doctor/network-policies.ts';
 import type { Observed, Reading } from '../../../src/tools/doctor/observed.ts';
 import { extensionServerAccess } from '../../../src/traffic/access.ts';
@@ -104,7 +104,7 @@ function readInstallation(): Installation {
         data: values?.['data'],
       },
     ],
-    envoys: [pod('envoy-default-public-1', GATEWAY, ENVOY_LABELS)],
+    envoys: [pod('envoy-default-public-1', GATEWAY, { ...ENVOY_LABELS, ...OWNER })],
     policies: ofKind('NetworkPolicy'),
     dnsPods: [pod('coredns-1', 'kube-system', { 'k8s-app': 'kube-dns' })],
     dnsConfig: [
@@ -114,6 +114,11 @@ function readInstallation(): Installation {
     declared: declaredObjects(),
   };
 }
+
+const OWNER = {
+  'gateway.envoyproxy.io/owning-gateway-namespace': 'default',
+  'gateway.envoyproxy.io/owning-gateway-name': 'public',
+};
 
 const INSTANCE = { 'app.kubernetes.io/instance': 'mesh-gateway' };
 
@@ -196,22 +201,26 @@ export function observedIn(
     const reading: Reading = reason === undefined ? { items } : { why: reason };
     return [name, reading] as const;
   });
-  const ofKind = (kind: string) => roles.filter(each => each['kind'] === kind);
-  const all = {
-    clusterRoles: ofKind('ClusterRole'),
-    clusterRoleBindings: ofKind('ClusterRoleBinding'),
-    roles: ofKind('Role'),
-    roleBindings: ofKind('RoleBinding'),
-  };
   return {
     ...{ now: NOW, namespace: 'mesh-system', envoyGatewayNamespace: 'envoy-gateway-system' },
     ...(Object.fromEntries(read) as Record<ReadingName, Reading>),
     access: ACCOUNTS.map(account => ({
       account,
-      reading: why === undefined ? { missing: missingByRoles(account, all) } : { why },
+      reading: why === undefined ? { missing: missingIn(roles, account) } : { why },
     })),
     declarations: servedObjects(declared, new Set(Object.keys(SERVED) as ResourceKind[])),
   };
+}
+
+/** The rights that an account lacks. */
+export function missingIn(roles: readonly Json[], account: Account): readonly Right[] {
+  const ofKind = (kind: string) => roles.filter(each => each['kind'] === kind);
+  return missingByRoles(account, {
+    clusterRoles: ofKind('ClusterRole'),
+    clusterRoleBindings: ofKind('ClusterRoleBinding'),
+    roles: ofKind('Role'),
+    roleBindings: ofKind('RoleBinding'),
+  });
 }
 
 /** An object of a list, by its kind if that is given, and its name. */

@@ -1,0 +1,147 @@
+import { parseArgs } from 'node:util';
+import { NAMESPACE, PORTS } from '../../api/names.ts';
+import { KubeError } from '../../kubernetes/transport/transport.ts';
+import type { KubeTransport, TextTransport } from '../../kubernetes/transport/transport.ts';
+import { readDeclarations, withCluster } from '../check/cluster.ts';
+import { labelled, readList } from '../doctor/cluster.ts';
+import { ENVOY_LABELS } from '../doctor/network-policies.ts';
+import { textAt } from '../doctor/observed.ts';
+import { plainText } from '../sources.ts';
+import { isReady, SERVER_LABELS, statusOf } from './status.ts';
+import type { ReadServer, Status, StatusInput } from './status.ts';
+
+/** What `mesh-gateway help status` prints. */
+export const STATUS_HELP = `mesh-gateway status [options]
+
+Prints what became of the objects: for each Gateway with routes to MeshEndpoints its revision, and
+whether Envoy Gateway has translated it; its Envoys; for each extension server the streams of
+Envoys and the endpoints that they acknowledged or rejected; and the text of each rejection of the
+last hour. It reads the log and the metrics of the extension servers with your own rights
+(pods/log and pods/proxy), and prints what it could not read instead of a figure.
+
+  --namespace   of the installation (default: ${NAMESPACE})
+  --output      text, which is the default, or json
+  --kubeconfig, --context
+                the cluster, as in mesh-gateway check
+
+Examples:
+  mesh-gateway status
+  kubectl mesh status --output json
+
+Exit status: 0 all is as it should be, 1 a revision is not translated, or an Envoy has rejected
+endpoints, 2 wrong usage, or the cluster does not answer.
+`;
+
+/** Runs `mesh-gateway status`; returns the exit code. */
+export async function runStatus(
+  args: readonly string[],
+  environment: Readonly<Record<string, string | undefined>>,
+): Promise<number> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      namespace: { type: 'string', default: NAMESPACE },
+      output: { type: 'string', default: 'text' },
+      kubeconfig: { type: 'string' },
+      context: { type: 'string' },
+    },
+  });
+  const { namespace, output, kubeconfig, context } = values;
+  if (output !== 'text' && output !== 'json')
+    throw new Error(`status: --output ${JSON.stringify(output)} is neither text nor json`);
+  const status = await withCluster({ kubeconfig, context, environment }, async transport =>
+    statusOf(await readStatus(transport, namespace)),
+  );
+  console.log(output === 'json' ? JSON.stringify(status, undefined, 2) : formatStatus(status));
+  const isGood = status.rejections.length === 0 && status.gateways.every(({ isTranslated }) => isTranslated);
+  return isGood ? 0 : 1;
+}
+
+async function readStatus(transport: KubeTransport & TextTransport, namespace: string): Promise<StatusInput> {
+  const own = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`;
+  const [declarations, envoys, pods] = await Promise.all([
+    readDeclarations(transport, { namespace: undefined, onKind: () => undefined }),
+    readList(transport, '/api/v1/pods', labelled(ENVOY_LABELS)),
+    readList(transport, own, labelled(SERVER_LABELS)),
+  ]);
+  const servers = (pods.items ?? []).map(async (pod): Promise<ReadServer> => {
+    const name = textAt(pod, 'metadata', 'name');
+    const path = `${own}/${encodeURIComponent(name)}`;
+    const [metrics, log] = await Promise.all([
+      readText(transport, `${path}:${PORTS.metrics}/proxy/metrics`),
+      readText(transport, `${path}/log`, { container: 'extension-server', ...LAST_HOUR }),
+    ]);
+    return { pod: name, isReady: isReady(pod), metrics, log };
+  });
+  return { declarations, envoys, servers: await Promise.all(servers), why: pods.why };
+}
+
+const LAST_HOUR = { sinceSeconds: '3600', tailLines: '20000', limitBytes: String(16 * 1024 * 1024) };
+
+/** A policy may keep the API server from the pod, and then its connection hangs. */
+const TEXT_TIMEOUT_MS = 10_000;
+
+async function readText(
+  transport: TextTransport,
+  path: string,
+  query: Readonly<Record<string, string>> = {},
+): Promise<ReadServer['log']> {
+  try {
+    const signal = AbortSignal.timeout(TEXT_TIMEOUT_MS);
+    return { text: await transport.text({ verb: 'get', path, query, signal }) };
+  } catch (error) {
+    if (!(error instanceof KubeError)) throw error;
+    return {
+      why: error.reason === 'Aborted' ? `no answer within ${TEXT_TIMEOUT_MS / 1000} s` : error.message,
+    };
+  }
+}
+
+/** Tables, and a line for each rejection and for what is not known. */
+export function formatStatus({ gateways, servers, rejections, unknown }: Status): string {
+  const gatewayRows = gateways.map(({ gateway, revision, isTranslated, envoys, rejections: count }) => [
+    ...[gateway, revision, isTranslated ? 'yes' : 'NO'],
+    ...[envoys ? `${envoys.ready} of ${envoys.total}` : '?', shown(count)],
+  ]);
+  const serverRows = servers.map(each => [
+    ...[each.pod, each.isReady ? 'yes' : 'NO', shown(each.translations), shown(each.failures)],
+    ...[shown(each.streams), shown(each.acknowledged), shown(each.rejected)],
+  ]);
+  const texts = [
+    gateways.length === 0
+      ? ['no Gateway has a route to MeshEndpoints, or MeshBindings cannot be read']
+      : tableOf(['GATEWAY', 'REVISION', 'TRANSLATED', 'ENVOYS', 'REJECTED'], gatewayRows),
+    serverRows.length === 0
+      ? []
+      : tableOf(
+          ['EXTENSION SERVER', 'READY', 'TRANSLATIONS', 'FAILURES', 'STREAMS', 'ACKNOWLEDGED', 'REJECTED'],
+          serverRows,
+        ),
+    rejections.map(
+      ({ time, gateway, clusters, count, error }) =>
+        `${time} Envoys of ${gateway} rejected endpoints (${count}), such as of ${clusters.join(', ')}: ${error}`,
+    ),
+    unknown.map(text => `not known: ${text}`),
+  ];
+  return plainText(
+    texts
+      .filter(lines => lines.length > 0)
+      .map(lines => lines.join('\n'))
+      .join('\n\n'),
+  );
+}
+
+function shown(count: number | undefined): string {
+  return count === undefined ? '?' : String(count);
+}
+
+function tableOf(head: readonly string[], rows: readonly (readonly string[])[]): readonly string[] {
+  const all = [head, ...rows];
+  const widths = head.map((_, column) => Math.max(...all.map(row => (row[column] ?? '').length)));
+  return all.map(row =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join('   ')
+      .trimEnd(),
+  );
+}
