@@ -102,6 +102,18 @@ export function declaredNameOf(name: string): { readonly declared: string; reado
 }
 
 /** The longest name that a MeshTailnet can have, because mesh pods are named after it. */
+const VENDOR_API = 'https://api.tailscale.com';
+
+/** Whether a URL is that of the vendor's control API. */
+export function isVendorAPI(url: string): boolean {
+  return new URL(url).hostname === new URL(VENDOR_API).hostname;
+}
+
+/** The control API of a domain where none is configured: the vendor's, for its own domains. */
+export function defaultControlURL(domain: string): string | undefined {
+  return domain.toLowerCase().endsWith('.ts.net') ? VENDOR_API : undefined;
+}
+
 const MAX_TAILNET_NAME_LENGTH = 40;
 
 /** The name of the MeshTailnet that is created for a domain. */

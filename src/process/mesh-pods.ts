@@ -25,7 +25,7 @@ const POD_FIELDS = [
 export const meshPodSettings = {
   controlURL: {
     name: 'CONTROL_API_URL',
-    help: 'control API of MeshTailnets without spec.controlURL',
+    help: "control API of MeshTailnets without spec.controlURL; if not set, the vendor's for managed pools of domains under ts.net",
     parse: parseControlURL,
   },
   meshPods: {

@@ -30,7 +30,7 @@ export interface Installation {
    */
   readonly dataPath: 'Proxy' | 'Direct';
   /**
-   * The control API of MeshTailnets without spec.controlURL. If it is not set, each MeshTailnet must set its own.
+   * The control API of MeshTailnets without spec.controlURL. If it is not set, it is the vendor's for managed pools of domains under ts.net, and each other MeshTailnet must set its own.
    */
   readonly controlURL?: string;
   /**

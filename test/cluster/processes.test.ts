@@ -61,7 +61,8 @@ const WORLD = [
     gatewayClassName: 'mesh',
     listeners: [{ name: 'http', port: 80, protocol: 'HTTP' }],
   }),
-  named(meshTailnet(), 'example'),
+  // Proxies that others run need no control API.
+  named(meshTailnet({ pool: { mode: 'External', addresses: ['10.0.0.1:1055'] } }), 'example'),
   named(meshEndpoints(), 'web'),
   route('HTTPRoute', 'web'),
 ] as readonly KubeObject[];

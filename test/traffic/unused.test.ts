@@ -256,7 +256,13 @@ describe('an unused backend', () => {
         const { conditions, routes: statuses } = statusOf({
           ...{ object, stored: object, discovery: { is: 'off' }, planned: [], now: new Date() },
           ...{ routes, tailnet: undefined, isAllowed: false },
-          ...{ verdictOf: () => undefined, gateways: [], unanchored: undefined, services: undefined },
+          ...{
+            controlURL: undefined,
+            verdictOf: () => undefined,
+            gateways: [],
+            unanchored: undefined,
+            services: undefined,
+          },
           unusedOf: each => unusedOfRoute(resources, each, 'Proxy', tlsBudgetsOf(resources)),
         });
         expect(statuses).toMatchObject([{ resolved: false, message: expected }]);

@@ -1231,7 +1231,7 @@ export interface MeshTailnetSpec {
    */
   readonly tailnet: string;
   /**
-   * The URL of the control API. Default: that of the operator's configuration.
+   * The URL of the control API. Default: that of the operator's configuration, or the vendor's for managed pools of domains under ts.net.
    */
   readonly controlURL?: string;
   /**

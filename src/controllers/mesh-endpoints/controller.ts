@@ -25,6 +25,8 @@ export type EndpointsDeps = GatherDeps & {
   readonly write: Pick<WriteResources, 'replaceStatus'>;
   readonly events: RecordEvents;
   readonly health: HealthMonitor;
+  /** The control API of MeshTailnets that name none. */
+  readonly controlURL: string | undefined;
 };
 
 /** What the controller may do in a cluster, beside watching what it reads: write the status of MeshEndpoints. */
@@ -41,7 +43,8 @@ export const reads: readonly ResourceKind[] = operatorTrafficKinds;
 
 /** Writes the status of each MeshEndpoints. */
 export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoints'> {
-  const { tracking, write, events, relayPorts, vipServices, health, inputs, tailnets, now } = deps;
+  const { tracking, write, events, relayPorts, vipServices, health, inputs, tailnets, now, controlURL } =
+    deps;
   const discovery = discoveryReader(tailnets);
   const gather = gatherer(deps, discovery);
   return {
@@ -84,7 +87,7 @@ export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoi
       const planned = plan(input);
       health.set(keyOf(ref), checkedEndpoints(planned));
       const verdictOf = (endpoint: string) => health.verdict(keyOf(ref), endpoint);
-      await writeStatus(object, statusOf({ ...input, planned, verdictOf }));
+      await writeStatus(object, statusOf({ ...input, planned, verdictOf, controlURL }));
       const ms = unanchoredInMs(input.unanchored, input.now);
       return ms > 0 ? { requeue: 'after', ms } : { requeue: 'on-change' };
     },

@@ -2,7 +2,7 @@ import { findCondition } from '../../api/conditions.ts';
 import type { ConditionUpdate } from '../../api/conditions.ts';
 import { API_VERSION } from '../../api/generated/kinds.ts';
 import type { EndpointStatus, EndpointSummary, Kinds } from '../../api/generated/types.ts';
-import { createdTailnetName, OAUTH_SECRET } from '../../api/names.ts';
+import { createdTailnetName, defaultControlURL, OAUTH_SECRET } from '../../api/names.ts';
 import { poolProblemOf } from '../../traffic/data-path.ts';
 import { reasonOf } from '../../traffic/endpoints/health-status.ts';
 import type { PlannedEndpoint } from './plan.ts';
@@ -25,6 +25,8 @@ type ReadyInput = {
   readonly object: Kinds['MeshEndpoints'];
   /** The MeshTailnet of its domain. */
   readonly tailnet: Kinds['MeshTailnet'] | undefined;
+  /** The control API of MeshTailnets that name none. */
+  readonly controlURL: string | undefined;
   /** Whether the MeshTailnet allows the namespace of the object. */
   readonly isAllowed: boolean;
   readonly planned: readonly PlannedEndpoint[];
@@ -38,13 +40,14 @@ type ReadyInput = {
 export function readyOf({
   object,
   tailnet,
+  controlURL,
   isAllowed,
   planned,
   entries,
   summary,
   discovered,
 }: ReadyInput): ConditionUpdate {
-  if (!tailnet) return notReady('TailnetNotFound', tailnetNotFound(object.spec.tailnet));
+  if (!tailnet) return notReady('TailnetNotFound', tailnetNotFound(object.spec.tailnet, controlURL));
   const { name } = tailnet.metadata;
   if (!isAllowed) return notReady('NamespaceNotAllowed', namespaceNotAllowed(name, object));
   const credentials = credentialsProblem(tailnet);
@@ -84,7 +87,11 @@ function noEndpoints(discovered: ConditionUpdate | undefined): string {
   return `spec.tagSelectors finds no endpoints: ${discovered.message}`;
 }
 
-function tailnetNotFound(domain: string): string {
+/** With the manifest of a MeshTailnet, to apply as it is where the control API of the domain is known. */
+export function tailnetNotFound(domain: string, controlURL: string | undefined): string {
+  const url =
+    defaultControlURL(domain) ??
+    '"" # write the address of its control API, such as https://headscale.example.com';
   return `no MeshTailnet has spec.tailnet ${domain}: correct spec.tailnet of this object, or apply one, with the OAuth client of the tailnet in Secret ${OAUTH_SECRET} in the namespace of the operator:
 apiVersion: ${API_VERSION}
 kind: MeshTailnet
@@ -92,7 +99,7 @@ metadata:
   name: ${createdTailnetName(domain)}
 spec:
   tailnet: ${domain}
-`;
+${controlURL === undefined ? `  controlURL: ${url}\n` : ''}`;
 }
 
 function namespaceNotAllowed(tailnet: string, { metadata }: Kinds['MeshEndpoints']): string {

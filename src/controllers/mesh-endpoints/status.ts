@@ -25,6 +25,8 @@ type StatusInput = Omit<Input, 'relayPorts' | 'inputs' | 'readCa'> & {
   readonly planned: readonly PlannedEndpoint[];
   /** The present verdict about an endpoint; undefined for one that is not checked. */
   readonly verdictOf: (endpoint: string) => Verdict | undefined;
+  /** The control API of MeshTailnets that name none. */
+  readonly controlURL: string | undefined;
 };
 
 /** The status that a MeshEndpoints is to have; the very same where nothing differs that is worth a write. */

@@ -1,4 +1,5 @@
 import type { Kinds } from '../../api/generated/types.ts';
+import { defaultControlURL } from '../../api/names.ts';
 import type { TrackedRead } from '../../store/tracking.ts';
 import { oldestOf } from '../../api/objects/oldest.ts';
 import { tailnetsByDomain } from '../../store/traffic/resources.ts';
@@ -32,8 +33,20 @@ export async function gather(
   const olderName = olderOf(tailnet, deps.read);
   const connection = isSuperseded({ tailnet, olderName })
     ? unconnected(spec, deps.ownNamespace)
-    : await observeTailnet(spec, { name: metadata.name, intervalMs }, deps);
+    : await observeTailnet(
+        spec,
+        { name: metadata.name, intervalMs },
+        { ...deps, controlURL: sharedURLFor(spec, deps) },
+      );
   return { ...connection, tailnet, olderName, now: deps.now() };
+}
+
+/** The control API of a MeshTailnet that names none. Proxies that others run need none, so that none is assumed for them. */
+function sharedURLFor(
+  { tailnet, pool }: MeshTailnet['spec'],
+  { controlURL }: GatherDeps,
+): string | undefined {
+  return controlURL ?? (pool.mode === 'Managed' ? defaultControlURL(tailnet) : undefined);
 }
 
 /** Whether another MeshTailnet has the domain. A pool that is left of an earlier time is removed even then. */

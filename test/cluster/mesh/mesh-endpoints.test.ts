@@ -81,7 +81,11 @@ describe('a MeshEndpoints in a cluster', () => {
     const file = join(folder, 'tailnet.yaml');
     writeFileSync(file, manifest);
     expect(await kubectl('apply', '-f', file)).toContain('/alone-ts-net created');
-    await kubectl('wait', '--for=condition=Ready', 'mep/alone', '--timeout=60s');
+    // What it lacks now is the Secret.
+    const reason = '-o=jsonpath={.status.conditions[?(@.type=="Ready")].reason}';
+    const isFound = async () =>
+      (await kubectl('get', 'mep', 'alone', reason)) === 'CredentialsInvalid' || undefined;
+    expect(await waitFor('the MeshTailnet to be found', isFound)).toBe(true);
     operator.child.kill('SIGKILL');
     await operator.ended;
   });

@@ -4,6 +4,8 @@ import { named, route } from '../../support/declared.ts';
 import { confirmed, EndpointsScene } from '../../support/controllers/mesh-endpoints/scene.ts';
 import { endpoint, meshEndpoints, meshTailnet } from '../../support/objects.ts';
 import { namespaceObject, tailnetObject } from '../../support/traffic/objects.ts';
+import { validate } from '../../../src/api/validation/validate.ts';
+import { tailnetNotFound } from '../../../src/controllers/mesh-endpoints/ready.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -280,6 +282,25 @@ describe('the condition Ready', () => {
     const manifest: unknown = parse(message.slice(message.indexOf('apiVersion:')));
     await scene.put(manifest as object);
     expect(readyOf(scene)?.reason).toBe('NoHealthyEndpoints');
+  });
+
+  it.each([
+    ['example.ts.net', undefined, { controlURL: 'https://api.tailscale.com' }],
+    ['example.ts.net', 'https://control.example', {}],
+    ['mesh.example.com', 'https://control.example', {}],
+  ])('has one for %s with %s as it is complete', (tailnet, configured, more) => {
+    const message = tailnetNotFound(tailnet, configured);
+    const manifest: unknown = parse(message.slice(message.indexOf('apiVersion:')));
+    expect(manifest).toMatchObject({ kind: 'MeshTailnet', spec: { tailnet, ...more } });
+    expect(validate('MeshTailnet', manifest).valid).toBe(true);
+  });
+
+  it('has one that is refused without the address of a control API that is not known', () => {
+    const message = tailnetNotFound('mesh.example.com', undefined);
+    const manifest: unknown = parse(message.slice(message.indexOf('apiVersion:')));
+    const verdict = validate('MeshTailnet', manifest);
+    expect(verdict.valid ? [] : verdict.faults.map(({ path }) => path)).toEqual(['spec.controlURL']);
+    expect(message).toContain('write the address of its control API');
   });
 
   it('is False where the MeshTailnet does not allow the namespace, and nothing is checked', async () => {

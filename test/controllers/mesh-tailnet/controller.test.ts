@@ -213,7 +213,9 @@ describe('a MeshTailnet is not authenticated', () => {
   });
 
   it('where it is not known where the control API is', async () => {
-    const { condition, events } = await sceneOf({ spec: { controlURL: undefined } });
+    const { condition, events } = await sceneOf({
+      spec: { tailnet: 'mesh.example.com', controlURL: undefined },
+    });
     expect(condition('Authenticated')).toMatchObject({ status: 'False', reason: 'ControlURLMissing' });
     expect(events.map(({ type, reason }) => `${type} ${reason}`)).toContain('Warning ControlURLMissing');
     expect(condition('Ready')).toMatchObject({ status: 'False', reason: 'NotAuthenticated' });

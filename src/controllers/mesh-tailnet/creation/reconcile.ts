@@ -1,5 +1,5 @@
 import type { Kinds } from '../../../api/generated/types.ts';
-import { createdTailnetName, OAUTH_SECRET } from '../../../api/names.ts';
+import { createdTailnetName, defaultControlURL, isVendorAPI, OAUTH_SECRET } from '../../../api/names.ts';
 import type { Device, Tailnets } from '../../../control/control.ts';
 import type { Outcome } from '../../../runtime/queue/queue.ts';
 import { Derived } from '../../../store/derived.ts';
@@ -45,23 +45,35 @@ export function creationReconciler(deps: CreationDeps) {
     tracking,
     (domain, read) => read.exceptStatus.find(endpointsByTailnet, domain).length > 0,
   );
+  const isSecretOfOther = new Derived(tracking, (_, read) =>
+    read.exceptStatus.list('MeshTailnet').some(usesSecretElsewhere),
+  );
+  /** The Secret of another control API is not sent to the vendor's because a user names one of its domains. */
+  const urlFor = (domain: string, read: TrackedRead): string | undefined =>
+    controlURL ?? (read.value(isSecretOfOther, 'all') ? undefined : defaultControlURL(domain));
   const candidates = new Set<string>();
-  const devicesOf = async (): Promise<readonly Device[]> => {
-    // Without a control API there is nothing to create a MeshTailnet from.
-    if (controlURL === undefined) return [];
+  const devicesOf = async (url: string): Promise<readonly Device[]> => {
     const options = { name: OBSERVED_AS, intervalMs: intervalMsOf(CREATED_SETTINGS) };
-    return (await observeTailnet(CREATED_SETTINGS, options, deps)).view?.devices ?? [];
+    const connection = await observeTailnet(CREATED_SETTINGS, options, { ...deps, controlURL: url });
+    return connection.view?.devices ?? [];
   };
   return async (name: string, existing: MeshTailnet | undefined, read: TrackedRead): Promise<Outcome> => {
     const wanted = gather(name, existing, isUsed, read);
-    const isObserved = isCandidate(wanted);
-    if (isObserved) candidates.add(name);
+    const { domain } = wanted;
+    // Without a control API there is nothing to create a MeshTailnet from.
+    const url = isCandidate(wanted) && domain !== undefined ? urlFor(domain, read) : undefined;
+    if (url !== undefined) candidates.add(name);
     else if (candidates.delete(name) && candidates.size === 0) tailnets.forget(OBSERVED_AS);
-    const devices = isObserved ? await devicesOf() : [];
+    const devices = url === undefined ? [] : await devicesOf(url);
     await perform(plan({ ...wanted, devices }), write);
-    const isRetried = isObserved && controlURL !== undefined;
-    return isRetried ? { requeue: 'after', ms: RETRY_MS } : { requeue: 'on-change' };
+    return url === undefined ? { requeue: 'on-change' } : { requeue: 'after', ms: RETRY_MS };
   };
+}
+
+/** Whether the Secret of the contract is that of another control API than the vendor's. */
+function usesSecretElsewhere({ spec: { oauth, controlURL } }: MeshTailnet): boolean {
+  const usesSecret = !oauth.workloadIdentity && oauth.secretRef.name === OAUTH_SECRET;
+  return usesSecret && controlURL !== undefined && !isVendorAPI(controlURL);
 }
 
 function gather(

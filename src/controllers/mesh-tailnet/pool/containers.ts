@@ -1,5 +1,5 @@
 import type { Fields } from '../../../api/json.ts';
-import { MESH_POD, RELAY, relayName } from '../../../api/names.ts';
+import { isVendorAPI, MESH_POD, RELAY, relayName } from '../../../api/names.ts';
 import type { PoolOptions } from './objects.ts';
 
 type Texts = Readonly<Record<string, string>>;
@@ -175,5 +175,5 @@ const API_SERVER = ['kubernetes.default.svc', '$(KUBERNETES_SERVICE_HOST)'];
 function loginServerOf({ tailnet, controlURL }: PoolOptions): string | undefined {
   const { loginServer } = tailnet.spec;
   if (loginServer !== undefined) return loginServer;
-  return new URL(controlURL).hostname === 'api.tailscale.com' ? undefined : controlURL;
+  return isVendorAPI(controlURL) ? undefined : controlURL;
 }

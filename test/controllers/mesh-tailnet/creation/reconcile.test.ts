@@ -1,8 +1,17 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { createdTailnetName } from '../../../../src/api/names.ts';
 import { validate } from '../../../../src/api/validation/validate.ts';
 import { createdTailnet } from '../../../../src/controllers/mesh-tailnet/creation/plan.ts';
-import { CREATED_SETTINGS } from '../../../../src/controllers/mesh-tailnet/creation/reconcile.ts';
-import { startScene } from '../../../support/control/scene.ts';
+import {
+  CREATED_SETTINGS,
+  creationReconciler,
+} from '../../../../src/controllers/mesh-tailnet/creation/reconcile.ts';
+import type { Tailnets, TailnetView } from '../../../../src/control/control.ts';
+import { tailnetIndexes } from '../../../../src/controllers/mesh-tailnet/controller.ts';
+import { endpointsByTailnet, sharedIndexes } from '../../../../src/store/indexes.ts';
+import { trafficIndexes } from '../../../../src/store/traffic/resources.ts';
+import { Runtime } from '../../../support/runtime/runtime.ts';
+import { OwnNamespace, startScene } from '../../../support/control/scene.ts';
 import type { Scene, SceneOptions } from '../../../support/control/scene.ts';
 import { named } from '../../../support/declared.ts';
 import { eventually } from '../../../support/eventually.ts';
@@ -108,5 +117,51 @@ describe('MeshEndpoints without a MeshTailnet', () => {
       expect(memory.read.list('MeshTailnet').map(({ metadata }) => metadata.name)).toEqual(['mine']);
       expect(condition('Authenticated', 'mine')).toMatchObject({ status: 'True' });
     });
+  });
+});
+
+describe('the control API at which MeshTailnets are looked for', () => {
+  const web = (tailnet: string) => named(meshEndpoints({ tailnet }), 'default/web');
+  const headscale = { tailnet: 'mesh.example.com', controlURL: 'https://headscale.example.com' };
+
+  /** The URLs at which devices are listed with the Secret of the contract. */
+  async function urlsOf(objects: readonly object[], controlURL: string | undefined) {
+    const runtime = new Runtime(objects, [...trafficIndexes, ...sharedIndexes, ...tailnetIndexes]);
+    const { clock, memory, tracking } = runtime;
+    const ownNamespace = new OwnNamespace();
+    ownNamespace.put('id', 'secret');
+    const urls = new Set<string>();
+    const observe: Tailnets['observe'] = ({ endpoint }) => {
+      urls.add(endpoint.url);
+      return Promise.resolve({ devices: [] } as unknown as TailnetView);
+    };
+    const tailnets = { observe, lastView: () => undefined, forget: () => undefined };
+    const create = creationReconciler({ tracking, write: memory.write, tailnets, ownNamespace, controlURL });
+    runtime.start({
+      kind: 'MeshTailnet',
+      reads: ['MeshTailnet', 'MeshEndpoints'],
+      keys: read =>
+        read
+          .values(endpointsByTailnet)
+          .map(domain => ({ kind: 'MeshTailnet', namespace: '', name: createdTailnetName(domain) })),
+      reconcile: (ref, read) => create(ref.name, read.get(ref), read),
+    });
+    await memory.start();
+    await clock.advance(60_000);
+    return [...urls];
+  }
+
+  it.each<[string, readonly object[], string | undefined, readonly string[]]>([
+    ["is the vendor's for its domains", [web('one.ts.net')], undefined, ['https://api.tailscale.com']],
+    ['is that of the configuration', [web('one.ts.net')], 'https://a.example', ['https://a.example']],
+    ['is none for other domains', [web('mesh.example.com')], undefined, []],
+    [
+      "is not the vendor's with the Secret of another one",
+      [web('one.ts.net'), named(meshTailnet(headscale), 'headscale')],
+      undefined,
+      [],
+    ],
+  ])('%s', async (_, objects, controlURL, urls) => {
+    expect(await urlsOf(objects, controlURL)).toEqual(urls);
   });
 });

@@ -161,7 +161,7 @@ function startProcess({ start, counted, ...deps }: ProcessDeps, outside: Outside
   start(
     endpointsController({
       ...{ tracking, values, write, events, relayPorts, health, now },
-      ...{ dataPath: 'Proxy', anchorNamespace: 'mesh-system' },
+      ...{ dataPath: 'Proxy', controlURL: undefined, anchorNamespace: 'mesh-system' },
       tailnets,
       vipServices: undefined,
       inputs: [secrets, externalTargetInputs(targets)],

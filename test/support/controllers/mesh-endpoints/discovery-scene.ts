@@ -49,6 +49,7 @@ export async function startDiscovery(dialect: Dialect): Promise<DiscoveryScene> 
         relayPorts: undefined,
         vipServices: undefined,
         inputs: [],
+        controlURL: undefined,
         anchorNamespace: undefined,
       },
       values: { ...trafficValues(tracking, TRAFFIC), revisions: new ScriptedRevisions() },

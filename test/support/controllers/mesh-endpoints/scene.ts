@@ -153,6 +153,7 @@ export class EndpointsScene {
       tailnets: this.devices,
       health: this.health,
       inputs: [this.inputs, meshAddressInputs(GUARD), externalTargetInputs(this.#targets())],
+      controlURL: undefined,
       anchorNamespace: 'mesh-system',
       now: () => this.now(),
     });

@@ -63,7 +63,7 @@ export async function startVipScene({
     runtime.start(
       endpointsController({
         ...{ tracking, tailnets, vipServices, now, dataPath: 'Proxy', relayPorts: undefined },
-        ...{ inputs: [], anchorNamespace: undefined, health: new ScriptedHealth() },
+        ...{ inputs: [], controlURL: undefined, anchorNamespace: undefined, health: new ScriptedHealth() },
         values: { ...values, revisions: new ScriptedRevisions() },
         write: memory.write,
         events: recorder,
