@@ -1,4 +1,5 @@
 import { plainText, shownName } from '../sources.ts';
+import { excerptGuard } from './hidden.ts';
 import type { Finding, SourceFile } from './objects.ts';
 
 /** The forms of output. */
@@ -28,6 +29,7 @@ export function formatFindings(
 /** Each with the line that it is about, and a mark below its column. */
 function textOf(findings: readonly Finding[], files: readonly SourceFile[]): string {
   const lines = new Map(files.map(({ name, text }) => [name, text.split('\n')]));
+  const mayShow = excerptGuard(files);
   return findings
     .map(finding => {
       const { severity, rule, object } = finding;
@@ -38,16 +40,16 @@ function textOf(findings: readonly Finding[], files: readonly SourceFile[]): str
       }
       const { file, line, column } = finding;
       const title = `${shownName(file)}:${line}:${column}: ${severity}: ${first} [${rule}]`;
-      return [title, ...excerptOf(lines.get(file)?.[line - 1], line, column), ...rest].join('\n');
+      const text = lines.get(file)?.[line - 1] ?? '';
+      return [title, ...(mayShow(finding, text) ? excerptOf(text, line, column) : []), ...rest].join('\n');
     })
     .join('\n');
 }
 
 const MAX_EXCERPT = 120;
 
-/** Lines of other kinds of objects may hold secrets, but only fields of routes and of our kinds, which hold none, are found. */
-function excerptOf(text: string | undefined, line: number, column: number): readonly string[] {
-  if (text === undefined || text.length > MAX_EXCERPT) return [];
+function excerptOf(text: string, line: number, column: number): readonly string[] {
+  if (text.length > MAX_EXCERPT) return [];
   const number = String(line).padStart(5);
   const shown = text.trimEnd().replaceAll(/\p{Cc}/gu, ' ');
   return [`${number} | ${shown}`, `${' '.repeat(number.length)} | ${' '.repeat(column - 1)}^`];
