@@ -155,7 +155,8 @@ function stepsFrom(
         .get(keyOf(refTo(route)))
         ?.some(each => keyOf(each.gateway) === key && each.listeners.some(one => listeners.includes(one))),
   );
-  const chosen = ruleFor(request, attached);
+  // Listeners that are as close have one hostname.
+  const chosen = ruleFor(request, attached, listeners[0]?.hostname);
   if ('problem' in chosen) return [first, { is: 'broken', name: 'rule', text: chosen.problem }];
   const { route, rule, text } = chosen;
   const place = `spec.rules[${rule}] of ${titleOf(route)}${text === '' ? '' : `: ${text}`}`;
@@ -170,11 +171,15 @@ function stepsFrom(
 function ruleFor(
   request: TracedRequest,
   attached: readonly WrittenRoute[],
+  hostname: string | undefined,
 ): RuleChoice | { readonly problem: string } {
   if (attached.length === 0)
     return { problem: 'no route attaches to it: name it in parentRefs of one, and see what check reports' };
   const isOverHttp = ({ route: { kind } }: WrittenRoute) => kind === 'HTTPRoute' || kind === 'GRPCRoute';
-  const named = attached.map(written => ({ written, closest: closestOf(written.route, request.host) }));
+  const named = attached.map(written => ({
+    written,
+    closest: closestOf(written.route, request.host, hostname),
+  }));
   const closest = Math.max(...named.map(each => each.closest));
   if (closest < 0) {
     const all = attached.flatMap(({ route }) => route.hostnames.map(name => `${name} (${titleOf(route)})`));
@@ -199,8 +204,13 @@ function chooseInOrder(routes: readonly WrittenRoute[]): readonly WrittenRoute[]
   return [...routes].sort((one, other) => (titleOf(one.route) < titleOf(other.route) ? -1 : 1));
 }
 
-/** How close the hostnames of a route are to a host; -1 where none covers it. Routes of TCP and UDP have none. */
-function closestOf({ hostnames }: Route, host: string): number {
-  if (hostnames.length === 0) return 0;
-  return Math.max(-1, ...hostnames.filter(name => covers(name, host)).map(closeness));
+/**
+ * How close the hostnames of a route are to a host, of which only what a listener has too counts: for that of
+ * web.example.com, *.example.com is as close. -1 where none covers the host. Routes of TCP and UDP have none.
+ */
+function closestOf({ hostnames }: Route, host: string, ofListener: string | undefined): number {
+  const atLeast = closeness(ofListener);
+  if (hostnames.length === 0) return atLeast;
+  const covering = hostnames.filter(name => covers(name, host)).map(closeness);
+  return covering.length === 0 ? -1 : Math.max(atLeast, ...covering);
 }
