@@ -4,27 +4,11 @@
 /** Set by the bundler to the version in package.json. */
 declare const VERSION_OF_PACKAGE: string | undefined;
 
-const HELP = `mesh-gateway sends Gateway API traffic to services on a private mesh network.
-
-Usage: mesh-gateway <command>
-
-  check [PATH...]    find what is wrong with objects and the routes between them
-  trace URL          follow a request to the devices that would get it
-  doctor             find what is wrong with an installation, and how to repair it
-  status             print what Envoy Gateway and Envoys have made of the objects
-  lint PATH...       validate objects in files as the API server would
-  explain FOLDER     show where routes lead, and why a backend is not used
-  standalone         run everything in one process, from a folder of files
-  operator           reconcile mesh-gateway's objects in a cluster
-  extension-server   serve Envoy Gateway's hooks and Envoy's endpoints
-  relay              relay UDP between Envoy and the proxy of a mesh pod
-  synth              write the manifests of an installation
-  help [COMMAND]     print the help of a command
-  version            print the version
-`;
-
 /** A command and its help. */
 type Command = {
+  /** What follows its name, such as PATH... */
+  readonly usage?: string;
+  readonly summary: string;
   readonly run: (args: readonly string[]) => Promise<number>;
   readonly help: () => Promise<string>;
 };
@@ -34,14 +18,19 @@ const environment = process.env;
 /** Commands are loaded when they run: lint starts fast, and the relay has little in memory. */
 const COMMANDS: Readonly<Record<string, Command>> = {
   check: {
+    usage: '[PATH...]',
+    summary: 'find what is wrong with objects and the routes between them',
     run: async args => (await import('./tools/check/command.ts')).runCheck(args, environment),
     help: async () => (await import('./tools/check/command.ts')).CHECK_HELP,
   },
   trace: {
+    usage: 'URL',
+    summary: 'follow a request to the devices that would get it',
     run: async args => (await import('./tools/trace/command.ts')).runTrace(args, environment),
     help: async () => (await import('./tools/trace/command.ts')).TRACE_HELP,
   },
   doctor: {
+    summary: 'find what is wrong with an installation, and how to repair it',
     run: async args => {
       const { operatorAccess } = await import('./controllers/registry.ts');
       return (await import('./tools/doctor/command.ts')).runDoctor(args, { environment, operatorAccess });
@@ -49,39 +38,75 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     help: async () => (await import('./tools/doctor/command.ts')).DOCTOR_HELP,
   },
   status: {
+    summary: 'print what Envoy Gateway and Envoys have made of the objects',
     run: async args => (await import('./tools/status/command.ts')).runStatus(args, environment),
     help: async () => (await import('./tools/status/command.ts')).STATUS_HELP,
   },
   lint: {
+    usage: 'PATH...',
+    summary: 'validate objects in files as the API server would',
     run: async args => (await import('./tools/lint.ts')).runLint(args),
     help: async () => (await import('./tools/lint.ts')).LINT_HELP,
   },
   explain: {
+    usage: 'FOLDER',
+    summary: 'show where routes lead, and why a backend is not used',
     run: async args => (await import('./tools/explain.ts')).runExplain(args),
     help: async () => (await import('./tools/explain.ts')).EXPLAIN_HELP,
   },
   standalone: {
+    summary: 'run everything in one process, from a folder of files',
     run: async args => (await import('./standalone.ts')).runStandalone({ args, environment }, version()),
     help: async () => (await import('./standalone.ts')).standaloneHelp(environment),
   },
-  synth: {
-    run: async args => (await import('../synth/command.ts')).runSynth(args, version()),
-    help: async () => (await import('../synth/command.ts')).SYNTH_HELP,
-  },
   operator: {
+    summary: "reconcile mesh-gateway's objects in a cluster",
     run: async args => (await import('./operator.ts')).runOperator({ args, environment }, version()),
     help: async () => (await import('./operator.ts')).operatorHelp(),
   },
   'extension-server': {
+    summary: "serve Envoy Gateway's hooks and Envoy's endpoints",
     run: async args =>
       (await import('./extension-server.ts')).runExtensionServer({ args, environment }, version()),
     help: async () => (await import('./extension-server.ts')).extensionServerHelp(),
   },
   relay: {
+    summary: 'relay UDP between Envoy and the proxy of a mesh pod',
     run: async args => (await import('./relay.ts')).runRelay({ args, environment }, version()),
     help: async () => (await import('./relay.ts')).relayHelp(),
   },
+  synth: {
+    summary: 'write the manifests of an installation',
+    run: async args => (await import('../synth/command.ts')).runSynth(args, version()),
+    help: async () => (await import('../synth/command.ts')).SYNTH_HELP,
+  },
+  completion: {
+    usage: 'SHELL',
+    summary: 'print a script with which bash, zsh or fish completes commands',
+    run: async args => {
+      const { runCompletion } = await import('./tools/completion.ts');
+      const commands = Object.entries(COMMANDS).map(async ([name, { summary, help }]) => ({
+        ...{ name, summary },
+        help: await help(),
+      }));
+      return runCompletion(args, await Promise.all(commands));
+    },
+    help: async () => (await import('./tools/completion.ts')).COMPLETION_HELP,
+  },
 };
+
+/** Of all commands, as `mesh-gateway help` prints it. */
+function overview(): string {
+  const rows = Object.entries(COMMANDS).map(([name, { usage, summary }]) => [
+    usage === undefined ? name : `${name} ${usage}`,
+    summary,
+  ]);
+  const all = [...rows, ['help [COMMAND]', 'print the help of a command'], ['version', 'print the version']];
+  const lines = all.map(([left = '', right = '']) => `  ${left.padEnd(COLUMN)}${right}\n`);
+  return `mesh-gateway sends Gateway API traffic to services on a private mesh network.\n\nUsage: mesh-gateway <command>\n\n${lines.join('')}`;
+}
+
+const COLUMN = 19;
 
 function version(): string {
   return typeof VERSION_OF_PACKAGE === 'undefined' ? 'not built' : VERSION_OF_PACKAGE;
@@ -101,10 +126,10 @@ async function main([name, ...args]: readonly string[]): Promise<number> {
       return 0;
     case 'help':
     case '--help':
-      console.log((await commandOf(args[0])?.help()) ?? HELP);
+      console.log((await commandOf(args[0])?.help()) ?? overview());
       return 0;
     case undefined:
-      console.error(HELP);
+      console.error(overview());
       return 2;
     default:
       throw new Error(`there is no command "${name}"; mesh-gateway help lists them`);
