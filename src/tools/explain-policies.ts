@@ -6,7 +6,7 @@ import type { Ref, RouteKind } from '../api/key.ts';
 import { oldestOf } from '../api/objects/oldest.ts';
 import type { BackendTrafficPolicy, PolicyTargetSelector } from '../api/objects/traffic-policy.ts';
 import { attachmentsOf, selectsNamespace } from '../traffic/attachments.ts';
-import type { Attachment } from '../traffic/attachments.ts';
+import type { Attachment, AttachmentResources } from '../traffic/attachments.ts';
 import { isGranted, selects } from '../traffic/backend-refs.ts';
 import type { TrafficResources } from '../traffic/traffic-resources.ts';
 
@@ -35,16 +35,39 @@ export type ExplainPolicies = (
   gateways: readonly Ref<'Gateway'>[],
 ) => readonly string[];
 
-/** Creates the function that explains which of the policies apply. */
-export function policyExplainer(
-  resources: TrafficResources,
+/** What decides where policies apply. */
+type PolicyResources = AttachmentResources & Pick<TrafficResources, 'grants'>;
+
+/** The policies that set something for a rule of a route, at any listener. */
+export function policyFinder(
+  resources: PolicyResources,
   policies: readonly BackendTrafficPolicy[],
-): ExplainPolicies {
-  const attachedTo = (target: Target): readonly Attached[] => {
+): (route: Route, rule: number) => ReadonlySet<BackendTrafficPolicy> {
+  const attachedTo = attachedIn(resources, policies);
+  return (route, rule) => {
+    const ofRoute = routeTargets(route, rule).flatMap(attachedTo);
+    const places = attachmentsOf(route, resources).flatMap(attachment => placesAt(attachment, resources));
+    const chains = (places.length > 0 ? places : [NOWHERE]).flatMap(({ targets }) =>
+      chainOf(route.kind, [...ofRoute, ...targets.flatMap(attachedTo)]),
+    );
+    return new Set(chains.map(({ policy }) => policy));
+  };
+}
+
+function attachedIn(resources: PolicyResources, policies: readonly BackendTrafficPolicy[]) {
+  return (target: Target): readonly Attached[] => {
     const found = policies.filter(policy => isTarget(policy, target, resources));
     const policy = oldestOf(found);
     return policy ? [{ target, policy, younger: found.filter(each => each !== policy) }] : [];
   };
+}
+
+/** Creates the function that explains which of the policies apply. */
+export function policyExplainer(
+  resources: PolicyResources,
+  policies: readonly BackendTrafficPolicy[],
+): ExplainPolicies {
+  const attachedTo = attachedIn(resources, policies);
   return (route, rule, gateways) => {
     const ofRoute = routeTargets(route, rule).flatMap(attachedTo);
     const places = attachmentsOf(route, resources)
@@ -75,7 +98,7 @@ function routeTargets(route: Route, rule: number | 'only'): readonly Target[] {
 }
 
 /** One for each listener; a ListenerSet is closer than its Gateway, whose listeners are none of its own. */
-function placesAt({ gateway, parent, listeners }: Attachment, resources: TrafficResources): readonly Place[] {
+function placesAt({ gateway, parent, listeners }: Attachment, resources: PolicyResources): readonly Place[] {
   const closest = targetOf(parent);
   const whole = parent.kind === 'ListenerSet' ? resources.gateway(gateway) : undefined;
   const wholes = [closest, ...(whole ? [targetOf(whole)] : [])];
@@ -93,7 +116,7 @@ function targetOf({ kind, metadata }: Attachment['parent']): Target {
 function isTarget(
   { metadata: { namespace = '' }, targetRefs, targetSelectors }: BackendTrafficPolicy,
   target: Target,
-  resources: TrafficResources,
+  resources: PolicyResources,
 ): boolean {
   const isNamed = targetRefs.some(
     ({ group, kind, name, sectionName }) =>
@@ -111,7 +134,7 @@ function isSelected(
   { group, kind, namespaces, ...labels }: PolicyTargetSelector,
   namespace: string,
   target: Target,
-  resources: TrafficResources,
+  resources: PolicyResources,
 ): boolean {
   if (group !== GATEWAY_GROUP || kind !== target.kind || !selects(labels, target.labels)) return false;
   const isInNamespace = selectsNamespace(resources, namespaces, { namespace }, target.namespace);
@@ -125,15 +148,20 @@ function isSelected(
  *   HTTPRoute, GRPCRoute              none, or with mergeType that of the listener, else of the ListenerSet, else of the Gateway
  *   TLSRoute, TCPRoute, UDPRoute      all others, the closest first
  */
-function policyText(kind: RouteKind, attached: readonly Attached[]): string | undefined {
+function chainOf(kind: RouteKind, attached: readonly Attached[]): readonly Attached[] {
   const [closest, ...others] = attached;
-  if (!closest) return undefined;
+  if (!closest) return [];
   const parents = others
     .filter(({ target: { kind: its } }) => its === 'Gateway' || its === 'ListenerSet')
     .slice(0, 1);
   const isHttp = kind === 'HTTPRoute' || kind === 'GRPCRoute';
   const merged = closest.policy.isMerged ? parents : [];
-  const chain = [closest, ...(isHttp ? merged : others)];
+  return [closest, ...(isHttp ? merged : others)];
+}
+
+function policyText(kind: RouteKind, attached: readonly Attached[]): string | undefined {
+  const chain = chainOf(kind, attached);
+  if (chain.length === 0) return undefined;
   return chain.map(({ policy, target }) => `${titleOf(policy)} of ${target.title}`).join(', over ');
 }
 

@@ -72,7 +72,7 @@ type Identity = { readonly group: string; readonly kind: string; readonly namesp
 
 /** Whether objects of a kind may refer to an object: in their own namespace always, in others if a ReferenceGrant permits it. */
 export function isGranted(
-  resources: TrafficResources,
+  resources: Pick<TrafficResources, 'grants'>,
   from: Identity,
   to: Identity & { readonly name: string },
 ): boolean {

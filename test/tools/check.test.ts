@@ -23,6 +23,23 @@ const checked = (...objects: readonly object[]) =>
 const found = (...objects: readonly object[]) =>
   checked(...objects).map(({ severity, rule, message }) => `${severity} ${rule}: ${message}`);
 
+const services = (name: string, targetEndpoint: string) => ({
+  serviceDiscovery: { vipServices: [{ name, port: 443, targetEndpoint }] },
+});
+/** A BackendTrafficPolicy of a route that prefers endpoints of the zone of Envoy. */
+const zonePolicy = (name: string) =>
+  named(
+    {
+      apiVersion: 'gateway.envoyproxy.io/v1alpha1',
+      kind: 'BackendTrafficPolicy',
+      spec: {
+        targetRefs: [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', name }],
+        loadBalancer: { type: 'RoundRobin', zoneAware: { preferLocal: {} } },
+      },
+    },
+    'default/zones',
+  );
+
 describe('check finds nothing', () => {
   it.each([
     ['in objects that belong together', good],
@@ -30,6 +47,7 @@ describe('check finds nothing', () => {
       'in a route whose MeshEndpoints, tailnet and Gateway are elsewhere',
       [route('HTTPRoute', 'default/web')],
     ],
+    ['in a policy for rules of one backend', [...good, zonePolicy('web')]],
     ['in objects of others', [tailnet, service('other'), { apiVersion: 'v1', kind: 'Secret' }]],
     [
       'in a route to a Service beside MeshEndpoints',
@@ -261,6 +279,27 @@ describe('check finds', () => {
       'error TargetNotFound: spec.targetRefs[0]: Gateway default/pubic does not exist',
     ],
     [
+      'a VIP service without its target',
+      [web(services('web', 'wbe')), tailnet],
+      'error TargetNotFound: spec.serviceDiscovery.vipServices[0].targetEndpoint: the object has no endpoint wbe: use the name of one that it has (web)',
+    ],
+    [
+      'a VIP service with the name of another one',
+      [web(services('web', 'web')), named(meshEndpoints(services('svc:web', 'web')), 'default/b'), tailnet],
+      'error ListedByOther: spec.serviceDiscovery.vipServices[0].name: MeshEndpoints default/web lists service svc:web, too',
+    ],
+    [
+      'a policy that divides a rule',
+      [
+        ...[web(), tailnet, gateway, service('near')],
+        route('HTTPRoute', 'default/web', {
+          rules: [{ backendRefs: [meshBackend(), { name: 'near', port: 80 }] }],
+        }),
+        zonePolicy('web'),
+      ],
+      'error NotSupported: spec.loadBalancer.zoneAware: with it Envoy Gateway sends no requests to MeshEndpoints in rules of several backends, such as spec.rules[0] of HTTPRoute default/web',
+    ],
+    [
       'a route that is not valid',
       [gatewayObject('HTTPRoute', 'default/web', { parentRefs: [{ name: '' }] })],
       'error Invalid: spec.parentRefs[0].name',
@@ -274,6 +313,15 @@ describe('check finds', () => {
     const all = found(...objects);
     expect(all.filter(each => each.includes(message))).toHaveLength(1);
     expect(all.filter(each => !each.includes(message))).toEqual([]);
+  });
+
+  it('selectors that match no device, as the operator has found', () => {
+    const tagSelectors = [{ key: 'web', operator: 'In', values: ['a', 'b'] }];
+    const discovery = { tailnet: 'example.ts.net', devices: 7, matched: 0, stale: false };
+    const object = named({ ...meshEndpoints({ tagSelectors }), status: { discovery } }, 'default/web');
+    const message =
+      'error NoDevices: spec.tagSelectors: none of the 7 devices of example.ts.net matches all selectors (web In a|b): tag a device, or correct the selectors';
+    expect(found(object, tailnet).filter(each => each.startsWith('error'))).toEqual([message]);
   });
 
   it('the annotation of before, with the backendRefs that replace it', () => {

@@ -3,10 +3,12 @@ import type { Route } from '../../api/objects/gateway-api.ts';
 import { keyOf } from '../../api/key.ts';
 import { meshBackendsOf, refTo } from '../../api/objects/references.ts';
 import { checkBackendRefs, isForMesh, isRoute } from './backend-refs.ts';
+import { checkSelectors, checkVipServices } from './discovery.ts';
 import { Catalog, groupOf, titleOf } from './objects.ts';
 import type { Declarations, Declared, Finding } from './objects.ts';
 import { checkParents } from './parents.ts';
 import { checkAddresses, checkRepeated } from './repeated.ts';
+import { checkSplitRules } from './split-rules.ts';
 import { checkTargets } from './targets.ts';
 import { checkTraffic, isMeshRoute, trafficIn } from './traffic.ts';
 
@@ -24,6 +26,12 @@ export function check(declarations: Declarations): CheckResult {
     ...findings,
     ...checkRepeated(objects),
     ...objects.flatMap(checkAddresses),
+    ...checkVipServices(objects),
+    ...objects.flatMap(checkSelectors),
+    ...checkSplitRules(
+      routes.flatMap(({ resource }) => (resource ? [resource as Route] : [])),
+      catalog,
+    ),
     ...objects.flatMap(object => checkTargets(object, catalog)),
     ...routes.flatMap(route => {
       const refs = checkBackendRefs(route, catalog);
