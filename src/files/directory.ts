@@ -178,10 +178,9 @@ class DirectoryObjects {
   /** Writes go to the store alone, never to files. */
   get write(): WriteResources {
     const { defaultNamespace } = this.#deps;
-    const { replaceStatus, addFinalizer, removeFinalizer } = this.#live.writes;
+    const { replaceStatus, addFinalizer, removeFinalizer, removeAnnotation } = this.#live.writes;
     return {
-      replaceStatus,
-      addFinalizer,
+      ...{ replaceStatus, addFinalizer, removeAnnotation },
       removeFinalizer: async (object, finalizer) => {
         await removeFinalizer(object, finalizer);
         this.sync(keyOfRef(refTo(object)));

@@ -47,7 +47,7 @@ export class ObjectLifecycle {
   }
 
   /** Writes to an object that was read; they fail with Gone where the stored object has another uid. */
-  readonly writes: Pick<WriteResources, 'replaceStatus' | 'addFinalizer' | 'removeFinalizer'> = {
+  readonly writes: Omit<WriteResources, 'apply' | 'remove'> = {
     replaceStatus: (object, status) =>
       promised(() => this.#store.put(withStatus(this.#current(object), object, status))),
     addFinalizer: (object, finalizer) =>
@@ -58,6 +58,8 @@ export class ObjectLifecycle {
         if (next) this.#store.put(next);
         else this.#store.remove(refTo(object));
       }),
+    removeAnnotation: (object, annotation) =>
+      promised(() => this.#store.put(withoutAnnotation(this.#current(object), annotation))),
   };
 
   #current(object: OwnResource): Resource {
@@ -131,6 +133,11 @@ function withFinalizer(existing: Resource, finalizer: string): Resource {
   if (finalizers.includes(finalizer)) return existing;
   if (isBeingDeleted(existing)) throw new ResourceError('Refused', 'the object is being deleted');
   return withMetadata(existing, { finalizers: [...finalizers, finalizer] });
+}
+
+function withoutAnnotation(existing: Resource, annotation: string): Resource {
+  const { [annotation]: removed, ...annotations } = metadataOf(existing).annotations ?? {};
+  return removed === undefined ? existing : withMetadata(existing, { annotations });
 }
 
 /** The object without a finalizer; undefined where it is being deleted and that was its last one. */

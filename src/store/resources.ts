@@ -102,12 +102,14 @@ export interface ApplyObjects<T extends OwnedObject> {
   apply(object: T): Promise<void>;
 }
 
-/** Writes status and finalizers of users' objects, and whole objects that we own. All fail with ResourceError. */
+/** Writes status and finalizers of users' objects, removes annotations from them, and writes whole objects that we own. All fail with ResourceError. */
 export interface WriteResources extends ApplyObjects<OwnedResource> {
   /** Replaces the status, unless it is equal. */
   replaceStatus<T extends OwnResource>(object: T, status: NonNullable<T['status']>): Promise<void>;
   addFinalizer(object: OwnResource, finalizer: string): Promise<void>;
   removeFinalizer(object: OwnResource, finalizer: string): Promise<void>;
+  /** Removes an annotation, if the object has it. */
+  removeAnnotation(object: OwnResource, annotation: string): Promise<void>;
   /** Deletes an object that we own, if it exists. */
   remove(ref: Ref): Promise<void>;
 }

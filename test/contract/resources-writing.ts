@@ -144,6 +144,20 @@ export const writingCases: Readonly<Record<string, Case>> = {
     },
   },
 
+  'removes an annotation once, and no other': {
+    expect: async scene => {
+      const [given, kept] = ['example.com/given', 'example.com/kept'];
+      const object = named(webWith(), 'default/web', { annotations: { [given]: 'true', [kept]: '1' } });
+      const before = await put(scene, web, object);
+      await scene.write.removeAnnotation(before, given);
+      const after = await untilFoundWhere(scene, web, ({ metadata }) => !metadata.annotations?.[given]);
+      expect(after.metadata).toMatchObject({ generation: 1, annotations: { [kept]: '1' } });
+      await scene.write.removeAnnotation(before, given);
+      await untilCaughtUp(scene);
+      expect(scene.read.get(web)?.metadata.annotations).toEqual({ [kept]: '1' });
+    },
+  },
+
   'keeps finalizers through the changes of authors': {
     expect: async scene => {
       await scene.write.addFinalizer(await put(scene, web, webWith()), ours);

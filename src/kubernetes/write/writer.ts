@@ -2,6 +2,7 @@ import type { Ref } from '../../api/key.ts';
 import { refTo } from '../../api/objects/references.ts';
 import type { ReadResources, WriteResources } from '../../store/resources.ts';
 import type { PutResponses } from '../reflector/store-updates.ts';
+import { removeAnnotation } from './annotations.ts';
 import { describeObject } from './errors.ts';
 import { fencedWrites } from './fenced.ts';
 import type { FencedDeps } from './fenced.ts';
@@ -34,6 +35,8 @@ export function createWriter({ read, updates, ...fencing }: WriterDeps): WriteRe
       write(refTo(object), 'adding a finalizer', deps => editFinalizers(deps, object, adding(finalizer))),
     removeFinalizer: (object, finalizer) =>
       write(refTo(object), 'removing a finalizer', deps => editFinalizers(deps, object, removing(finalizer))),
+    removeAnnotation: (object, annotation) =>
+      write(refTo(object), 'removing an annotation', deps => removeAnnotation(deps, object, annotation)),
     apply: object => write(refTo(object), 'apply', deps => applyOwned(deps, object)),
     remove: ref => write(ref, 'delete', deps => removeOwned(deps, ref)),
   };
