@@ -38,6 +38,9 @@ export const SECRET_READER = 'mesh-secret-reader';
 /** The annotation of a MeshTailnet whose control API never comes back: it is deleted without what it has in the tailnet. */
 export const SKIP_CLEANUP = `${GROUP}/skip-cleanup`;
 
+/** The annotation of a MeshGateway that asks to remove stale registrations of VIP services now; its value is `true`. */
+export const FORCE_CLEANUP = `${GROUP}/force-cleanup`;
+
 /** The verb on meshendpoints/status that the admission policy requires for the whole cluster, beside those of Kubernetes. */
 export const REPORT = 'report';
 

@@ -54,6 +54,7 @@ import {
   vipServicesController,
 } from './vip-services/controller.ts';
 import type { VipServicesDeps } from './vip-services/controller.ts';
+import { sweeper } from './vip-services/sweep.ts';
 import { httpGet } from './mesh-tailnet/relays/relay-status.ts';
 import { startController } from '../runtime/controller.ts';
 import type { ControllerDeps, ControllerOptions, RunningController } from '../runtime/controller.ts';
@@ -62,7 +63,7 @@ import type { ControllerDeps, ControllerOptions, RunningController } from '../ru
 type Deps = ControllerDeps &
   BindingDeps &
   EndpointsDeps &
-  MeshGatewayDeps &
+  Omit<MeshGatewayDeps, 'sweep'> &
   MeshRoutePolicyDeps &
   Pick<RelayPortsDeps, 'values'> &
   Omit<TailnetDeps, 'log'> & {
@@ -119,7 +120,10 @@ const controllers: readonly RegisteredController[] = [
     name: 'mesh-gateway',
     reads: gatewayReads,
     access: gatewayAccess,
-    start: (deps, options) => startController(meshGatewayController(deps), deps, options),
+    start: (deps, options) => {
+      const sweep = deps.cluster && sweeper({ ...deps, ...deps.cluster });
+      return startController(meshGatewayController({ ...deps, sweep }), deps, options);
+    },
   },
   {
     name: 'mesh-route-policy',

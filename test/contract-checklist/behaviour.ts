@@ -117,7 +117,13 @@ const OBJECTS: readonly Table[] = [
         ['spec.serviceCoordination.strategy', 'string, value `shared` shown'],
         [COORDINATION, 'makes a service of another installation a conflict with the strategy isolated'],
       ),
-      row(['annotation {api_group}/force-cleanup', '`true`: cleanup of stale service registrations']),
+      row(
+        ['annotation {api_group}/force-cleanup', '`true`: cleanup of stale service registrations'],
+        [
+          'test/controllers/vip-services/cleanup.test.ts',
+          'removes stale registrations, deletes services without others, reports both and goes away',
+        ],
+      ),
     ],
   },
   {

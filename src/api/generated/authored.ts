@@ -967,6 +967,10 @@ export interface MeshGatewayStatus {
    */
   readonly services?: readonly GatewayService[];
   /**
+   * The result of the last cleanup that the annotation force-cleanup has asked for.
+   */
+  readonly lastCleanup?: ServiceCleanup;
+  /**
    * When Envoy Gateway last reported, in the MeshBinding of one of these Gateways, that it has translated a change.
    */
   readonly lastTranslation?: string;
@@ -1055,6 +1059,27 @@ export interface GatewayService {
    * Its address in the tailnet.
    */
   readonly vipAddress?: string;
+}
+/**
+ * The result of the last cleanup that the annotation force-cleanup has asked for.
+ */
+export interface ServiceCleanup {
+  /**
+   * When it was done.
+   */
+  readonly time: string;
+  /**
+   * The stale registrations that were removed.
+   */
+  readonly registrations: number;
+  /**
+   * The services that had no other registration: they are deleted about a minute later, unless a device serves them then.
+   */
+  readonly services: number;
+  /**
+   * The names of these services, and what could not be cleaned up.
+   */
+  readonly message: string;
 }
 /**
  * Which backends and endpoints the rules of a route use first, and which at all. Optional: a rule without one uses all endpoints by their weight and priority.

@@ -151,6 +151,16 @@ const gatewayServiceOutline: Outline = {
   },
 };
 
+const serviceCleanupOutline: Outline = {
+  is: 'object',
+  fields: {
+    time: { is: "date-time" },
+    registrations: { is: "integer" },
+    services: { is: "integer" },
+    message: { is: "text" },
+  },
+};
+
 const meshGatewayStatusOutline: Outline = {
   is: 'object',
   fields: {
@@ -161,6 +171,7 @@ const meshGatewayStatusOutline: Outline = {
     endpoints: endpointCountOutline,
     crowdedBackends: crowdedBackendCountOutline,
     services: { is: "list", items: gatewayServiceOutline },
+    lastCleanup: serviceCleanupOutline,
     lastTranslation: { is: "date-time" },
   },
 };

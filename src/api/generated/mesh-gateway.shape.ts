@@ -151,6 +151,16 @@ function shapeGatewayService(value) {
   return out;
 }
 
+function shapeServiceCleanup(value) {
+  if (!isRecord(value)) return value;
+  const out = {};
+  if (value.time !== undefined && value.time !== null) out.time = value.time;
+  if (value.registrations !== undefined && value.registrations !== null) out.registrations = value.registrations;
+  if (value.services !== undefined && value.services !== null) out.services = value.services;
+  if (value.message !== undefined && value.message !== null) out.message = value.message;
+  return out;
+}
+
 function shapeMeshGatewayStatus(value) {
   if (!isRecord(value)) return value;
   const out = {};
@@ -161,6 +171,7 @@ function shapeMeshGatewayStatus(value) {
   if (value.endpoints !== undefined && value.endpoints !== null) out.endpoints = shapeEndpointCount(value.endpoints);
   if (value.crowdedBackends !== undefined && value.crowdedBackends !== null) out.crowdedBackends = shapeCrowdedBackendCount(value.crowdedBackends);
   if (value.services !== undefined && value.services !== null) out.services = copyList(value.services, 100, item => shapeGatewayService(item));
+  if (value.lastCleanup !== undefined && value.lastCleanup !== null) out.lastCleanup = shapeServiceCleanup(value.lastCleanup);
   if (value.lastTranslation !== undefined && value.lastTranslation !== null) out.lastTranslation = value.lastTranslation;
   return out;
 }

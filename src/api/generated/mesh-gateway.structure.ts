@@ -4,7 +4,7 @@
 import { codePoints, duplicates, isTime } from '../validation/validator-functions.ts';
 
 export const structure = validate10;
-const schema11 = {"$defs":{"OwnerReference":{"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}},"ObjectMeta":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}},"GatewayTarget":{"type":"object","required":["group","kind","name"],"properties":{"group":{"type":"string","enum":["gateway.networking.k8s.io"]},"kind":{"type":"string","enum":["Gateway"]},"name":{"type":"string","minLength":1,"maxLength":253}}},"DataPath":{"type":"object","required":["mode"],"properties":{"mode":{"type":"string","enum":["Proxy","Direct"]}}},"GatewayHealthChecks":{"type":"object","required":[],"properties":{"envoy":{"type":"string","enum":["Auto","On","Off"]}}},"MeshGatewayRouteStatus":{"type":"object","required":[],"properties":{"anchors":{"type":"boolean"}}},"ServiceCoordination":{"type":"object","required":[],"properties":{"enabled":{"type":"boolean"},"strategy":{"type":"string","enum":["shared","isolated"]},"clusterID":{"type":"string","maxLength":64,"pattern":"^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"},"staleThreshold":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"heartbeatInterval":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"}}},"MeshGatewaySpec":{"type":"object","required":["targetRefs"],"properties":{"targetRefs":{"type":"array","minItems":1,"maxItems":16,"items":{"$ref":"#/$defs/GatewayTarget"}},"dataPath":{"$ref":"#/$defs/DataPath"},"healthChecks":{"$ref":"#/$defs/GatewayHealthChecks"},"routeStatus":{"$ref":"#/$defs/MeshGatewayRouteStatus"},"serviceCoordination":{"$ref":"#/$defs/ServiceCoordination"}}},"Condition":{"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}},"GatewayDecision":{"type":"object","required":["name","reason"],"properties":{"name":{"type":"string","minLength":1,"maxLength":253},"reason":{"type":"string","enum":["Accepted","Conflicted","TargetNotFound"]},"decidedBy":{"type":"string","maxLength":253}}},"RouteCount":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"mesh":{"type":"integer","minimum":0,"maximum":2147483647}}},"EndpointCount":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"healthy":{"type":"integer","minimum":0,"maximum":2147483647}}},"CrowdedBackendCount":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"checkedByOperator":{"type":"integer","minimum":0,"maximum":2147483647}}},"VipServiceOwner":{"type":"object","required":["cluster","object"],"properties":{"cluster":{"type":"string","maxLength":64},"object":{"type":"string","maxLength":320},"hosts":{"type":"integer","minimum":0,"maximum":2147483647}}},"GatewayService":{"type":"object","required":["name","object","state"],"properties":{"name":{"type":"string","maxLength":67},"object":{"type":"string","maxLength":320},"state":{"type":"string","enum":["Registered","Pending","Failed","Conflict","NotSupported"]},"owner":{"$ref":"#/$defs/VipServiceOwner"},"consumers":{"type":"array","maxItems":7,"items":{"$ref":"#/$defs/VipServiceOwner"}},"vipAddress":{"type":"string","maxLength":45}}},"MeshGatewayStatus":{"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"gateways":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/GatewayDecision"}},"routes":{"$ref":"#/$defs/RouteCount"},"endpoints":{"$ref":"#/$defs/EndpointCount"},"crowdedBackends":{"$ref":"#/$defs/CrowdedBackendCount"},"services":{"type":"array","maxItems":100,"items":{"$ref":"#/$defs/GatewayService"}},"lastTranslation":{"type":"string","time":true}}},"MeshGateway":{"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshGateway"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshGatewaySpec"},"status":{"$ref":"#/$defs/MeshGatewayStatus"}}}},"$ref":"#/$defs/MeshGateway"};
+const schema11 = {"$defs":{"OwnerReference":{"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}},"ObjectMeta":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}},"GatewayTarget":{"type":"object","required":["group","kind","name"],"properties":{"group":{"type":"string","enum":["gateway.networking.k8s.io"]},"kind":{"type":"string","enum":["Gateway"]},"name":{"type":"string","minLength":1,"maxLength":253}}},"DataPath":{"type":"object","required":["mode"],"properties":{"mode":{"type":"string","enum":["Proxy","Direct"]}}},"GatewayHealthChecks":{"type":"object","required":[],"properties":{"envoy":{"type":"string","enum":["Auto","On","Off"]}}},"MeshGatewayRouteStatus":{"type":"object","required":[],"properties":{"anchors":{"type":"boolean"}}},"ServiceCoordination":{"type":"object","required":[],"properties":{"enabled":{"type":"boolean"},"strategy":{"type":"string","enum":["shared","isolated"]},"clusterID":{"type":"string","maxLength":64,"pattern":"^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"},"staleThreshold":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"heartbeatInterval":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"}}},"MeshGatewaySpec":{"type":"object","required":["targetRefs"],"properties":{"targetRefs":{"type":"array","minItems":1,"maxItems":16,"items":{"$ref":"#/$defs/GatewayTarget"}},"dataPath":{"$ref":"#/$defs/DataPath"},"healthChecks":{"$ref":"#/$defs/GatewayHealthChecks"},"routeStatus":{"$ref":"#/$defs/MeshGatewayRouteStatus"},"serviceCoordination":{"$ref":"#/$defs/ServiceCoordination"}}},"Condition":{"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}},"GatewayDecision":{"type":"object","required":["name","reason"],"properties":{"name":{"type":"string","minLength":1,"maxLength":253},"reason":{"type":"string","enum":["Accepted","Conflicted","TargetNotFound"]},"decidedBy":{"type":"string","maxLength":253}}},"RouteCount":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"mesh":{"type":"integer","minimum":0,"maximum":2147483647}}},"EndpointCount":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"healthy":{"type":"integer","minimum":0,"maximum":2147483647}}},"CrowdedBackendCount":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"checkedByOperator":{"type":"integer","minimum":0,"maximum":2147483647}}},"VipServiceOwner":{"type":"object","required":["cluster","object"],"properties":{"cluster":{"type":"string","maxLength":64},"object":{"type":"string","maxLength":320},"hosts":{"type":"integer","minimum":0,"maximum":2147483647}}},"GatewayService":{"type":"object","required":["name","object","state"],"properties":{"name":{"type":"string","maxLength":67},"object":{"type":"string","maxLength":320},"state":{"type":"string","enum":["Registered","Pending","Failed","Conflict","NotSupported"]},"owner":{"$ref":"#/$defs/VipServiceOwner"},"consumers":{"type":"array","maxItems":7,"items":{"$ref":"#/$defs/VipServiceOwner"}},"vipAddress":{"type":"string","maxLength":45}}},"ServiceCleanup":{"type":"object","required":["time","registrations","services","message"],"properties":{"time":{"type":"string","time":true},"registrations":{"type":"integer","minimum":0,"maximum":2147483647},"services":{"type":"integer","minimum":0,"maximum":2147483647},"message":{"type":"string","maxLength":1024}}},"MeshGatewayStatus":{"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"gateways":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/GatewayDecision"}},"routes":{"$ref":"#/$defs/RouteCount"},"endpoints":{"$ref":"#/$defs/EndpointCount"},"crowdedBackends":{"$ref":"#/$defs/CrowdedBackendCount"},"services":{"type":"array","maxItems":100,"items":{"$ref":"#/$defs/GatewayService"}},"lastCleanup":{"$ref":"#/$defs/ServiceCleanup"},"lastTranslation":{"type":"string","time":true}}},"MeshGateway":{"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshGateway"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshGatewaySpec"},"status":{"$ref":"#/$defs/MeshGatewayStatus"}}}},"$ref":"#/$defs/MeshGateway"};
 const schema12 = {"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshGateway"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshGatewaySpec"},"status":{"$ref":"#/$defs/MeshGatewayStatus"}}};
 const schema13 = {"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}};
 const schema14 = {"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}};
@@ -1105,12 +1105,13 @@ validate14.errors = vErrors;
 return errors === 0;
 }
 
-const schema21 = {"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"gateways":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/GatewayDecision"}},"routes":{"$ref":"#/$defs/RouteCount"},"endpoints":{"$ref":"#/$defs/EndpointCount"},"crowdedBackends":{"$ref":"#/$defs/CrowdedBackendCount"},"services":{"type":"array","maxItems":100,"items":{"$ref":"#/$defs/GatewayService"}},"lastTranslation":{"type":"string","time":true}}};
+const schema21 = {"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"gateways":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/GatewayDecision"}},"routes":{"$ref":"#/$defs/RouteCount"},"endpoints":{"$ref":"#/$defs/EndpointCount"},"crowdedBackends":{"$ref":"#/$defs/CrowdedBackendCount"},"services":{"type":"array","maxItems":100,"items":{"$ref":"#/$defs/GatewayService"}},"lastCleanup":{"$ref":"#/$defs/ServiceCleanup"},"lastTranslation":{"type":"string","time":true}}};
 const schema22 = {"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}};
 const schema23 = {"type":"object","required":["name","reason"],"properties":{"name":{"type":"string","minLength":1,"maxLength":253},"reason":{"type":"string","enum":["Accepted","Conflicted","TargetNotFound"]},"decidedBy":{"type":"string","maxLength":253}}};
 const schema24 = {"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"mesh":{"type":"integer","minimum":0,"maximum":2147483647}}};
 const schema25 = {"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"healthy":{"type":"integer","minimum":0,"maximum":2147483647}}};
 const schema26 = {"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"checkedByOperator":{"type":"integer","minimum":0,"maximum":2147483647}}};
+const schema30 = {"type":"object","required":["time","registrations","services","message"],"properties":{"time":{"type":"string","time":true},"registrations":{"type":"integer","minimum":0,"maximum":2147483647},"services":{"type":"integer","minimum":0,"maximum":2147483647},"message":{"type":"string","maxLength":1024}}};
 const schema27 = {"type":"object","required":["name","object","state"],"properties":{"name":{"type":"string","maxLength":67},"object":{"type":"string","maxLength":320},"state":{"type":"string","enum":["Registered","Pending","Failed","Conflict","NotSupported"]},"owner":{"$ref":"#/$defs/VipServiceOwner"},"consumers":{"type":"array","maxItems":7,"items":{"$ref":"#/$defs/VipServiceOwner"}},"vipAddress":{"type":"string","maxLength":45}}};
 const schema28 = {"type":"object","required":["cluster","object"],"properties":{"cluster":{"type":"string","maxLength":64},"object":{"type":"string","maxLength":320},"hosts":{"type":"integer","minimum":0,"maximum":2147483647}}};
 
@@ -2278,11 +2279,11 @@ vErrors.push(err61);
 errors++;
 }
 }
-if(data.lastTranslation !== undefined){
-let data25 = data.lastTranslation;
-if(typeof data25 === "string"){
-if(!isTime(data25)){
-const err62 = {instancePath:instancePath+"/lastTranslation",schemaPath:"#/properties/lastTranslation/time",keyword:"time",params:{}};
+if(data.lastCleanup !== undefined){
+let data25 = data.lastCleanup;
+if(data25 && typeof data25 == "object" && !Array.isArray(data25)){
+if(data25.time === undefined){
+const err62 = {instancePath:instancePath+"/lastCleanup",schemaPath:"#/$defs/ServiceCleanup/required",keyword:"required",params:{missingProperty: "time"}};
 if(vErrors === null){
 vErrors = [err62];
 }
@@ -2291,9 +2292,8 @@ vErrors.push(err62);
 }
 errors++;
 }
-}
-else {
-const err63 = {instancePath:instancePath+"/lastTranslation",schemaPath:"#/properties/lastTranslation/type",keyword:"type",params:{type: "string"}};
+if(data25.registrations === undefined){
+const err63 = {instancePath:instancePath+"/lastCleanup",schemaPath:"#/$defs/ServiceCleanup/required",keyword:"required",params:{missingProperty: "registrations"}};
 if(vErrors === null){
 vErrors = [err63];
 }
@@ -2302,15 +2302,191 @@ vErrors.push(err63);
 }
 errors++;
 }
-}
-}
-else {
-const err64 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(data25.services === undefined){
+const err64 = {instancePath:instancePath+"/lastCleanup",schemaPath:"#/$defs/ServiceCleanup/required",keyword:"required",params:{missingProperty: "services"}};
 if(vErrors === null){
 vErrors = [err64];
 }
 else {
 vErrors.push(err64);
+}
+errors++;
+}
+if(data25.message === undefined){
+const err65 = {instancePath:instancePath+"/lastCleanup",schemaPath:"#/$defs/ServiceCleanup/required",keyword:"required",params:{missingProperty: "message"}};
+if(vErrors === null){
+vErrors = [err65];
+}
+else {
+vErrors.push(err65);
+}
+errors++;
+}
+if(data25.time !== undefined){
+let data26 = data25.time;
+if(typeof data26 === "string"){
+if(!isTime(data26)){
+const err66 = {instancePath:instancePath+"/lastCleanup/time",schemaPath:"#/$defs/ServiceCleanup/properties/time/time",keyword:"time",params:{}};
+if(vErrors === null){
+vErrors = [err66];
+}
+else {
+vErrors.push(err66);
+}
+errors++;
+}
+}
+else {
+const err67 = {instancePath:instancePath+"/lastCleanup/time",schemaPath:"#/$defs/ServiceCleanup/properties/time/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err67];
+}
+else {
+vErrors.push(err67);
+}
+errors++;
+}
+}
+if(data25.registrations !== undefined){
+let data27 = data25.registrations;
+if(!(((typeof data27 == "number") && (!(data27 % 1) && !isNaN(data27))) && (isFinite(data27)))){
+const err68 = {instancePath:instancePath+"/lastCleanup/registrations",schemaPath:"#/$defs/ServiceCleanup/properties/registrations/type",keyword:"type",params:{type: "integer"}};
+if(vErrors === null){
+vErrors = [err68];
+}
+else {
+vErrors.push(err68);
+}
+errors++;
+}
+if((typeof data27 == "number") && (isFinite(data27))){
+if(data27 > 2147483647 || isNaN(data27)){
+const err69 = {instancePath:instancePath+"/lastCleanup/registrations",schemaPath:"#/$defs/ServiceCleanup/properties/registrations/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
+if(vErrors === null){
+vErrors = [err69];
+}
+else {
+vErrors.push(err69);
+}
+errors++;
+}
+if(data27 < 0 || isNaN(data27)){
+const err70 = {instancePath:instancePath+"/lastCleanup/registrations",schemaPath:"#/$defs/ServiceCleanup/properties/registrations/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
+if(vErrors === null){
+vErrors = [err70];
+}
+else {
+vErrors.push(err70);
+}
+errors++;
+}
+}
+}
+if(data25.services !== undefined){
+let data28 = data25.services;
+if(!(((typeof data28 == "number") && (!(data28 % 1) && !isNaN(data28))) && (isFinite(data28)))){
+const err71 = {instancePath:instancePath+"/lastCleanup/services",schemaPath:"#/$defs/ServiceCleanup/properties/services/type",keyword:"type",params:{type: "integer"}};
+if(vErrors === null){
+vErrors = [err71];
+}
+else {
+vErrors.push(err71);
+}
+errors++;
+}
+if((typeof data28 == "number") && (isFinite(data28))){
+if(data28 > 2147483647 || isNaN(data28)){
+const err72 = {instancePath:instancePath+"/lastCleanup/services",schemaPath:"#/$defs/ServiceCleanup/properties/services/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
+if(vErrors === null){
+vErrors = [err72];
+}
+else {
+vErrors.push(err72);
+}
+errors++;
+}
+if(data28 < 0 || isNaN(data28)){
+const err73 = {instancePath:instancePath+"/lastCleanup/services",schemaPath:"#/$defs/ServiceCleanup/properties/services/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
+if(vErrors === null){
+vErrors = [err73];
+}
+else {
+vErrors.push(err73);
+}
+errors++;
+}
+}
+}
+if(data25.message !== undefined){
+let data29 = data25.message;
+if(typeof data29 === "string"){
+if(data29.length > 1024 && codePoints(data29) > 1024){
+const err74 = {instancePath:instancePath+"/lastCleanup/message",schemaPath:"#/$defs/ServiceCleanup/properties/message/maxLength",keyword:"maxLength",params:{limit: 1024}};
+if(vErrors === null){
+vErrors = [err74];
+}
+else {
+vErrors.push(err74);
+}
+errors++;
+}
+}
+else {
+const err75 = {instancePath:instancePath+"/lastCleanup/message",schemaPath:"#/$defs/ServiceCleanup/properties/message/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err75];
+}
+else {
+vErrors.push(err75);
+}
+errors++;
+}
+}
+}
+else {
+const err76 = {instancePath:instancePath+"/lastCleanup",schemaPath:"#/$defs/ServiceCleanup/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err76];
+}
+else {
+vErrors.push(err76);
+}
+errors++;
+}
+}
+if(data.lastTranslation !== undefined){
+let data30 = data.lastTranslation;
+if(typeof data30 === "string"){
+if(!isTime(data30)){
+const err77 = {instancePath:instancePath+"/lastTranslation",schemaPath:"#/properties/lastTranslation/time",keyword:"time",params:{}};
+if(vErrors === null){
+vErrors = [err77];
+}
+else {
+vErrors.push(err77);
+}
+errors++;
+}
+}
+else {
+const err78 = {instancePath:instancePath+"/lastTranslation",schemaPath:"#/properties/lastTranslation/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err78];
+}
+else {
+vErrors.push(err78);
+}
+errors++;
+}
+}
+}
+else {
+const err79 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err79];
+}
+else {
+vErrors.push(err79);
 }
 errors++;
 }

@@ -1,15 +1,20 @@
 import type { Access } from '../../api/access.ts';
 import type { Clock } from '../../api/clock.ts';
 import { GROUP } from '../../api/generated/kinds.ts';
-import type { Kinds } from '../../api/generated/types.ts';
+import type { Kinds, ServiceCleanup } from '../../api/generated/types.ts';
+import { FORCE_CLEANUP } from '../../api/names.ts';
 import { keyOf } from '../../api/key.ts';
 import type { Key, ResourceKind } from '../../api/key.ts';
 import { isEqual } from '../../api/json.ts';
 import { HEALTH_WRITE_INTERVAL_MS } from '../../api/shares.ts';
 import type { Controller } from '../../runtime/controller.ts';
+import type { Outcome } from '../../runtime/queue/queue.ts';
 import { conditionChanges, conditionEvent } from '../../store/condition-events.ts';
+import { regardingOf } from '../../store/resources.ts';
 import type { ObjectEvent, RecordEvents, WriteResources } from '../../store/resources.ts';
 import { operatorTrafficKinds } from '../../traffic/access.ts';
+import { asksForCleanup, cleanupBy } from './cleanup.ts';
+import type { Sweep } from './cleanup.ts';
 import { gatherer } from './gather.ts';
 import type { GatherDeps } from './gather.ts';
 import { statusOf } from './status.ts';
@@ -17,7 +22,9 @@ import { statusOf } from './status.ts';
 type MeshGateway = Kinds['MeshGateway'];
 
 export type MeshGatewayDeps = GatherDeps & {
-  readonly write: Pick<WriteResources, 'replaceStatus'>;
+  readonly write: Pick<WriteResources, 'replaceStatus' | 'removeAnnotation'>;
+  /** Undefined where there are no VIP services. */
+  readonly sweep: Sweep | undefined;
   readonly events: RecordEvents;
   readonly clock: Pick<Clock, 'now'>;
   /** The time of day. */
@@ -27,10 +34,10 @@ export type MeshGatewayDeps = GatherDeps & {
 /** The kinds that the controller reads: those that traffic is derived from. */
 export const reads: readonly ResourceKind[] = operatorTrafficKinds;
 
-/** What the controller may do in a cluster, beside watching what it reads: write the status of MeshGateways. */
+/** What the controller may do in a cluster, beside watching what it reads: write the status of MeshGateways, and remove an annotation. */
 export const access: Access = {
   cluster: [
-    { apiGroups: [GROUP], resources: ['meshgateways'], verbs: ['get'] },
+    { apiGroups: [GROUP], resources: ['meshgateways'], verbs: ['get', 'patch'] },
     { apiGroups: [GROUP], resources: ['meshgateways/status'], verbs: ['patch'] },
   ],
   own: [],
@@ -41,30 +48,44 @@ export const access: Access = {
  * decides reaches traffic by the MeshBindings of its Gateways.
  */
 export function meshGatewayController(deps: MeshGatewayDeps): Controller<'MeshGateway'> {
-  const { write, events, clock, now } = deps;
+  const { write, events, clock, now, sweep } = deps;
   const gather = gatherer(deps);
+  const cleanUp = sweep && cleanupBy(sweep, { clock, now });
   const pausedUntil = new Map<Key, number>();
   return {
     name: 'mesh-gateway',
     kind: 'MeshGateway',
     reads,
-    reconcile: async (ref, read) => {
+    reconcile: async (ref, read, { signal }) => {
       const object = read.get(ref);
       if (!object) {
         pausedUntil.delete(keyOf(ref));
         return { requeue: 'on-change' };
       }
-      const status = statusOf(gather(object, read), now());
-      if (isEqual(status, object.status)) return { requeue: 'on-change' };
+      const cleanup = asksForCleanup(object) ? await cleanUp?.(object, read, signal) : undefined;
+      const result = cleanup?.is === 'complete' ? cleanup.result : undefined;
+      const outcome: Outcome =
+        cleanup?.is === 'incomplete' ? { requeue: 'after', ms: cleanup.nextMs } : { requeue: 'on-change' };
+      const status = statusOf(gather(object, read), now(), result);
       const ms = (pausedUntil.get(keyOf(ref)) ?? 0) - clock.now();
-      if (ms > 0) return { requeue: 'after', ms };
+      if (!result && isEqual(status, object.status)) return outcome;
+      if (!result && ms > 0) return { requeue: 'after', ms };
       await write.replaceStatus(object, status);
       // Not where it fails, so that the backoff of the retry counts.
       pausedUntil.set(keyOf(ref), clock.now() + HEALTH_WRITE_INTERVAL_MS);
       for (const event of eventsOf(object, status)) events.record(event);
-      return { requeue: 'on-change' };
+      if (result) {
+        events.record(cleanupEvent(object, result));
+        await write.removeAnnotation(object, FORCE_CLEANUP);
+      }
+      return outcome;
     },
   };
+}
+
+function cleanupEvent(object: MeshGateway, { message }: ServiceCleanup): ObjectEvent {
+  const [reason, action] = ['ServicesCleanedUp', 'CleanUp'];
+  return { regarding: regardingOf(object), type: 'Normal', reason, action, note: message };
 }
 
 /** The Events of a change of status, which is written: MeshEndpoints have those about their endpoints. */

@@ -1,6 +1,6 @@
 import { conditionsOf, findCondition } from '../../api/conditions.ts';
 import type { ConditionUpdate } from '../../api/conditions.ts';
-import type { Kinds } from '../../api/generated/types.ts';
+import type { Kinds, ServiceCleanup } from '../../api/generated/types.ts';
 import { isEqual } from '../../api/json.ts';
 import { hasReported, lastTranslationOf } from '../../traffic/translation-report.ts';
 import type { Input, Target } from './gather.ts';
@@ -9,8 +9,12 @@ type MeshGateway = Kinds['MeshGateway'];
 type Status = NonNullable<MeshGateway['status']>;
 type Decided = Extract<Target, { readonly is: 'decided' }>;
 
-/** The status of a MeshGateway. */
-export function statusOf({ object, targets, endpoints, services }: Input, now: Date): Status {
+/** The status of a MeshGateway, with the result of a cleanup that has just been done. */
+export function statusOf(
+  { object, targets, endpoints, services }: Input,
+  now: Date,
+  cleanup?: ServiceCleanup,
+): Status {
   const { metadata, spec, status } = object;
   const decided = targets.filter((each): each is Decided => each.is === 'decided');
   const programmed = findCondition(status?.conditions, 'Programmed');
@@ -24,6 +28,7 @@ export function statusOf({ object, targets, endpoints, services }: Input, now: D
     servicesReadyOf(services),
   ];
   const entries = servicesIn(services);
+  const lastCleanup = cleanup ?? status?.lastCleanup;
   const lastTranslation = decided
     .flatMap(({ gateway, binding }) => (binding && lastTranslationOf(gateway, binding)) ?? [])
     .sort()
@@ -47,6 +52,7 @@ export function statusOf({ object, targets, endpoints, services }: Input, now: D
       },
     }),
     ...(entries.length > 0 && { services: entries }),
+    ...(lastCleanup && { lastCleanup }),
     ...(lastTranslation !== undefined && { lastTranslation }),
   };
 }

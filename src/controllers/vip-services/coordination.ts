@@ -6,7 +6,7 @@ import type { Claim, Context, Result } from './decision.ts';
 import { readHosts, withHosts } from './hosts.ts';
 import type { HostsByService } from './hosts.ts';
 import { ownershipOf } from './owners.ts';
-import { installationOf, perform } from './perform.ts';
+import { onlineIn, perform } from './perform.ts';
 import { plan } from './plan.ts';
 import type { Plan } from './plan.ts';
 
@@ -145,8 +145,4 @@ function ownersIn(services: readonly VipService[], name: string) {
   const service = services.find(each => each.name === name);
   const ownership = service && ownershipOf(service);
   return ownership?.is === 'owned' ? ownership.owners : [];
-}
-
-function onlineIn(devices: readonly Device[]): readonly string[] {
-  return devices.flatMap(device => (device.isOnline ? (installationOf(device) ?? []) : []));
 }

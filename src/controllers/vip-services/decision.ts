@@ -270,7 +270,11 @@ function isCurrent(own: Owner, claim: Claim, { now }: Context): boolean {
 }
 
 /** Whether an owner has written nothing for long, and has no mesh pod that could serve. */
-function isStale({ installation, heartbeat }: Owner, { now, isOnline }: Context, staleMs: number): boolean {
+export function isStale(
+  { installation, heartbeat }: Owner,
+  { now, isOnline }: Pick<Context, 'now' | 'isOnline'>,
+  staleMs: number,
+): boolean {
   return now.getTime() - heartbeat.getTime() > staleMs && !isOnline(installation);
 }
 
@@ -285,7 +289,7 @@ function release(service: VipService, context: Context): Action {
   const own = owners.find(({ installation }) => installation === context.installation);
   if (!own) return NOTHING;
   const others = owners.filter(owner => owner !== own && !isStale(owner, context, STALE_MS));
-  if (others.length > 0 || isAdopted) return put('released', withoutOwn(service, others, isAdopted));
+  if (others.length > 0 || isAdopted) return put('released', withOnly(service, others, isAdopted));
   const leftMs = own.leaving ? LEAVING_MS - (context.now.getTime() - own.leaving.getTime()) : undefined;
   // By a clock that was set back, the mark is far in the future.
   if (leftMs === undefined || leftMs > 2 * LEAVING_MS) {
@@ -299,7 +303,8 @@ function put(result: Result, fields: Fields): Action {
   return { do: 'put', result, fields };
 }
 
-function withoutOwn(service: VipService, others: readonly Owner[], isAdopted: boolean): Fields {
+/** A service with these owners alone, and with what they want; without any of them, what it has stays. */
+export function withOnly(service: VipService, others: readonly Owner[], isAdopted: boolean): Fields {
   const annotations = withOwners(service.annotations, others, isAdopted);
   const wanted = others.filter(({ leaving }) => !leaving);
   if (isAdopted || wanted.length === 0) return { ...service.fields, annotations };

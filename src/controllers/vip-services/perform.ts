@@ -23,7 +23,7 @@ export type Performed = {
 };
 
 /** After these, the next request would most likely fail, too. */
-const OF_ALL: ReadonlySet<ControlErrorReason> = new Set([
+export const OF_ALL: ReadonlySet<ControlErrorReason> = new Set([
   ...(['CredentialsInvalid', 'ScopeMissing', 'NotSupported'] as const),
   ...(['Throttled', 'Unavailable', 'Unreachable'] as const),
 ]);
@@ -83,6 +83,11 @@ const MESH_POD = /^meshd-.*-\d{1,3}-([0-9a-f]{8})$/;
 /** The installation of a mesh pod, by its device; undefined for other devices. */
 export function installationOf({ hostname }: Pick<Device, 'hostname'>): string | undefined {
   return MESH_POD.exec(hostname)?.[1];
+}
+
+/** The installations of mesh pods that are online. */
+export function onlineIn(devices: readonly Device[]): readonly string[] {
+  return devices.flatMap(device => (device.isOnline ? (installationOf(device) ?? []) : []));
 }
 
 /** Whether a mesh pod of another installation serves a service although that has no entry: it was lost, and is not to be deleted with it. */

@@ -41,7 +41,7 @@ async function controllerOn(...objects: readonly object[]) {
       writes++;
       await memory.write.replaceStatus(...given);
     },
-  } as Pick<typeof memory.write, 'replaceStatus'>;
+  } as typeof memory.write;
   const now = () => new Date('2026-01-01T00:00:00Z');
   const values = trafficValues(tracking, {
     dataPath: 'Proxy',
@@ -50,7 +50,7 @@ async function controllerOn(...objects: readonly object[]) {
   });
   runtime.start(
     meshGatewayController({
-      ...{ tracking, values, write, clock, now },
+      ...{ tracking, values, write, clock, now, sweep: undefined },
       events: { record: event => void events.push(event) },
     }),
     { syncPeriodMs: 30_000 },
@@ -292,8 +292,8 @@ describe('the status of a MeshGateway', () => {
     expect(statusOf()).not.toHaveProperty('crowdedBackends');
   });
 
-  it('is all that the controller may write', () => {
+  it('and its annotations are all that the controller may write', () => {
     const writes = access.cluster.filter(({ verbs }) => verbs.some(verb => verb !== 'get'));
-    expect(writes.flatMap(({ resources }) => resources)).toEqual(['meshgateways/status']);
+    expect(writes.flatMap(({ resources }) => resources)).toEqual(['meshgateways', 'meshgateways/status']);
   });
 });

@@ -35,7 +35,7 @@ function process({ tracking, write, events, clock, now, start }: ProcessDeps): u
   const traffic = { dataPath: 'Proxy', clusterEncoding: '', settingsFrom: 'MeshGateway' } as const;
   const values = trafficValues(tracking, traffic);
   start(bindingController({ write, clock, values }));
-  start(meshGatewayController({ tracking, values, write, events, clock, now }));
+  start(meshGatewayController({ tracking, values, write, events, clock, now, sweep: undefined }));
 }
 
 const indexes = [...trafficIndexes, ...sharedIndexes];

@@ -4,6 +4,7 @@ import { endpointsController } from '../../../../src/controllers/mesh-endpoints/
 import { meshGatewayController } from '../../../../src/controllers/mesh-gateway/controller.ts';
 import { vipServicesController } from '../../../../src/controllers/vip-services/controller.ts';
 import type { ObjectEvent } from '../../../../src/store/resources.ts';
+import { sweeper } from '../../../../src/controllers/vip-services/sweep.ts';
 import { trafficValues } from '../../../../src/store/traffic/values.ts';
 import { vipServiceMetrics } from '../../../../src/telemetry/metrics.ts';
 import { createRegistry } from '../../../../src/telemetry/registry.ts';
@@ -73,6 +74,10 @@ export async function startVipScene({
       meshGatewayController({
         ...{ tracking, values, clock, now, events: recorder },
         write: memory.write,
+        sweep: sweeper({
+          ...{ tailnets, now, record: registry.record },
+          ...{ installation: INSTALLATION, write: memory.write },
+        }),
       }),
     ),
   ];

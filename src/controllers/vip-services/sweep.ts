@@ -1,0 +1,134 @@
+import type { Kinds } from '../../api/generated/types.ts';
+import type { Fields } from '../../api/json.ts';
+import { ControlError } from '../../control/control.ts';
+import type { ControlApi, Device, VipService } from '../../control/control.ts';
+import type { WriteResources } from '../../store/resources.ts';
+import { connectionOf } from './connection.ts';
+import type { ConnectionDeps } from './connection.ts';
+import { FINALIZER } from './controller.ts';
+import type { VipServicesDeps } from './controller.ts';
+import { isStale, STALE_MS, withOnly } from './decision.ts';
+import { ownershipOf, withOwners } from './owners.ts';
+import { OF_ALL, onlineIn } from './perform.ts';
+
+/** What sweeps work with. */
+export type SweeperDeps = ConnectionDeps &
+  Pick<VipServicesDeps, 'now' | 'record'> & { readonly write: Pick<WriteResources, 'addFinalizer'> };
+
+type Options = {
+  /** For whom, as in `default/edge`. */
+  readonly object: string;
+  /** Undefined for the default. */
+  readonly staleMs: number | undefined;
+  readonly signal: AbortSignal;
+};
+
+/** Services that are written at once, so that others come in between. */
+const MAX_WRITES = 20;
+
+/**
+ * Removes stale owners from the services of a tailnet, also from those that this installation does not list. A service that no
+ * other owner has is taken over as one that this installation removes.
+ */
+export function sweeper(deps: SweeperDeps) {
+  return async (tailnet: Kinds['MeshTailnet'], { object, staleMs = STALE_MS, signal }: Options) => {
+    const { name } = tailnet.metadata;
+    const left = (problem?: string) => ({
+      ...{ registrations: 0, services: [], isComplete: true },
+      ...(problem !== undefined && { problem: `MeshTailnet ${name} is left as it is: ${problem}` }),
+    });
+    const connection = await connectionOf(tailnet, deps);
+    if (connection.is === 'unusable') return left(connection.problem.message);
+    if (connection.is === 'without-services') return left();
+    const { devices, isStale: areOld = true } = deps.tailnets.lastView(name) ?? {};
+    if (!devices || areOld) return left('its devices are not known');
+    const { api, installation, services } = connection;
+    const online = new Set(onlineIn(devices));
+    const isOnline = (other: string) => online.has(other);
+    const context = { installation, now: deps.now(), staleMs, object, isOnline };
+    const due = services.filter(service => sweep(service, context));
+    const done: Done[] = [];
+    const problems: string[] = [];
+    for (const service of due.slice(0, MAX_WRITES)) {
+      signal.throwIfAborted();
+      const planned = sweep(service, context);
+      // Before the entry that it is to be removed by.
+      if (planned?.isTakenOver) await deps.write.addFinalizer(tailnet, FINALIZER);
+      try {
+        const swept = await sweepOne(service.name, context, { api, devices });
+        if (!swept) continue;
+        done.push(swept);
+        deps.record.registrations({ tailnet: name, result: 'released' });
+      } catch (error) {
+        if (!(error instanceof ControlError)) throw error;
+        problems.push(`${service.name} is left as it is: ${error.message}`);
+        if (OF_ALL.has(error.reason)) break;
+      }
+    }
+    return {
+      registrations: done.reduce((sum, { removed }) => sum + removed, 0),
+      services: done.flatMap(({ isTakenOver, service }) => (isTakenOver ? [service] : [])),
+      // What cannot be removed is found again each time.
+      isComplete: due.length <= MAX_WRITES || done.length === 0,
+      ...(problems.length > 0 && { problem: problems.join('; ') }),
+    };
+  };
+}
+
+type Context = {
+  /** The id of this installation. */
+  readonly installation: string;
+  readonly now: Date;
+  readonly staleMs: number;
+  readonly object: string;
+  readonly isOnline: (installation: string) => boolean;
+};
+
+type Planned = { readonly fields: Fields; readonly removed: number; readonly isTakenOver: boolean };
+type Done = Pick<Planned, 'removed' | 'isTakenOver'> & { readonly service: string };
+
+/*
+ *   of someone else, or this installation has an entry    nothing: the controller decides about its own
+ *   no owner is stale                                     nothing
+ *   others own it too, or it was adopted                  remove the stale owners
+ *   all owners are stale, or it has none                  take it over, unless a device that is online serves it
+ */
+function sweep(service: VipService, context: Context): Planned | undefined {
+  const ownership = ownershipOf(service);
+  if (ownership.is === 'foreign') return undefined;
+  const { owners, isAdopted } = ownership;
+  if (owners.some(({ installation }) => installation === context.installation)) return undefined;
+  const others = owners.filter(owner => !isStale(owner, context, context.staleMs));
+  const removed = owners.length - others.length;
+  if (others.length > 0 || isAdopted) {
+    if (removed === 0) return undefined;
+    return { fields: withOnly(service, others, isAdopted), removed, isTakenOver: false };
+  }
+  const { installation, object, now } = context;
+  const own = { installation, cluster: 'unknown', object, strategy: 'shared', ports: [], tags: [] } as const;
+  const annotations = withOwners(service.annotations, [{ ...own, heartbeat: now, leaving: now }], false);
+  return { fields: { ...service.fields, annotations }, removed, isTakenOver: true };
+}
+
+type SweepDeps = {
+  readonly api: Pick<ControlApi, 'service' | 'putService' | 'serviceHosts'>;
+  readonly devices: readonly Device[];
+};
+
+/** Reads a service again, decides by that, and writes it; undefined where there was nothing to do. */
+async function sweepOne(
+  name: string,
+  context: Context,
+  { api, devices }: SweepDeps,
+): Promise<Done | undefined> {
+  const service = await api.service(name);
+  const planned = service && sweep(service, context);
+  if (!planned) return undefined;
+  const { fields, removed, isTakenOver } = planned;
+  if (isTakenOver) {
+    const hosts = new Set((await api.serviceHosts(name)).map(({ deviceId }) => deviceId));
+    if (devices.some(({ id, isOnline }) => isOnline && hosts.has(id))) return undefined;
+  }
+  await api.putService(name, fields);
+  return { service: name, removed, isTakenOver };
+}

@@ -1,0 +1,121 @@
+import { describe, expect, it } from 'vitest';
+import { API_VERSION } from '../../../src/api/generated/kinds.ts';
+import { FORCE_CLEANUP } from '../../../src/api/names.ts';
+import { FINALIZER } from '../../../src/controllers/vip-services/controller.ts';
+import { ownershipOf, withOwners } from '../../../src/controllers/vip-services/owners.ts';
+import type { Owner } from '../../../src/controllers/vip-services/owners.ts';
+import { startVipScene } from '../../support/controllers/vip-services/scene.ts';
+import { named } from '../../support/declared.ts';
+import { meshGateway } from '../../support/objects.ts';
+
+type Scene = Awaited<ReturnType<typeof startVipScene>>;
+
+const ASKING = named(meshGateway(), 'default/edge', { annotations: { [FORCE_CLEANUP]: 'true' } });
+
+/** Entries of other installations: one that is stale, and one that is not. */
+const STALE: Owner = {
+  ...{ installation: 'eeeeeeee', cluster: 'gone', object: 'default/web', strategy: 'shared' },
+  ...{ ports: ['tcp:443'], tags: ['tag:mesh'], heartbeat: new Date('2026-01-15T11:20:00Z') },
+};
+const FRESH: Owner = {
+  ...{ ...STALE, installation: 'ffffffff', cluster: 'there' },
+  heartbeat: new Date('2026-01-15T12:00:00Z'),
+};
+
+function addService(scene: Scene, name: string, owners: readonly Owner[] | 'of someone else'): void {
+  const annotations = typeof owners === 'string' ? {} : withOwners({}, owners, false);
+  const host = scene.services().length + 1;
+  const addrs = [`100.96.0.${host}`, `fd7a:115c:a1e0:ff::${host}`];
+  scene.api.addService({ name, addrs, ports: ['tcp:443'], tags: ['tag:mesh'], annotations });
+}
+
+/** The clusters among the owners of a service. */
+function clustersOf(scene: Scene, name: string): readonly string[] {
+  const service = scene.service(name);
+  const ownership = service && ownershipOf(service);
+  return ownership?.is === 'owned' ? ownership.owners.map(({ cluster }) => cluster) : [];
+}
+
+/** Asks for a cleanup, and waits until it is done. */
+async function cleanUp(scene: Scene) {
+  const before = scene.events.length;
+  await scene.put(ASKING);
+  await scene.until(() => {
+    const ref = { kind: 'MeshGateway', namespace: 'default', name: 'edge' } as const;
+    expect(scene.memory.read.get(ref)?.metadata.annotations ?? {}).toEqual({});
+  });
+  const events = scene.events.slice(before).filter(event => event.includes('ServicesCleanedUp'));
+  return { ...scene.gateway('edge')?.lastCleanup, events };
+}
+
+describe('the annotation force-cleanup of a MeshGateway', () => {
+  it('removes stale registrations, deletes services without others, reports both and goes away', async () => {
+    const scene = await startVipScene();
+    addService(scene, 'svc:dead', [STALE]);
+    addService(scene, 'svc:shared', [STALE, FRESH]);
+    addService(scene, 'svc:alive', [FRESH]);
+    addService(scene, 'svc:foreign', 'of someone else');
+    const message =
+      '2 stale registrations removed; deleted in about a minute, unless a device serves them: svc:dead';
+    expect(await cleanUp(scene)).toMatchObject({
+      ...{ registrations: 2, services: 1, message },
+      events: [`Normal ServicesCleanedUp ${message}`],
+    });
+    expect(clustersOf(scene, 'svc:shared')).toEqual(['there']);
+    await scene.until(() => expect(scene.services()).not.toContain('svc:dead'), 5000);
+    expect(scene.services().toSorted()).toEqual(['svc:alive', 'svc:foreign', 'svc:shared']);
+    await scene.until(
+      () => expect(scene.tailnet()?.metadata.finalizers ?? []).not.toContain(FINALIZER),
+      5000,
+    );
+
+    const again = { registrations: 0, services: 0, message: 'no stale registration found' };
+    expect(await cleanUp(scene)).toMatchObject(again);
+    expect(await cleanUp(scene)).toMatchObject(again);
+  });
+
+  it('leaves what devices that are online serve, whoever owns it', async () => {
+    const scene = await startVipScene();
+    const pod = scene.api.addDevice({
+      hostname: `meshd-example-0-${STALE.installation}`,
+      tags: ['tag:mesh'],
+    });
+    const other = scene.api.addDevice({ hostname: 'other', tags: ['tag:mesh'] });
+    await scene.until(() => expect(pod.nodeId).not.toBe(other.nodeId), 60_000);
+    addService(scene, 'svc:web', [STALE]);
+    addService(scene, 'svc:lost', [{ ...STALE, installation: 'dddddddd' }]);
+    scene.api.advertise('svc:lost', other.nodeId);
+    expect(await cleanUp(scene)).toMatchObject({ registrations: 0, services: 0 });
+    await scene.until(() => expect(scene.clock.now()).toBeGreaterThan(240_000), 30_000);
+    expect(scene.services().toSorted()).toEqual(['svc:lost', 'svc:web']);
+  });
+
+  it('takes several parts where there is much to remove', async () => {
+    const scene = await startVipScene();
+    for (let index = 0; index < 45; index++) addService(scene, `svc:dead-${index}`, [STALE]);
+    expect(await cleanUp(scene)).toMatchObject({ registrations: 45, services: 45 });
+    await scene.until(() => expect(scene.services()).toEqual([]), 5000);
+  });
+
+  it('reports tailnets whose services it cannot list', async () => {
+    const scene = await startVipScene({ scopes: ['devices:core', 'auth_keys'] });
+    addService(scene, 'svc:dead', [STALE]);
+    const { registrations, message } = await cleanUp(scene);
+    expect(registrations).toBe(0);
+    expect(message).toMatch(/; MeshTailnet example is left as it is: .* need the scope services/);
+    expect(scene.services()).toEqual(['svc:dead']);
+  });
+
+  it('touches no tailnet that the namespace may not use', async () => {
+    const scene = await startVipScene();
+    addService(scene, 'svc:dead', [STALE]);
+    const tailnet = scene.tailnet();
+    const allowedNamespaces = { from: 'Selector', selector: { matchLabels: { team: 'a' } } };
+    await scene.put({
+      ...{ apiVersion: API_VERSION, kind: 'MeshTailnet', metadata: { name: 'example' } },
+      spec: { ...tailnet?.spec, allowedNamespaces },
+    });
+    expect(await cleanUp(scene)).toMatchObject({ registrations: 0, message: 'no stale registration found' });
+    expect(clustersOf(scene, 'svc:dead')).toEqual(['gone']);
+  });
+});
