@@ -10,7 +10,7 @@ import { keyOf } from '../../api/key.ts';
 import type { Key, ResourceKind } from '../../api/key.ts';
 import { refTo } from '../../api/objects/references.ts';
 import { lintPlaced, placedIn } from '../lint-text.ts';
-import type { Finding as LintFinding } from '../lint-text.ts';
+import type { Finding as LintFinding, Placed } from '../lint-text.ts';
 
 /** A finding, with the object and the place in a file that it is about. */
 export type Finding = Pick<LintFinding, 'severity' | 'rule' | 'message'> & {
@@ -52,8 +52,14 @@ export function readObjects(files: readonly SourceFile[]): Declarations {
   const read = files.map(({ name, text }) => {
     const { placed, faults } = placedIn(text);
     const own = lintPlaced(placed, faults).findings.map(finding => ({ ...finding, file: name }));
-    const all = placed.flatMap(({ object, positionOf }) =>
-      declaredIn(object, steps => ({ file: name, ...positionOf(steps) })),
+    let again: readonly Placed[] | undefined;
+    // Few objects have findings: their files are parsed again, so that not all are kept in memory as they were parsed.
+    const positionIn = (index: number, steps: readonly string[]): Position => {
+      again ??= placedIn(text).placed;
+      return again[index]?.positionOf(steps) ?? { line: 1, column: 1 };
+    };
+    const all = placed.flatMap(({ object }, index) =>
+      declaredIn(object, steps => ({ file: name, ...positionIn(index, steps) })),
     );
     return { objects: all.map(({ declared }) => declared), findings: [...own, ...all.flatMap(faultsOf)] };
   });

@@ -6,17 +6,18 @@ import type { Declared, Finding } from './objects.ts';
 
 /** Finds objects that are there twice: the API server keeps what is applied last. */
 export function checkRepeated(objects: readonly Declared[]): readonly Finding[] {
-  const first = new Map<Key, Finding>();
-  return objects.flatMap(({ resource, at }) => {
+  const first = new Map<Key, Declared>();
+  return objects.flatMap(declared => {
+    const { resource, at } = declared;
     if (!resource) return [];
     const key = keyOf(refTo(resource));
-    const here = at([], 'error', 'Repeated', '');
-    const before = first.get(key);
-    if (!before) {
-      first.set(key, here);
+    const other = first.get(key);
+    if (!other) {
+      first.set(key, declared);
       return [];
     }
-    if (before.file === undefined) return [];
+    const [here, before] = [at, other.at].map(each => each([], 'error', 'Repeated', ''));
+    if (!here || before?.file === undefined) return [];
     const place = `${before.file === here.file ? '' : `${before.file}, `}line ${before.line}`;
     const message = `${titleOf(resource)} is also in ${place}: what is applied last replaces the other: remove one of them`;
     return [{ ...here, message }];
