@@ -7,6 +7,8 @@ const CONTROLLER = 'test/runtime/controller.test.ts';
 const TAILNET = 'test/controllers/mesh-tailnet/controller.test.ts';
 const COORDINATION = 'test/controllers/vip-services/mesh-gateway.test.ts';
 const ALERTS = 'test/synth/alerts.test.ts';
+/** The cases of the tests of doctor. */
+const BREAKS = 'test/support/tools/breaks.ts';
 
 const REFUSED: NamedTest = ['test/corpus.test.ts', 'refuses $file at one path'];
 const UNUSED: NamedTest = [
@@ -378,6 +380,9 @@ const SAFETY: readonly Table[] = [
           'test/cluster/processes.test.ts',
           'reports a right that it lacks, and neither exits nor leads until its caches have synced',
         ],
+        ['test/tools/doctor.test.ts', 'names %s'],
+        [BREAKS, 'RBAC of the operator'],
+        [BREAKS, 'a pod that crashes'],
         [ALERTS, 'it uses nine tenths'],
         [
           'test/cluster/processes.test.ts',
