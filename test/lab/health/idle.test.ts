@@ -16,7 +16,7 @@ import type { StandaloneHere } from '../../support/lab/health/standalone-here.ts
 import { remoteOf, startTestLab } from '../../support/lab/lab.ts';
 import { meshEndpoints, meshTailnet } from '../../support/lab/traffic/objects.ts';
 
-const IDLE_MS = process.env['MESH_GATEWAY_FORM'] === 'long' ? 600_000 : 60_000;
+const IDLE_MS = process.env['MESH_GATEWAY_FORM'] === 'long' ? 600_000 : 30_000;
 const REFRESH_MS = 600_000;
 const OBJECTS = 1_000;
 /** Of all checks together, 50 a second. */
