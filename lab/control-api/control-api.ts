@@ -50,13 +50,13 @@ export type ControlApiOptions = {
   readonly policy?: Policy;
   readonly consistency?: Consistency;
   readonly rateLimit?: RateLimit;
-  /** A real tailnet whose devices and join keys are shown instead of simulated ones. */
+  /** A real tailnet whose devices, join keys and hosts of services are shown instead of simulated ones. */
   readonly behind?: TailnetBehind;
 };
 
 /** A real tailnet behind the simulator. */
 export type TailnetBehind = Effects & {
-  /** Brings devices and join keys of the state up to date. */
+  /** Brings devices, join keys and the hosts of services in the state up to date. */
   readonly refresh: (state: State) => Promise<void>;
   /** Names of routes that change what it cannot change; they are answered with 501. */
   readonly unsupported: readonly string[];
@@ -110,6 +110,8 @@ const NOTHING_BEHIND: TailnetBehind = {
   remove: () => Promise.resolve(),
   expire: () => Promise.resolve(),
   setTags: () => Promise.resolve(),
+  createService: () => Promise.resolve(undefined),
+  removeService: () => Promise.resolve(),
   refresh: () => Promise.resolve(),
   unsupported: [],
 };

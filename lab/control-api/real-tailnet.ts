@@ -1,17 +1,21 @@
 import {
   addJoinKey,
   changeNode,
+  createService,
   forgetNode,
   listJoinKeys,
   listNodes,
+  listServices,
   removeNode,
+  removeService,
   revokeJoinKey,
   setTags,
 } from '../tailnet/tailnet.ts';
-import type { JoinKeyState, TailnetNode } from '../tailnet/tailnet.ts';
+import type { JoinKeyState, TailnetNode, TailnetService } from '../tailnet/tailnet.ts';
 import type { TailnetBehind } from './control-api.ts';
 import { removeDevice } from './operations/devices.ts';
 import { addDevice, changeDevice } from './operations/registration.ts';
+import { advertise, withdraw } from './operations/services.ts';
 import type { Device, Key, State } from './state.ts';
 
 /** The test control server knows no other names and addresses than those that it gives, no routes and no approval. */
@@ -19,7 +23,8 @@ const UNSUPPORTED = ['device.authorize', 'device.name', 'device.key', 'device.ip
 
 /**
  * The tailnet of a lab or a cluster, by its admin endpoint: keys that the simulator mints are keys of its control
- * server, devices are its nodes, and what is deleted is removed there.
+ * server, devices are its nodes, services that it creates are served there, and what is deleted is removed there. Approval is
+ * simulated: others reach a service at a device that waits for it.
  */
 export function tailnetBehind(admin: string): TailnetBehind {
   let last: Promise<unknown> = Promise.resolve();
@@ -40,11 +45,22 @@ export function tailnetBehind(admin: string): TailnetBehind {
       inOrder(() => (dialect === 'headscale' ? forgetNode(admin, nodeId) : removeNode(admin, nodeId))),
     expire: nodeId => inOrder(() => changeNode(admin, nodeId, 'expire')),
     setTags: (nodeId, tags) => inOrder(() => setTags(admin, nodeId, tags)),
+    createService: name =>
+      inOrder(async () => {
+        const [ipv4 = '', ipv6 = ''] = (await createService(admin, name)).addresses;
+        return [ipv4, ipv6];
+      }),
+    removeService: name => inOrder(() => removeService(admin, name)),
     refresh: state =>
       inOrder(async () => {
-        const [nodes, keys] = await Promise.all([listNodes(admin), listJoinKeys(admin)]);
+        const [nodes, keys, services] = await Promise.all([
+          listNodes(admin),
+          listJoinKeys(admin),
+          listServices(admin),
+        ]);
         refreshDevices(state, nodes);
         refreshKeys(state, keys);
+        refreshHosts(state, services);
       }),
     unsupported: UNSUPPORTED,
   };
@@ -98,5 +114,19 @@ function refreshKeys(state: State, keys: readonly JoinKeyState[]): void {
     const isRevoked = is === 'revoked' && key.revokedMs === undefined;
     if (key.uses === uses && !isRevoked) continue;
     state.keys.put(id, { ...key, uses, ...(isRevoked ? { revokedMs: state.clock.now() } : {}) });
+  }
+}
+
+/** The devices that advertise a service, which must have tags; one that is advertised again waits for approval again. */
+function refreshHosts(state: State, services: readonly TailnetService[]): void {
+  for (const { name, hosts } of services) {
+    if (!state.services.current(name)) continue;
+    const known = state.hosts.all().filter(({ service }) => service === name);
+    const active = hosts.filter(
+      host => host.active && (state.devices.current(host.id)?.tags.length ?? 0) > 0,
+    );
+    for (const { nodeId } of known)
+      if (!active.some(({ id }) => id === nodeId)) withdraw(state, name, nodeId);
+    for (const { id } of active) if (!known.some(({ nodeId }) => nodeId === id)) advertise(state, name, id);
   }
 }

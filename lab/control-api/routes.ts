@@ -12,8 +12,9 @@ import type { DeviceEffects } from './operations/devices.ts';
 import { createKey, deleteKey, getKey, listKeys } from './operations/keys.ts';
 import type { MintedKey } from './operations/keys.ts';
 import { getPolicy, setPolicy } from './operations/policy.ts';
-import { deleteService, getApproval, getService, listHosts, listServices } from './operations/services.ts';
-import { putService, setApproval } from './operations/services.ts';
+import { deleteServiceBehind, getApproval, getService, listHosts } from './operations/services.ts';
+import { listServices, putServiceBehind, setApproval } from './operations/services.ts';
+import type { ServiceEffects } from './operations/services.ts';
 import { getSettings, updateSettings } from './operations/settings.ts';
 import type { AuthKey, Dialect, State } from './state.ts';
 
@@ -30,11 +31,12 @@ export type Route = {
 };
 
 /** Calls to the real tailnet behind the simulator. */
-export type Effects = DeviceEffects & {
-  /** The key has the form of a dialect and is refused in its words. */
-  readonly mintKey: (key: AuthKey, dialect: Dialect) => Promise<MintedKey>;
-  readonly revokeKey: (id: string) => Promise<void>;
-};
+export type Effects = DeviceEffects &
+  ServiceEffects & {
+    /** The key has the form of a dialect and is refused in its words. */
+    readonly mintKey: (key: AuthKey, dialect: Dialect) => Promise<MintedKey>;
+    readonly revokeKey: (id: string) => Promise<void>;
+  };
 
 const BOTH: readonly Dialect[] = ['vendor', 'headscale'];
 const VENDOR: readonly Dialect[] = ['vendor'];
@@ -81,8 +83,8 @@ export function createRoutes(effects: Effects): readonly Route[] {
     route(BOTH, 'keys.delete', 'DELETE /tailnet/{tailnet}/keys/{id}', [], (state, call) =>
       deleteKey(state, call, effects.revokeKey),
     ),
-    ...serviceRoutes(route, 'services'),
-    ...serviceRoutes(route, 'vip-services'),
+    ...serviceRoutes(route, 'services', effects),
+    ...serviceRoutes(route, 'vip-services', effects),
     route(BOTH, 'settings.get', 'GET /tailnet/{tailnet}/settings', [], getSettings),
     route(BOTH, 'settings.update', 'PATCH /tailnet/{tailnet}/settings', [], updateSettings),
     route(BOTH, 'policy.get', 'GET /tailnet/{tailnet}/acl', ['policy_file:read'], getPolicy),
@@ -99,7 +101,7 @@ type MakeRoute = (
 ) => Route;
 
 /** The document of the API writes `services`, its Go clients `vip-services`. */
-function serviceRoutes(route: MakeRoute, spelling: string): readonly Route[] {
+function serviceRoutes(route: MakeRoute, spelling: string, effects: ServiceEffects): readonly Route[] {
   const all = `/tailnet/{tailnet}/${spelling}`;
   const [read, write] = [['services:read'], ['services']];
   const both = [...write, 'devices:core'];
@@ -107,8 +109,12 @@ function serviceRoutes(route: MakeRoute, spelling: string): readonly Route[] {
   return [
     route(VENDOR, 'services.list', `GET ${all}`, read, listServices),
     route(VENDOR, 'services.get', `GET ${all}/{name}`, read, getService),
-    route(VENDOR, 'services.put', `PUT ${all}/{name}`, write, putService),
-    route(VENDOR, 'services.delete', `DELETE ${all}/{name}`, write, deleteService),
+    route(VENDOR, 'services.put', `PUT ${all}/{name}`, write, (state, call) =>
+      putServiceBehind(state, call, effects),
+    ),
+    route(VENDOR, 'services.delete', `DELETE ${all}/{name}`, write, (state, call) =>
+      deleteServiceBehind(state, call, effects),
+    ),
     route(VENDOR, 'services.hosts', `GET ${all}/{name}/devices`, [...read, 'devices:core:read'], listHosts),
     route(VENDOR, 'services.approval', `GET ${approval}`, both, getApproval),
     route(VENDOR, 'services.approve', `POST ${approval}`, both, setApproval),

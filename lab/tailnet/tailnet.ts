@@ -112,6 +112,11 @@ export async function createService(admin: string, name: string): Promise<Tailne
   return (await requestJson('PUT', `${admin}/services/${name}`)) as TailnetService;
 }
 
+/** Removes a VIP service; devices that serve it lose its addresses. */
+export async function removeService(admin: string, name: string): Promise<void> {
+  await requestJson('DELETE', `${admin}/services/${name}`);
+}
+
 /** Every VIP service of the tailnet. */
 export async function listServices(admin: string): Promise<readonly TailnetService[]> {
   const { services } = (await requestJson('GET', `${admin}/services`)) as {

@@ -7,6 +7,16 @@ import { newAddresses } from '../state.ts';
 import type { Approval, ServiceHost, State, VipService } from '../state.ts';
 import { expectPermittedTags } from './tags.ts';
 
+/** Calls to the real tailnet behind the simulator that change a service. */
+export type ServiceEffects = {
+  /** Returns the addresses that the tailnet has given it; undefined where the simulator gives them. */
+  readonly createService: (name: string) => Promise<ServiceAddresses | undefined>;
+  readonly removeService: (name: string) => Promise<void>;
+};
+
+/** The IPv4 and the IPv6 address of a service. */
+type ServiceAddresses = readonly [ipv4: string, ipv6: string];
+
 const NAME = /^svc:[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
 /** `GET /tailnet/-/services`. */
@@ -43,6 +53,29 @@ export function putService(state: State, call: Call): Answer {
   state.services.put(service.name, service);
   if (!current || state.createdServices.has(path)) state.createdServices.add(service.name);
   return state.behaviour.emptyServiceAnswers ? { status: 200 } : ok(wireService(service));
+}
+
+/** The same, with a real tailnet behind the simulator. */
+export async function putServiceBehind(state: State, call: Call, effects: ServiceEffects): Promise<Answer> {
+  const { name = '' } = call.params;
+  const isNew = !state.services.current(name);
+  const answer = putService(state, call);
+  const addrs = isNew ? await effects.createService(name) : undefined;
+  const service = state.services.current(name);
+  if (!addrs || !service) return answer;
+  state.services.put(name, { ...service, addrs });
+  return ok(wireService({ ...service, addrs }));
+}
+
+/** `DELETE /tailnet/-/services/{name}` with a real tailnet behind the simulator. */
+export async function deleteServiceBehind(
+  state: State,
+  call: Call,
+  effects: ServiceEffects,
+): Promise<Answer> {
+  const answer = deleteService(state, call);
+  await effects.removeService(call.params['name'] ?? '');
+  return answer;
 }
 
 /** `GET /tailnet/-/services/{name}/devices`: who advertises it. */

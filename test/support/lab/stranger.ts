@@ -14,6 +14,8 @@ import { exchange, openAssociation, socksTunnel } from './tunnel.ts';
 
 /** A device of a tailnet that has no part in traffic. */
 export type Stranger = {
+  /** Its SOCKS5 proxy, which leads into the tailnet. */
+  readonly proxy: string;
   /**
    * What answers it at ports of another device: `tcp 80` for one that opens, and a line for each request there that was
    * answered. The peer API, which tailscaled itself serves, is left out where it refuses.
@@ -78,6 +80,7 @@ export async function startStranger(tailnet: TailnetAddresses): Promise<Stranger
     const node = await startMeshNode(starter, tailnet, { hostname, tags: ['tag:stranger'], proxy });
     const socket = join(own.folder.path, hostname, 'tailscaled.sock');
     return {
+      proxy,
       answersAt: async ports => {
         const [tcp, udp] = await Promise.all([tcpAnswers(proxy, ports), udpAnswers(proxy, ports)]);
         const status = await runProgram(starter, 'tailscale', [`--socket=${socket}`, 'status', '--json']);

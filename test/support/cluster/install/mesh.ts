@@ -48,7 +48,7 @@ export async function startExternalPool({ tailnet }: Pick<Cluster, 'tailnet'>): 
 /** A tailnet that the operator joins, with its control API and an OAuth client for the operator. */
 export type ManagedTailnet = DeclaredTailnet & {
   readonly api: ControlApi;
-  readonly addClient: () => ClientCredentials;
+  readonly addClient: (moreScopes?: readonly string[]) => ClientCredentials;
 };
 
 /** Starts a control API in front of the tailnet, and gives the image of mesh pods its default name. */
@@ -63,7 +63,7 @@ export async function startManagedTailnet(
   const spec = { controlURL: api.url, loginServer: tailnet.url, syncInterval: '1s' };
   return {
     api,
-    addClient: () => api.addClient(['devices:core', 'auth_keys'], ['tag:mesh']),
+    addClient: (moreScopes = []) => api.addClient(['devices:core', 'auth_keys', ...moreScopes], ['tag:mesh']),
     tailnetNamed: name => named(meshTailnet(spec), name) as KubeObject,
     end: async () => {
       await api.close();
