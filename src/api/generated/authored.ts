@@ -626,6 +626,10 @@ export interface VipService {
    * The name of the endpoint that serves it. It must not be a UDP endpoint.
    */
   readonly targetEndpoint: string;
+  /**
+   * The tags of the service: of spec.tags and spec.allowedTags of the MeshTailnet. Default: spec.tags of the MeshTailnet.
+   */
+  readonly tags?: readonly string[];
 }
 /**
  * The observed state, written by the operator.
@@ -899,6 +903,10 @@ export interface MeshGatewaySpec {
    * How VIP services are shared with other installations: those of the MeshEndpoints that routes of these Gateways use, and of those in this namespace that no such route uses.
    */
   readonly serviceCoordination?: ServiceCoordination;
+  /**
+   * Which tags these VIP services may have.
+   */
+  readonly access?: GatewayAccess;
 }
 /**
  * The status of routes that Envoy Gateway writes.
@@ -933,6 +941,19 @@ export interface ServiceCoordination {
    * How often this installation renews its entry, 1m to 10m.
    */
   readonly heartbeatInterval?: string;
+}
+/**
+ * Which tags these VIP services may have.
+ */
+export interface GatewayAccess {
+  /**
+   * No others than these. Default: any.
+   */
+  readonly allowedTags?: readonly string[];
+  /**
+   * None of these, even if it is allowed.
+   */
+  readonly deniedTags?: readonly string[];
 }
 /**
  * Written by the operator.
@@ -1284,7 +1305,7 @@ export interface MeshTailnetSpec {
    */
   readonly tags?: readonly string[];
   /**
-   * The tags by which MeshEndpoints may find devices: tagSelectors match only devices with one of these tags, in this spelling. Default: any.
+   * The tags that MeshEndpoints may use: tagSelectors match only devices with one of these tags, in this spelling, by default any; and VIP services may have them beside spec.tags, by default none.
    */
   readonly allowedTags?: readonly string[];
   /**

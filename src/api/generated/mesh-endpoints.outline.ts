@@ -140,6 +140,7 @@ const vipServiceOutline: Outline = {
     name: { is: "text", expect: "a VIP service name (a DNS label of at most 63 characters, with or without svc: before it)", pattern: "^(svc:)?[a-z0-9]([-a-z0-9]*[a-z0-9])?$" },
     port: { is: "integer", expect: "a port (1 to 65535)" },
     targetEndpoint: { is: "text", expect: "a DNS label (lower-case letters, digits and '-', at most 63 characters, no '_' or '.')", pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" },
+    tags: { is: "list", items: { is: "text", expect: "a tag such as tag:web (tag: and a letter, then letters, digits or -_.:, at most 128 characters)", pattern: "^tag:[A-Za-z][-A-Za-z0-9_.:]*$" } },
   },
 };
 

@@ -140,6 +140,7 @@ function shapeVipService(value) {
   if (value.name !== undefined && value.name !== null) out.name = value.name;
   if (value.port !== undefined && value.port !== null) out.port = value.port;
   if (value.targetEndpoint !== undefined && value.targetEndpoint !== null) out.targetEndpoint = value.targetEndpoint;
+  if (value.tags !== undefined && value.tags !== null) out.tags = copyList(value.tags, 16, undefined);
   return out;
 }
 

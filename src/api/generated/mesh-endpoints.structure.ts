@@ -4,7 +4,7 @@
 import { codePoints, duplicates, isTime } from '../validation/validator-functions.ts';
 
 export const structure = validate10;
-const schema11 = {"$defs":{"OwnerReference":{"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}},"ObjectMeta":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}},"CaReference":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"key":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"}}},"EndpointTls":{"type":"object","required":[],"properties":{"serverName":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"caRef":{"$ref":"#/$defs/CaReference"},"ca":{"type":"string","maxLength":32768,"pattern":"-----BEGIN CERTIFICATE-----"},"insecureSkipVerify":{"type":"boolean"},"minVersion":{"type":"string","enum":["1.2","1.3"]}}},"SecretKeyReference":{"type":"object","required":["name","key"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"key":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"}}},"HeaderFromSecret":{"type":"object","required":["name","secretKeyRef"],"properties":{"name":{"type":"string","maxLength":128,"pattern":"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"},"secretKeyRef":{"$ref":"#/$defs/SecretKeyReference"}}},"HealthCheck":{"type":"object","required":[],"properties":{"enabled":{"type":"boolean"},"type":{"type":"string","enum":["HTTP","TCP","UDP","GRPC"]},"path":{"type":"string","maxLength":1024,"pattern":"^/[!-~]*$"},"interval":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"timeout":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"healthyThreshold":{"type":"integer","minimum":1,"maximum":10},"unhealthyThreshold":{"type":"integer","minimum":1,"maximum":10},"expectedStatus":{"type":"integer","minimum":100,"maximum":599},"headers":{"type":"object","maxProperties":16,"additionalProperties":{"type":"string","maxLength":4096,"pattern":"^[\\t -~]*$"}},"headersFrom":{"type":"array","maxItems":16,"unique":["name"],"items":{"$ref":"#/$defs/HeaderFromSecret"}},"service":{"type":"string","maxLength":253,"pattern":"^[A-Za-z0-9_./-]*$"}}},"MeshEndpoint":{"type":"object","required":["name","meshIP","meshFQDN","port","protocol"],"properties":{"name":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"meshIP":{"type":"string","maxLength":39},"meshFQDN":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)+$"},"port":{"type":"integer","minimum":1,"maximum":65535},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"externalTarget":{"type":"string","maxLength":259,"pattern":"^[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$"},"weight":{"type":"integer","minimum":1,"maximum":100},"priority":{"type":"integer","minimum":0,"maximum":9},"tls":{"$ref":"#/$defs/EndpointTls"},"healthCheck":{"$ref":"#/$defs/HealthCheck"},"metadata":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":1024}}}},"DiscoveryInclude":{"type":"object","required":[],"properties":{"offline":{"type":"boolean"},"expired":{"type":"boolean"}}},"EndpointTemplate":{"type":"object","required":[],"properties":{"port":{"type":"integer","minimum":1,"maximum":65535},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"weight":{"type":"integer","minimum":1,"maximum":100},"healthCheck":{"$ref":"#/$defs/HealthCheck"},"tls":{"$ref":"#/$defs/EndpointTls"},"metadata":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":1024}},"metadataFromTags":{"type":"array","maxItems":16,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^[A-Za-z][-A-Za-z0-9_.]*$"}},"nameFrom":{"type":"string","enum":["Hostname","DeviceID"]},"include":{"$ref":"#/$defs/DiscoveryInclude"}}},"TagSelector":{"type":"object","required":["key","operator"],"properties":{"key":{"type":"string","maxLength":128,"pattern":"^(tag:)?[A-Za-z][-A-Za-z0-9_.]*$"},"operator":{"type":"string","enum":["In","NotIn","Exists","DoesNotExist"]},"values":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^[-A-Za-z0-9_.:]+$"}}}},"VipService":{"type":"object","required":["name","port","targetEndpoint"],"properties":{"name":{"type":"string","maxLength":67,"pattern":"^(svc:)?[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"port":{"type":"integer","minimum":1,"maximum":65535},"targetEndpoint":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"}}},"ServiceDiscovery":{"type":"object","required":[],"properties":{"vipServices":{"type":"array","maxItems":100,"unique":["name"],"items":{"$ref":"#/$defs/VipService"}},"autoRegister":{"type":"boolean"}}},"MeshEndpointsSpec":{"type":"object","required":["tailnet"],"properties":{"tailnet":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"endpoints":{"type":"array","maxItems":1000,"unique":["name"],"items":{"$ref":"#/$defs/MeshEndpoint"}},"endpointTemplate":{"$ref":"#/$defs/EndpointTemplate"},"tagSelectors":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/TagSelector"}},"serviceDiscovery":{"$ref":"#/$defs/ServiceDiscovery"},"paused":{"type":"boolean"}}},"Condition":{"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}},"EndpointSummary":{"type":"object","required":["total","healthy","unhealthy","ready"],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"healthy":{"type":"integer","minimum":0,"maximum":2147483647},"unhealthy":{"type":"integer","minimum":0,"maximum":2147483647},"ready":{"type":"string","maxLength":32},"metadata":{"type":"string","maxLength":256}}},"EndpointStatus":{"type":"object","required":["name","status"],"properties":{"name":{"type":"string","maxLength":63},"status":{"type":"string","enum":["Healthy","Unhealthy"]},"source":{"type":"string","enum":["Static","TagSelector"]},"deviceID":{"type":"string","maxLength":128},"address":{"type":"string","maxLength":64},"meshFQDN":{"type":"string","maxLength":253},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"port":{"type":"integer","minimum":1,"maximum":65535},"metadata":{"type":"object","maxProperties":16,"additionalProperties":{"type":"string","maxLength":128}},"lastChecked":{"type":"string","time":true},"reason":{"type":"string","enum":["NotCheckedYet","CheckFailed","CannotBeChecked","InvalidReference","NotResolved","NameNotInTailnet","RelayPortPending","NoRelayPort"]},"error":{"type":"string","maxLength":256},"externalTarget":{"type":"string","maxLength":259},"resolvedAddresses":{"type":"array","maxItems":16,"items":{"type":"string","maxLength":45}},"relayPort":{"type":"integer","minimum":1,"maximum":65535}}},"VipServiceOwner":{"type":"object","required":["cluster","object"],"properties":{"cluster":{"type":"string","maxLength":64},"object":{"type":"string","maxLength":320},"hosts":{"type":"integer","minimum":0,"maximum":2147483647}}},"VipServiceStatus":{"type":"object","required":["name","status"],"properties":{"name":{"type":"string","maxLength":67},"status":{"type":"string","enum":["Registered","Pending","Failed","Conflict","NotSupported"]},"reason":{"type":"string","maxLength":64},"message":{"type":"string","maxLength":512},"owners":{"type":"array","maxItems":8,"items":{"$ref":"#/$defs/VipServiceOwner"}},"vipAddress":{"type":"string","maxLength":45},"lastUpdated":{"type":"string","time":true}}},"DiscoveryStatus":{"type":"object","required":[],"properties":{"tailnet":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"lastSync":{"type":"string","time":true},"devices":{"type":"integer","minimum":0,"maximum":2147483647},"matched":{"type":"integer","minimum":0,"maximum":2147483647},"stale":{"type":"boolean"}}},"RouteStatus":{"type":"object","required":["kind","namespace","name","resolved"],"properties":{"kind":{"type":"string","maxLength":63},"namespace":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"resolved":{"type":"boolean"},"message":{"type":"string","maxLength":1024}}},"MeshEndpointsStatus":{"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"summary":{"$ref":"#/$defs/EndpointSummary"},"endpoints":{"type":"array","maxItems":1000,"items":{"$ref":"#/$defs/EndpointStatus"}},"vipServices":{"type":"array","maxItems":100,"items":{"$ref":"#/$defs/VipServiceStatus"}},"discovery":{"$ref":"#/$defs/DiscoveryStatus"},"routes":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/RouteStatus"}}}},"MeshEndpoints":{"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshEndpoints"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshEndpointsSpec"},"status":{"$ref":"#/$defs/MeshEndpointsStatus"}}}},"$ref":"#/$defs/MeshEndpoints"};
+const schema11 = {"$defs":{"OwnerReference":{"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}},"ObjectMeta":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}},"CaReference":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"key":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"}}},"EndpointTls":{"type":"object","required":[],"properties":{"serverName":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"caRef":{"$ref":"#/$defs/CaReference"},"ca":{"type":"string","maxLength":32768,"pattern":"-----BEGIN CERTIFICATE-----"},"insecureSkipVerify":{"type":"boolean"},"minVersion":{"type":"string","enum":["1.2","1.3"]}}},"SecretKeyReference":{"type":"object","required":["name","key"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"key":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"}}},"HeaderFromSecret":{"type":"object","required":["name","secretKeyRef"],"properties":{"name":{"type":"string","maxLength":128,"pattern":"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"},"secretKeyRef":{"$ref":"#/$defs/SecretKeyReference"}}},"HealthCheck":{"type":"object","required":[],"properties":{"enabled":{"type":"boolean"},"type":{"type":"string","enum":["HTTP","TCP","UDP","GRPC"]},"path":{"type":"string","maxLength":1024,"pattern":"^/[!-~]*$"},"interval":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"timeout":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"healthyThreshold":{"type":"integer","minimum":1,"maximum":10},"unhealthyThreshold":{"type":"integer","minimum":1,"maximum":10},"expectedStatus":{"type":"integer","minimum":100,"maximum":599},"headers":{"type":"object","maxProperties":16,"additionalProperties":{"type":"string","maxLength":4096,"pattern":"^[\\t -~]*$"}},"headersFrom":{"type":"array","maxItems":16,"unique":["name"],"items":{"$ref":"#/$defs/HeaderFromSecret"}},"service":{"type":"string","maxLength":253,"pattern":"^[A-Za-z0-9_./-]*$"}}},"MeshEndpoint":{"type":"object","required":["name","meshIP","meshFQDN","port","protocol"],"properties":{"name":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"meshIP":{"type":"string","maxLength":39},"meshFQDN":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)+$"},"port":{"type":"integer","minimum":1,"maximum":65535},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"externalTarget":{"type":"string","maxLength":259,"pattern":"^[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$"},"weight":{"type":"integer","minimum":1,"maximum":100},"priority":{"type":"integer","minimum":0,"maximum":9},"tls":{"$ref":"#/$defs/EndpointTls"},"healthCheck":{"$ref":"#/$defs/HealthCheck"},"metadata":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":1024}}}},"DiscoveryInclude":{"type":"object","required":[],"properties":{"offline":{"type":"boolean"},"expired":{"type":"boolean"}}},"EndpointTemplate":{"type":"object","required":[],"properties":{"port":{"type":"integer","minimum":1,"maximum":65535},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"weight":{"type":"integer","minimum":1,"maximum":100},"healthCheck":{"$ref":"#/$defs/HealthCheck"},"tls":{"$ref":"#/$defs/EndpointTls"},"metadata":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":1024}},"metadataFromTags":{"type":"array","maxItems":16,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^[A-Za-z][-A-Za-z0-9_.]*$"}},"nameFrom":{"type":"string","enum":["Hostname","DeviceID"]},"include":{"$ref":"#/$defs/DiscoveryInclude"}}},"TagSelector":{"type":"object","required":["key","operator"],"properties":{"key":{"type":"string","maxLength":128,"pattern":"^(tag:)?[A-Za-z][-A-Za-z0-9_.]*$"},"operator":{"type":"string","enum":["In","NotIn","Exists","DoesNotExist"]},"values":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^[-A-Za-z0-9_.:]+$"}}}},"VipService":{"type":"object","required":["name","port","targetEndpoint"],"properties":{"name":{"type":"string","maxLength":67,"pattern":"^(svc:)?[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"port":{"type":"integer","minimum":1,"maximum":65535},"targetEndpoint":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"tags":{"type":"array","minItems":1,"maxItems":16,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}}}},"ServiceDiscovery":{"type":"object","required":[],"properties":{"vipServices":{"type":"array","maxItems":100,"unique":["name"],"items":{"$ref":"#/$defs/VipService"}},"autoRegister":{"type":"boolean"}}},"MeshEndpointsSpec":{"type":"object","required":["tailnet"],"properties":{"tailnet":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"endpoints":{"type":"array","maxItems":1000,"unique":["name"],"items":{"$ref":"#/$defs/MeshEndpoint"}},"endpointTemplate":{"$ref":"#/$defs/EndpointTemplate"},"tagSelectors":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/TagSelector"}},"serviceDiscovery":{"$ref":"#/$defs/ServiceDiscovery"},"paused":{"type":"boolean"}}},"Condition":{"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}},"EndpointSummary":{"type":"object","required":["total","healthy","unhealthy","ready"],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"healthy":{"type":"integer","minimum":0,"maximum":2147483647},"unhealthy":{"type":"integer","minimum":0,"maximum":2147483647},"ready":{"type":"string","maxLength":32},"metadata":{"type":"string","maxLength":256}}},"EndpointStatus":{"type":"object","required":["name","status"],"properties":{"name":{"type":"string","maxLength":63},"status":{"type":"string","enum":["Healthy","Unhealthy"]},"source":{"type":"string","enum":["Static","TagSelector"]},"deviceID":{"type":"string","maxLength":128},"address":{"type":"string","maxLength":64},"meshFQDN":{"type":"string","maxLength":253},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"port":{"type":"integer","minimum":1,"maximum":65535},"metadata":{"type":"object","maxProperties":16,"additionalProperties":{"type":"string","maxLength":128}},"lastChecked":{"type":"string","time":true},"reason":{"type":"string","enum":["NotCheckedYet","CheckFailed","CannotBeChecked","InvalidReference","NotResolved","NameNotInTailnet","RelayPortPending","NoRelayPort"]},"error":{"type":"string","maxLength":256},"externalTarget":{"type":"string","maxLength":259},"resolvedAddresses":{"type":"array","maxItems":16,"items":{"type":"string","maxLength":45}},"relayPort":{"type":"integer","minimum":1,"maximum":65535}}},"VipServiceOwner":{"type":"object","required":["cluster","object"],"properties":{"cluster":{"type":"string","maxLength":64},"object":{"type":"string","maxLength":320},"hosts":{"type":"integer","minimum":0,"maximum":2147483647}}},"VipServiceStatus":{"type":"object","required":["name","status"],"properties":{"name":{"type":"string","maxLength":67},"status":{"type":"string","enum":["Registered","Pending","Failed","Conflict","NotSupported"]},"reason":{"type":"string","maxLength":64},"message":{"type":"string","maxLength":512},"owners":{"type":"array","maxItems":8,"items":{"$ref":"#/$defs/VipServiceOwner"}},"vipAddress":{"type":"string","maxLength":45},"lastUpdated":{"type":"string","time":true}}},"DiscoveryStatus":{"type":"object","required":[],"properties":{"tailnet":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"lastSync":{"type":"string","time":true},"devices":{"type":"integer","minimum":0,"maximum":2147483647},"matched":{"type":"integer","minimum":0,"maximum":2147483647},"stale":{"type":"boolean"}}},"RouteStatus":{"type":"object","required":["kind","namespace","name","resolved"],"properties":{"kind":{"type":"string","maxLength":63},"namespace":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"resolved":{"type":"boolean"},"message":{"type":"string","maxLength":1024}}},"MeshEndpointsStatus":{"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"summary":{"$ref":"#/$defs/EndpointSummary"},"endpoints":{"type":"array","maxItems":1000,"items":{"$ref":"#/$defs/EndpointStatus"}},"vipServices":{"type":"array","maxItems":100,"items":{"$ref":"#/$defs/VipServiceStatus"}},"discovery":{"$ref":"#/$defs/DiscoveryStatus"},"routes":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/RouteStatus"}}}},"MeshEndpoints":{"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshEndpoints"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshEndpointsSpec"},"status":{"$ref":"#/$defs/MeshEndpointsStatus"}}}},"$ref":"#/$defs/MeshEndpoints"};
 const schema12 = {"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshEndpoints"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshEndpointsSpec"},"status":{"$ref":"#/$defs/MeshEndpointsStatus"}}};
 const schema13 = {"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}};
 const schema14 = {"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}};
@@ -2163,8 +2163,9 @@ return errors === 0;
 }
 
 const schema25 = {"type":"object","required":[],"properties":{"vipServices":{"type":"array","maxItems":100,"unique":["name"],"items":{"$ref":"#/$defs/VipService"}},"autoRegister":{"type":"boolean"}}};
-const schema26 = {"type":"object","required":["name","port","targetEndpoint"],"properties":{"name":{"type":"string","maxLength":67,"pattern":"^(svc:)?[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"port":{"type":"integer","minimum":1,"maximum":65535},"targetEndpoint":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"}}};
+const schema26 = {"type":"object","required":["name","port","targetEndpoint"],"properties":{"name":{"type":"string","maxLength":67,"pattern":"^(svc:)?[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"port":{"type":"integer","minimum":1,"maximum":65535},"targetEndpoint":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"tags":{"type":"array","minItems":1,"maxItems":16,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}}}};
 const pattern22 = new RegExp("^(svc:)?[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "u");
+const pattern24 = new RegExp("^tag:[A-Za-z][-A-Za-z0-9_.:]*$", "u");
 
 function validate27(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
@@ -2322,9 +2323,11 @@ vErrors.push(err12);
 errors++;
 }
 }
-}
-else {
-const err13 = {instancePath:instancePath+"/vipServices/" + i0,schemaPath:"#/$defs/VipService/type",keyword:"type",params:{type: "object"}};
+if(data1.tags !== undefined){
+let data5 = data1.tags;
+if(Array.isArray(data5)){
+if(data5.length > 16){
+const err13 = {instancePath:instancePath+"/vipServices/" + i0+"/tags",schemaPath:"#/$defs/VipService/properties/tags/maxItems",keyword:"maxItems",params:{limit: 16}};
 if(vErrors === null){
 vErrors = [err13];
 }
@@ -2333,10 +2336,8 @@ vErrors.push(err13);
 }
 errors++;
 }
-}
-const found0 = duplicates(data0, schema25.properties.vipServices.unique);
-if(found0.length > 0){
-const err14 = {instancePath:instancePath+"/vipServices",schemaPath:"#/properties/vipServices/unique",keyword:"unique",params:{duplicates: found0}};
+if(data5.length < 1){
+const err14 = {instancePath:instancePath+"/vipServices/" + i0+"/tags",schemaPath:"#/$defs/VipService/properties/tags/minItems",keyword:"minItems",params:{limit: 1}};
 if(vErrors === null){
 vErrors = [err14];
 }
@@ -2345,9 +2346,12 @@ vErrors.push(err14);
 }
 errors++;
 }
-}
-else {
-const err15 = {instancePath:instancePath+"/vipServices",schemaPath:"#/properties/vipServices/type",keyword:"type",params:{type: "array"}};
+const len1 = data5.length;
+for(let i1=0; i1<len1; i1++){
+let data6 = data5[i1];
+if(typeof data6 === "string"){
+if(data6.length > 128 && codePoints(data6) > 128){
+const err15 = {instancePath:instancePath+"/vipServices/" + i0+"/tags/" + i1,schemaPath:"#/$defs/VipService/properties/tags/items/maxLength",keyword:"maxLength",params:{limit: 128}};
 if(vErrors === null){
 vErrors = [err15];
 }
@@ -2356,10 +2360,8 @@ vErrors.push(err15);
 }
 errors++;
 }
-}
-if(data.autoRegister !== undefined){
-if(typeof data.autoRegister !== "boolean"){
-const err16 = {instancePath:instancePath+"/autoRegister",schemaPath:"#/properties/autoRegister/type",keyword:"type",params:{type: "boolean"}};
+if(data6.length <= 256 && !pattern24.test(data6)){
+const err16 = {instancePath:instancePath+"/vipServices/" + i0+"/tags/" + i1,schemaPath:"#/$defs/VipService/properties/tags/items/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err16];
 }
@@ -2369,14 +2371,95 @@ vErrors.push(err16);
 errors++;
 }
 }
-}
 else {
-const err17 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+const err17 = {instancePath:instancePath+"/vipServices/" + i0+"/tags/" + i1,schemaPath:"#/$defs/VipService/properties/tags/items/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err17];
 }
 else {
 vErrors.push(err17);
+}
+errors++;
+}
+}
+const found0 = duplicates(data5, schema26.properties.tags.unique);
+if(found0.length > 0){
+const err18 = {instancePath:instancePath+"/vipServices/" + i0+"/tags",schemaPath:"#/$defs/VipService/properties/tags/unique",keyword:"unique",params:{duplicates: found0}};
+if(vErrors === null){
+vErrors = [err18];
+}
+else {
+vErrors.push(err18);
+}
+errors++;
+}
+}
+else {
+const err19 = {instancePath:instancePath+"/vipServices/" + i0+"/tags",schemaPath:"#/$defs/VipService/properties/tags/type",keyword:"type",params:{type: "array"}};
+if(vErrors === null){
+vErrors = [err19];
+}
+else {
+vErrors.push(err19);
+}
+errors++;
+}
+}
+}
+else {
+const err20 = {instancePath:instancePath+"/vipServices/" + i0,schemaPath:"#/$defs/VipService/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err20];
+}
+else {
+vErrors.push(err20);
+}
+errors++;
+}
+}
+const found1 = duplicates(data0, schema25.properties.vipServices.unique);
+if(found1.length > 0){
+const err21 = {instancePath:instancePath+"/vipServices",schemaPath:"#/properties/vipServices/unique",keyword:"unique",params:{duplicates: found1}};
+if(vErrors === null){
+vErrors = [err21];
+}
+else {
+vErrors.push(err21);
+}
+errors++;
+}
+}
+else {
+const err22 = {instancePath:instancePath+"/vipServices",schemaPath:"#/properties/vipServices/type",keyword:"type",params:{type: "array"}};
+if(vErrors === null){
+vErrors = [err22];
+}
+else {
+vErrors.push(err22);
+}
+errors++;
+}
+}
+if(data.autoRegister !== undefined){
+if(typeof data.autoRegister !== "boolean"){
+const err23 = {instancePath:instancePath+"/autoRegister",schemaPath:"#/properties/autoRegister/type",keyword:"type",params:{type: "boolean"}};
+if(vErrors === null){
+vErrors = [err23];
+}
+else {
+vErrors.push(err23);
+}
+errors++;
+}
+}
+}
+else {
+const err24 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err24];
+}
+else {
+vErrors.push(err24);
 }
 errors++;
 }

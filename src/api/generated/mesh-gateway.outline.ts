@@ -74,6 +74,14 @@ const serviceCoordinationOutline: Outline = {
   },
 };
 
+const gatewayAccessOutline: Outline = {
+  is: 'object',
+  fields: {
+    allowedTags: { is: "list", items: { is: "text", expect: "a tag such as tag:web (tag: and a letter, then letters, digits or -_.:, at most 128 characters)", pattern: "^tag:[A-Za-z][-A-Za-z0-9_.:]*$" } },
+    deniedTags: { is: "list", items: { is: "text", expect: "a tag such as tag:web (tag: and a letter, then letters, digits or -_.:, at most 128 characters)", pattern: "^tag:[A-Za-z][-A-Za-z0-9_.:]*$" } },
+  },
+};
+
 const meshGatewaySpecOutline: Outline = {
   is: 'object',
   fields: {
@@ -82,6 +90,7 @@ const meshGatewaySpecOutline: Outline = {
     healthChecks: gatewayHealthChecksOutline,
     routeStatus: meshGatewayRouteStatusOutline,
     serviceCoordination: serviceCoordinationOutline,
+    access: gatewayAccessOutline,
   },
 };
 

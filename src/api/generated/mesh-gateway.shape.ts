@@ -74,6 +74,14 @@ function shapeServiceCoordination(value) {
   return out;
 }
 
+function shapeGatewayAccess(value) {
+  if (!isRecord(value)) return value;
+  const out = {};
+  if (value.allowedTags !== undefined && value.allowedTags !== null) out.allowedTags = copyList(value.allowedTags, 64, undefined);
+  if (value.deniedTags !== undefined && value.deniedTags !== null) out.deniedTags = copyList(value.deniedTags, 64, undefined);
+  return out;
+}
+
 function shapeMeshGatewaySpec(value) {
   if (!isRecord(value)) return value;
   const out = {};
@@ -82,6 +90,7 @@ function shapeMeshGatewaySpec(value) {
   if (value.healthChecks !== undefined && value.healthChecks !== null) out.healthChecks = shapeGatewayHealthChecks(value.healthChecks);
   if (value.routeStatus !== undefined && value.routeStatus !== null) out.routeStatus = shapeMeshGatewayRouteStatus(value.routeStatus);
   if (value.serviceCoordination !== undefined && value.serviceCoordination !== null) out.serviceCoordination = shapeServiceCoordination(value.serviceCoordination);
+  if (value.access !== undefined && value.access !== null) out.access = shapeGatewayAccess(value.access);
   return out;
 }
 

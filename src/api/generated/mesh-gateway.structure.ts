@@ -4,7 +4,7 @@
 import { codePoints, duplicates, isTime } from '../validation/validator-functions.ts';
 
 export const structure = validate10;
-const schema11 = {"$defs":{"OwnerReference":{"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}},"ObjectMeta":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}},"GatewayTarget":{"type":"object","required":["group","kind","name"],"properties":{"group":{"type":"string","enum":["gateway.networking.k8s.io"]},"kind":{"type":"string","enum":["Gateway"]},"name":{"type":"string","minLength":1,"maxLength":253}}},"DataPath":{"type":"object","required":["mode"],"properties":{"mode":{"type":"string","enum":["Proxy","Direct"]}}},"GatewayHealthChecks":{"type":"object","required":[],"properties":{"envoy":{"type":"string","enum":["Auto","On","Off"]}}},"MeshGatewayRouteStatus":{"type":"object","required":[],"properties":{"anchors":{"type":"boolean"}}},"ServiceCoordination":{"type":"object","required":[],"properties":{"enabled":{"type":"boolean"},"strategy":{"type":"string","enum":["shared","isolated"]},"clusterID":{"type":"string","maxLength":64,"pattern":"^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"},"staleThreshold":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"heartbeatInterval":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"}}},"MeshGatewaySpec":{"type":"object","required":["targetRefs"],"properties":{"targetRefs":{"type":"array","minItems":1,"maxItems":16,"items":{"$ref":"#/$defs/GatewayTarget"}},"dataPath":{"$ref":"#/$defs/DataPath"},"healthChecks":{"$ref":"#/$defs/GatewayHealthChecks"},"routeStatus":{"$ref":"#/$defs/MeshGatewayRouteStatus"},"serviceCoordination":{"$ref":"#/$defs/ServiceCoordination"}}},"Condition":{"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}},"GatewayDecision":{"type":"object","required":["name","reason"],"properties":{"name":{"type":"string","minLength":1,"maxLength":253},"reason":{"type":"string","enum":["Accepted","Conflicted","TargetNotFound"]},"decidedBy":{"type":"string","maxLength":253}}},"RouteCount":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"mesh":{"type":"integer","minimum":0,"maximum":2147483647}}},"EndpointCount":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"healthy":{"type":"integer","minimum":0,"maximum":2147483647}}},"CrowdedBackendCount":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"checkedByOperator":{"type":"integer","minimum":0,"maximum":2147483647}}},"VipServiceOwner":{"type":"object","required":["cluster","object"],"properties":{"cluster":{"type":"string","maxLength":64},"object":{"type":"string","maxLength":320},"hosts":{"type":"integer","minimum":0,"maximum":2147483647}}},"GatewayService":{"type":"object","required":["name","object","state"],"properties":{"name":{"type":"string","maxLength":67},"object":{"type":"string","maxLength":320},"state":{"type":"string","enum":["Registered","Pending","Failed","Conflict","NotSupported"]},"owner":{"$ref":"#/$defs/VipServiceOwner"},"consumers":{"type":"array","maxItems":7,"items":{"$ref":"#/$defs/VipServiceOwner"}},"vipAddress":{"type":"string","maxLength":45}}},"ServiceCleanup":{"type":"object","required":["time","registrations","services","message"],"properties":{"time":{"type":"string","time":true},"registrations":{"type":"integer","minimum":0,"maximum":2147483647},"services":{"type":"integer","minimum":0,"maximum":2147483647},"message":{"type":"string","maxLength":1024}}},"MeshGatewayStatus":{"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"gateways":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/GatewayDecision"}},"routes":{"$ref":"#/$defs/RouteCount"},"endpoints":{"$ref":"#/$defs/EndpointCount"},"crowdedBackends":{"$ref":"#/$defs/CrowdedBackendCount"},"services":{"type":"array","maxItems":100,"items":{"$ref":"#/$defs/GatewayService"}},"lastCleanup":{"$ref":"#/$defs/ServiceCleanup"},"lastTranslation":{"type":"string","time":true}}},"MeshGateway":{"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshGateway"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshGatewaySpec"},"status":{"$ref":"#/$defs/MeshGatewayStatus"}}}},"$ref":"#/$defs/MeshGateway"};
+const schema11 = {"$defs":{"OwnerReference":{"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}},"ObjectMeta":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}},"GatewayTarget":{"type":"object","required":["group","kind","name"],"properties":{"group":{"type":"string","enum":["gateway.networking.k8s.io"]},"kind":{"type":"string","enum":["Gateway"]},"name":{"type":"string","minLength":1,"maxLength":253}}},"DataPath":{"type":"object","required":["mode"],"properties":{"mode":{"type":"string","enum":["Proxy","Direct"]}}},"GatewayHealthChecks":{"type":"object","required":[],"properties":{"envoy":{"type":"string","enum":["Auto","On","Off"]}}},"MeshGatewayRouteStatus":{"type":"object","required":[],"properties":{"anchors":{"type":"boolean"}}},"ServiceCoordination":{"type":"object","required":[],"properties":{"enabled":{"type":"boolean"},"strategy":{"type":"string","enum":["shared","isolated"]},"clusterID":{"type":"string","maxLength":64,"pattern":"^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"},"staleThreshold":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"heartbeatInterval":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"}}},"GatewayAccess":{"type":"object","required":[],"properties":{"allowedTags":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}},"deniedTags":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}}}},"MeshGatewaySpec":{"type":"object","required":["targetRefs"],"properties":{"targetRefs":{"type":"array","minItems":1,"maxItems":16,"items":{"$ref":"#/$defs/GatewayTarget"}},"dataPath":{"$ref":"#/$defs/DataPath"},"healthChecks":{"$ref":"#/$defs/GatewayHealthChecks"},"routeStatus":{"$ref":"#/$defs/MeshGatewayRouteStatus"},"serviceCoordination":{"$ref":"#/$defs/ServiceCoordination"},"access":{"$ref":"#/$defs/GatewayAccess"}}},"Condition":{"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}},"GatewayDecision":{"type":"object","required":["name","reason"],"properties":{"name":{"type":"string","minLength":1,"maxLength":253},"reason":{"type":"string","enum":["Accepted","Conflicted","TargetNotFound"]},"decidedBy":{"type":"string","maxLength":253}}},"RouteCount":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"mesh":{"type":"integer","minimum":0,"maximum":2147483647}}},"EndpointCount":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"healthy":{"type":"integer","minimum":0,"maximum":2147483647}}},"CrowdedBackendCount":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"checkedByOperator":{"type":"integer","minimum":0,"maximum":2147483647}}},"VipServiceOwner":{"type":"object","required":["cluster","object"],"properties":{"cluster":{"type":"string","maxLength":64},"object":{"type":"string","maxLength":320},"hosts":{"type":"integer","minimum":0,"maximum":2147483647}}},"GatewayService":{"type":"object","required":["name","object","state"],"properties":{"name":{"type":"string","maxLength":67},"object":{"type":"string","maxLength":320},"state":{"type":"string","enum":["Registered","Pending","Failed","Conflict","NotSupported"]},"owner":{"$ref":"#/$defs/VipServiceOwner"},"consumers":{"type":"array","maxItems":7,"items":{"$ref":"#/$defs/VipServiceOwner"}},"vipAddress":{"type":"string","maxLength":45}}},"ServiceCleanup":{"type":"object","required":["time","registrations","services","message"],"properties":{"time":{"type":"string","time":true},"registrations":{"type":"integer","minimum":0,"maximum":2147483647},"services":{"type":"integer","minimum":0,"maximum":2147483647},"message":{"type":"string","maxLength":1024}}},"MeshGatewayStatus":{"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"gateways":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/GatewayDecision"}},"routes":{"$ref":"#/$defs/RouteCount"},"endpoints":{"$ref":"#/$defs/EndpointCount"},"crowdedBackends":{"$ref":"#/$defs/CrowdedBackendCount"},"services":{"type":"array","maxItems":100,"items":{"$ref":"#/$defs/GatewayService"}},"lastCleanup":{"$ref":"#/$defs/ServiceCleanup"},"lastTranslation":{"type":"string","time":true}}},"MeshGateway":{"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshGateway"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshGatewaySpec"},"status":{"$ref":"#/$defs/MeshGatewayStatus"}}}},"$ref":"#/$defs/MeshGateway"};
 const schema12 = {"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshGateway"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshGatewaySpec"},"status":{"$ref":"#/$defs/MeshGatewayStatus"}}};
 const schema13 = {"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}};
 const schema14 = {"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}};
@@ -637,14 +637,16 @@ validate12.errors = vErrors;
 return errors === 0;
 }
 
-const schema15 = {"type":"object","required":["targetRefs"],"properties":{"targetRefs":{"type":"array","minItems":1,"maxItems":16,"items":{"$ref":"#/$defs/GatewayTarget"}},"dataPath":{"$ref":"#/$defs/DataPath"},"healthChecks":{"$ref":"#/$defs/GatewayHealthChecks"},"routeStatus":{"$ref":"#/$defs/MeshGatewayRouteStatus"},"serviceCoordination":{"$ref":"#/$defs/ServiceCoordination"}}};
+const schema15 = {"type":"object","required":["targetRefs"],"properties":{"targetRefs":{"type":"array","minItems":1,"maxItems":16,"items":{"$ref":"#/$defs/GatewayTarget"}},"dataPath":{"$ref":"#/$defs/DataPath"},"healthChecks":{"$ref":"#/$defs/GatewayHealthChecks"},"routeStatus":{"$ref":"#/$defs/MeshGatewayRouteStatus"},"serviceCoordination":{"$ref":"#/$defs/ServiceCoordination"},"access":{"$ref":"#/$defs/GatewayAccess"}}};
 const schema16 = {"type":"object","required":["group","kind","name"],"properties":{"group":{"type":"string","enum":["gateway.networking.k8s.io"]},"kind":{"type":"string","enum":["Gateway"]},"name":{"type":"string","minLength":1,"maxLength":253}}};
 const schema17 = {"type":"object","required":["mode"],"properties":{"mode":{"type":"string","enum":["Proxy","Direct"]}}};
 const schema18 = {"type":"object","required":[],"properties":{"envoy":{"type":"string","enum":["Auto","On","Off"]}}};
 const schema19 = {"type":"object","required":[],"properties":{"anchors":{"type":"boolean"}}};
 const schema20 = {"type":"object","required":[],"properties":{"enabled":{"type":"boolean"},"strategy":{"type":"string","enum":["shared","isolated"]},"clusterID":{"type":"string","maxLength":64,"pattern":"^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"},"staleThreshold":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"heartbeatInterval":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"}}};
+const schema21 = {"type":"object","required":[],"properties":{"allowedTags":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}},"deniedTags":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}}}};
 const pattern3 = new RegExp("^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$", "u");
 const pattern4 = new RegExp("^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$", "u");
+const pattern6 = new RegExp("^tag:[A-Za-z][-A-Za-z0-9_.:]*$", "u");
 
 function validate14(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
@@ -1090,9 +1092,14 @@ vErrors.push(err36);
 errors++;
 }
 }
-}
-else {
-const err37 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(data.access !== undefined){
+let data17 = data.access;
+if(data17 && typeof data17 == "object" && !Array.isArray(data17)){
+if(data17.allowedTags !== undefined){
+let data18 = data17.allowedTags;
+if(Array.isArray(data18)){
+if(data18.length > 64){
+const err37 = {instancePath:instancePath+"/access/allowedTags",schemaPath:"#/$defs/GatewayAccess/properties/allowedTags/maxItems",keyword:"maxItems",params:{limit: 64}};
 if(vErrors === null){
 vErrors = [err37];
 }
@@ -1101,19 +1108,173 @@ vErrors.push(err37);
 }
 errors++;
 }
+const len1 = data18.length;
+for(let i1=0; i1<len1; i1++){
+let data19 = data18[i1];
+if(typeof data19 === "string"){
+if(data19.length > 128 && codePoints(data19) > 128){
+const err38 = {instancePath:instancePath+"/access/allowedTags/" + i1,schemaPath:"#/$defs/GatewayAccess/properties/allowedTags/items/maxLength",keyword:"maxLength",params:{limit: 128}};
+if(vErrors === null){
+vErrors = [err38];
+}
+else {
+vErrors.push(err38);
+}
+errors++;
+}
+if(data19.length <= 256 && !pattern6.test(data19)){
+const err39 = {instancePath:instancePath+"/access/allowedTags/" + i1,schemaPath:"#/$defs/GatewayAccess/properties/allowedTags/items/pattern",keyword:"pattern",params:{}};
+if(vErrors === null){
+vErrors = [err39];
+}
+else {
+vErrors.push(err39);
+}
+errors++;
+}
+}
+else {
+const err40 = {instancePath:instancePath+"/access/allowedTags/" + i1,schemaPath:"#/$defs/GatewayAccess/properties/allowedTags/items/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err40];
+}
+else {
+vErrors.push(err40);
+}
+errors++;
+}
+}
+const found0 = duplicates(data18, schema21.properties.allowedTags.unique);
+if(found0.length > 0){
+const err41 = {instancePath:instancePath+"/access/allowedTags",schemaPath:"#/$defs/GatewayAccess/properties/allowedTags/unique",keyword:"unique",params:{duplicates: found0}};
+if(vErrors === null){
+vErrors = [err41];
+}
+else {
+vErrors.push(err41);
+}
+errors++;
+}
+}
+else {
+const err42 = {instancePath:instancePath+"/access/allowedTags",schemaPath:"#/$defs/GatewayAccess/properties/allowedTags/type",keyword:"type",params:{type: "array"}};
+if(vErrors === null){
+vErrors = [err42];
+}
+else {
+vErrors.push(err42);
+}
+errors++;
+}
+}
+if(data17.deniedTags !== undefined){
+let data20 = data17.deniedTags;
+if(Array.isArray(data20)){
+if(data20.length > 64){
+const err43 = {instancePath:instancePath+"/access/deniedTags",schemaPath:"#/$defs/GatewayAccess/properties/deniedTags/maxItems",keyword:"maxItems",params:{limit: 64}};
+if(vErrors === null){
+vErrors = [err43];
+}
+else {
+vErrors.push(err43);
+}
+errors++;
+}
+const len2 = data20.length;
+for(let i2=0; i2<len2; i2++){
+let data21 = data20[i2];
+if(typeof data21 === "string"){
+if(data21.length > 128 && codePoints(data21) > 128){
+const err44 = {instancePath:instancePath+"/access/deniedTags/" + i2,schemaPath:"#/$defs/GatewayAccess/properties/deniedTags/items/maxLength",keyword:"maxLength",params:{limit: 128}};
+if(vErrors === null){
+vErrors = [err44];
+}
+else {
+vErrors.push(err44);
+}
+errors++;
+}
+if(data21.length <= 256 && !pattern6.test(data21)){
+const err45 = {instancePath:instancePath+"/access/deniedTags/" + i2,schemaPath:"#/$defs/GatewayAccess/properties/deniedTags/items/pattern",keyword:"pattern",params:{}};
+if(vErrors === null){
+vErrors = [err45];
+}
+else {
+vErrors.push(err45);
+}
+errors++;
+}
+}
+else {
+const err46 = {instancePath:instancePath+"/access/deniedTags/" + i2,schemaPath:"#/$defs/GatewayAccess/properties/deniedTags/items/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err46];
+}
+else {
+vErrors.push(err46);
+}
+errors++;
+}
+}
+const found1 = duplicates(data20, schema21.properties.deniedTags.unique);
+if(found1.length > 0){
+const err47 = {instancePath:instancePath+"/access/deniedTags",schemaPath:"#/$defs/GatewayAccess/properties/deniedTags/unique",keyword:"unique",params:{duplicates: found1}};
+if(vErrors === null){
+vErrors = [err47];
+}
+else {
+vErrors.push(err47);
+}
+errors++;
+}
+}
+else {
+const err48 = {instancePath:instancePath+"/access/deniedTags",schemaPath:"#/$defs/GatewayAccess/properties/deniedTags/type",keyword:"type",params:{type: "array"}};
+if(vErrors === null){
+vErrors = [err48];
+}
+else {
+vErrors.push(err48);
+}
+errors++;
+}
+}
+}
+else {
+const err49 = {instancePath:instancePath+"/access",schemaPath:"#/$defs/GatewayAccess/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err49];
+}
+else {
+vErrors.push(err49);
+}
+errors++;
+}
+}
+}
+else {
+const err50 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err50];
+}
+else {
+vErrors.push(err50);
+}
+errors++;
+}
 validate14.errors = vErrors;
 return errors === 0;
 }
 
-const schema21 = {"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"gateways":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/GatewayDecision"}},"routes":{"$ref":"#/$defs/RouteCount"},"endpoints":{"$ref":"#/$defs/EndpointCount"},"crowdedBackends":{"$ref":"#/$defs/CrowdedBackendCount"},"services":{"type":"array","maxItems":100,"items":{"$ref":"#/$defs/GatewayService"}},"lastCleanup":{"$ref":"#/$defs/ServiceCleanup"},"lastTranslation":{"type":"string","time":true}}};
-const schema22 = {"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}};
-const schema23 = {"type":"object","required":["name","reason"],"properties":{"name":{"type":"string","minLength":1,"maxLength":253},"reason":{"type":"string","enum":["Accepted","Conflicted","TargetNotFound"]},"decidedBy":{"type":"string","maxLength":253}}};
-const schema24 = {"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"mesh":{"type":"integer","minimum":0,"maximum":2147483647}}};
-const schema25 = {"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"healthy":{"type":"integer","minimum":0,"maximum":2147483647}}};
-const schema26 = {"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"checkedByOperator":{"type":"integer","minimum":0,"maximum":2147483647}}};
-const schema30 = {"type":"object","required":["time","registrations","services","message"],"properties":{"time":{"type":"string","time":true},"registrations":{"type":"integer","minimum":0,"maximum":2147483647},"services":{"type":"integer","minimum":0,"maximum":2147483647},"message":{"type":"string","maxLength":1024}}};
-const schema27 = {"type":"object","required":["name","object","state"],"properties":{"name":{"type":"string","maxLength":67},"object":{"type":"string","maxLength":320},"state":{"type":"string","enum":["Registered","Pending","Failed","Conflict","NotSupported"]},"owner":{"$ref":"#/$defs/VipServiceOwner"},"consumers":{"type":"array","maxItems":7,"items":{"$ref":"#/$defs/VipServiceOwner"}},"vipAddress":{"type":"string","maxLength":45}}};
-const schema28 = {"type":"object","required":["cluster","object"],"properties":{"cluster":{"type":"string","maxLength":64},"object":{"type":"string","maxLength":320},"hosts":{"type":"integer","minimum":0,"maximum":2147483647}}};
+const schema22 = {"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"gateways":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/GatewayDecision"}},"routes":{"$ref":"#/$defs/RouteCount"},"endpoints":{"$ref":"#/$defs/EndpointCount"},"crowdedBackends":{"$ref":"#/$defs/CrowdedBackendCount"},"services":{"type":"array","maxItems":100,"items":{"$ref":"#/$defs/GatewayService"}},"lastCleanup":{"$ref":"#/$defs/ServiceCleanup"},"lastTranslation":{"type":"string","time":true}}};
+const schema23 = {"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}};
+const schema24 = {"type":"object","required":["name","reason"],"properties":{"name":{"type":"string","minLength":1,"maxLength":253},"reason":{"type":"string","enum":["Accepted","Conflicted","TargetNotFound"]},"decidedBy":{"type":"string","maxLength":253}}};
+const schema25 = {"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"mesh":{"type":"integer","minimum":0,"maximum":2147483647}}};
+const schema26 = {"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"healthy":{"type":"integer","minimum":0,"maximum":2147483647}}};
+const schema27 = {"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"checkedByOperator":{"type":"integer","minimum":0,"maximum":2147483647}}};
+const schema31 = {"type":"object","required":["time","registrations","services","message"],"properties":{"time":{"type":"string","time":true},"registrations":{"type":"integer","minimum":0,"maximum":2147483647},"services":{"type":"integer","minimum":0,"maximum":2147483647},"message":{"type":"string","maxLength":1024}}};
+const schema28 = {"type":"object","required":["name","object","state"],"properties":{"name":{"type":"string","maxLength":67},"object":{"type":"string","maxLength":320},"state":{"type":"string","enum":["Registered","Pending","Failed","Conflict","NotSupported"]},"owner":{"$ref":"#/$defs/VipServiceOwner"},"consumers":{"type":"array","maxItems":7,"items":{"$ref":"#/$defs/VipServiceOwner"}},"vipAddress":{"type":"string","maxLength":45}}};
+const schema29 = {"type":"object","required":["cluster","object"],"properties":{"cluster":{"type":"string","maxLength":64},"object":{"type":"string","maxLength":320},"hosts":{"type":"integer","minimum":0,"maximum":2147483647}}};
 
 function validate17(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
@@ -1212,7 +1373,7 @@ vErrors.push(err7);
 errors++;
 }
 if(!(((((data2 === "Registered") || (data2 === "Pending")) || (data2 === "Failed")) || (data2 === "Conflict")) || (data2 === "NotSupported"))){
-const err8 = {instancePath:instancePath+"/state",schemaPath:"#/properties/state/enum",keyword:"enum",params:{allowedValues: schema27.properties.state.enum}};
+const err8 = {instancePath:instancePath+"/state",schemaPath:"#/properties/state/enum",keyword:"enum",params:{allowedValues: schema28.properties.state.enum}};
 if(vErrors === null){
 vErrors = [err8];
 }
@@ -1683,7 +1844,7 @@ vErrors.push(err12);
 errors++;
 }
 if(!(((data4 === "True") || (data4 === "False")) || (data4 === "Unknown"))){
-const err13 = {instancePath:instancePath+"/conditions/" + i0+"/status",schemaPath:"#/$defs/Condition/properties/status/enum",keyword:"enum",params:{allowedValues: schema22.properties.status.enum}};
+const err13 = {instancePath:instancePath+"/conditions/" + i0+"/status",schemaPath:"#/$defs/Condition/properties/status/enum",keyword:"enum",params:{allowedValues: schema23.properties.status.enum}};
 if(vErrors === null){
 vErrors = [err13];
 }
@@ -1825,7 +1986,7 @@ vErrors.push(err24);
 errors++;
 }
 }
-const found0 = duplicates(data1, schema21.properties.conditions.unique);
+const found0 = duplicates(data1, schema22.properties.conditions.unique);
 if(found0.length > 0){
 const err25 = {instancePath:instancePath+"/conditions",schemaPath:"#/properties/conditions/unique",keyword:"unique",params:{duplicates: found0}};
 if(vErrors === null){
@@ -1933,7 +2094,7 @@ vErrors.push(err33);
 errors++;
 }
 if(!(((data12 === "Accepted") || (data12 === "Conflicted")) || (data12 === "TargetNotFound"))){
-const err34 = {instancePath:instancePath+"/gateways/" + i1+"/reason",schemaPath:"#/$defs/GatewayDecision/properties/reason/enum",keyword:"enum",params:{allowedValues: schema23.properties.reason.enum}};
+const err34 = {instancePath:instancePath+"/gateways/" + i1+"/reason",schemaPath:"#/$defs/GatewayDecision/properties/reason/enum",keyword:"enum",params:{allowedValues: schema24.properties.reason.enum}};
 if(vErrors === null){
 vErrors = [err34];
 }

@@ -68,9 +68,10 @@ export function claimsOf(
       const isRepeated = claims.get(name)?.object === placeOf(object);
       if ((owner && owner !== object) || isRepeated)
         return { ...listing, problem: listedByOther(name, owner, isRepeated) };
-      const problem = targetProblem(object, service.targetEndpoint);
+      const tags = service.tags ?? tailnet.spec.tags;
+      const problem = targetProblem(object, service.targetEndpoint) ?? tagProblem({ tags, tailnet, gateway });
       claims.set(name, {
-        ...{ name, object: placeOf(object), port: service.port, tags: tailnet.spec.tags },
+        ...{ name, object: placeOf(object), port: service.port, tags },
         mayCreate: object.spec.serviceDiscovery?.autoRegister ?? true,
         kept: problem?.message ?? keptBy(object, enabled ? undefined : gateway),
         ...{ strategy, cluster: clusterID },
@@ -167,4 +168,28 @@ function targetProblem(object: MeshEndpoints, target: string): VipServiceState |
     ? ['ProtocolNotSupported', `endpoint ${target} is a UDP endpoint: VIP services carry TCP only`]
     : ['TargetNotFound', `the object has no endpoint ${target}: correct targetEndpoint`];
   return { status: 'Failed', reason, message };
+}
+
+type TagOptions = {
+  readonly tags: readonly string[];
+  readonly tailnet: MeshTailnet;
+  readonly gateway: Kinds['MeshGateway'] | undefined;
+};
+
+/** Tags decide who reaches a service, and which devices may serve it. */
+function tagProblem({ tags, tailnet, gateway }: TagOptions): VipServiceState | undefined {
+  const { tags: ofPods, allowedTags: ofTailnet = [] } = tailnet.spec;
+  const { allowedTags, deniedTags = [] } = gateway?.spec.access ?? {};
+  const beyond = tags.find(tag => !ofPods.includes(tag) && !ofTailnet.includes(tag));
+  const refused = tags.find(tag => deniedTags.includes(tag) || allowedTags?.includes(tag) === false);
+  const by = (what: string) => ({ status: 'Failed', reason: 'TagNotAllowed', message: what }) as const;
+  if (beyond !== undefined)
+    return by(
+      `MeshTailnet ${tailnet.metadata.name} has ${beyond} neither in spec.tags nor in spec.allowedTags: use another tag, or add it there`,
+    );
+  if (refused !== undefined && gateway)
+    return by(
+      `spec.access of MeshGateway ${placeOf(gateway)} does not allow ${refused}: use another tag, or allow it there`,
+    );
+  return undefined;
 }

@@ -125,6 +125,49 @@ describe('serviceCoordination of a MeshGateway', () => {
   });
 });
 
+describe('the tags of a service', () => {
+  const tagged = (...tags: string[]) =>
+    publishing('a', [], { vipServices: [{ name: 'web', port: 443, targetEndpoint: 'web', tags }] });
+
+  it.each([
+    [
+      'are not of the MeshTailnet',
+      {},
+      'tag:db',
+      'MeshTailnet example has tag:db neither in spec.tags nor in',
+    ],
+    [
+      'are not allowed by the MeshGateway',
+      { allowedTags: ['tag:mesh'] },
+      'tag:web',
+      'MeshGateway default/edge',
+    ],
+    ['are denied by the MeshGateway', { deniedTags: ['tag:web'] }, 'tag:web', 'does not allow tag:web'],
+  ])('are refused if they %s, and an existing registration stays', async (_, access, tag, message) => {
+    const scene = await startVipScene({ spec: { allowedTags: ['tag:web'] } });
+    await scene.put(publishing('a', ['web']));
+    await scene.until(() => expect(scene.entry('a')).toMatchObject({ status: 'Registered' }));
+    await scene.put(named(meshGateway({ access }), 'default/edge'));
+    await scene.put(tagged(tag));
+    await scene.until(() =>
+      expect(scene.entry('a')).toMatchObject({
+        ...{ status: 'Failed', reason: 'TagNotAllowed' },
+        message: expect.stringContaining(message) as string,
+      }),
+    );
+    expect(scene.service()?.tags).toEqual(['tag:mesh']);
+  });
+
+  it('are those that it lists, where MeshTailnet and MeshGateway allow them', async () => {
+    const scene = await startVipScene({ spec: { allowedTags: ['tag:web'] } });
+    scene.api.state.policy = { tagOwners: { 'tag:web': ['tag:mesh'] } };
+    await scene.put(named(meshGateway({ access: { allowedTags: ['tag:web'] } }), 'default/edge'));
+    await scene.put(tagged('tag:web'));
+    await scene.until(() => expect(scene.entry('a')).toMatchObject({ status: 'Registered' }));
+    expect(scene.service()?.tags).toEqual(['tag:web']);
+  });
+});
+
 describe('the status of a MeshGateway', () => {
   it('has its services, with their owners and hosts by cluster', async () => {
     const scene = await startVipScene();

@@ -26,6 +26,8 @@ export const INSTALLATION = '0a1b2c3d';
 export type VipSceneOptions = {
   readonly api?: ControlApiOptions;
   readonly scopes?: readonly string[];
+  /** Of the MeshTailnet. */
+  readonly spec?: object;
 };
 
 /** A MeshEndpoints that lists a VIP service for each of these names, at port 443. */
@@ -39,9 +41,10 @@ export function publishing(name: string, services: readonly string[], more: obje
 export async function startVipScene({
   api = {},
   scopes = ['devices:core', 'auth_keys', 'services'],
+  spec = {},
 }: VipSceneOptions = {}) {
-  const spec = { pool: { mode: 'External', addresses: ['127.0.0.1:1055'] } };
-  const scene = await startScene({ api, spec, scopes });
+  const pool = { mode: 'External', addresses: ['127.0.0.1:1055'] };
+  const scene = await startScene({ api, spec: { pool, ...spec }, scopes });
   const { runtime, tailnets, memory, clock, api: simulated } = scene;
   const { tracking } = runtime;
   const registry = createRegistry({ metrics: vipServiceMetrics, version: 'test' });
