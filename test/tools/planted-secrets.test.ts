@@ -1,12 +1,15 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { stringify } from 'yaml';
 import { runCheck } from '../../src/tools/check/command.ts';
 import { OUTPUTS } from '../../src/tools/check/output.ts';
 import { runTrace } from '../../src/tools/trace/command.ts';
 import { meshBackend, named, openGateway, route } from '../support/declared.ts';
 import { makeFolders } from '../support/files/folder.ts';
+import { ApiServer } from '../support/kubernetes/api-server.ts';
+import { AUTHORITY } from '../support/kubernetes/wire-certificates.ts';
+import { kubeconfigText, makeFiles } from '../support/kubernetes/wire-kubeconfig.ts';
 import { endpoint, meshEndpoints, meshTailnet } from '../support/objects.ts';
 
 const MARKER = 'planted-e5f1c0';
@@ -69,6 +72,27 @@ describe('no output has', () => {
     const printed = out.join('\n');
     expect(printed).toContain('web');
     expect(printed).not.toContain(MARKER);
+  });
+});
+
+describe('no output about a cluster has', () => {
+  it('values of its Secrets, which are not read, or of sensitive fields', async () => {
+    const server = new ApiServer();
+    onTestFinished(() => server.close());
+    const sent = web({ enabled: true, headers: { Authorization: MARKER } });
+    for (const object of [...WORLD, sent]) server.state.put(object);
+    const { write } = makeFiles();
+    const cluster = {
+      server: `https://127.0.0.1:${await server.listen()}`,
+      'certificate-authority-data': Buffer.from(AUTHORITY.ca).toString('base64'),
+    };
+    const kubeconfig = write('config', kubeconfigText({ cluster, user: { token: server.settings.token } }));
+    for (const output of OUTPUTS) await runCheck(['--kubeconfig', kubeconfig, '--output', output], {});
+    await runTrace(['http://web.example.com/', '--kubeconfig', kubeconfig], {});
+    expect(out.join('\n')).toContain('TailnetNotFound');
+    expect(out.join('\n')).not.toContain(MARKER);
+    const others = server.requests.flatMap(each => ('path' in each ? [each.path] : []));
+    expect(others.filter(path => /secrets|configmaps/.test(path))).toEqual([]);
   });
 });
 
