@@ -37,6 +37,12 @@ function withWrongPort(): Installation {
   return installation;
 }
 
+function withNewTailnet(): Installation {
+  const installation = healthyInstallation();
+  set(find(installation.declared, 'example'), 'status.conditions', []);
+  return installation;
+}
+
 describe('mesh-gateway doctor', () => {
   it('exits with 0 where all is well', async () => {
     const { status, out, err } = await doctor(await serveInstallation(healthyInstallation()));
@@ -67,10 +73,13 @@ describe('mesh-gateway doctor', () => {
     ]);
   });
 
-  it('waits until nothing fails', async () => {
-    const installation = withWrongPort();
+  it.each([
+    ['until nothing fails', withWrongPort],
+    ['for the operator, which has yet to see an object', withNewTailnet],
+  ])('waits %s', async (_what, unfinished) => {
+    const installation = unfinished();
     const kubeconfig = await serveInstallation(installation, path => {
-      // The second round has the corrected configuration.
+      // The second round has the healthy installation.
       if (path === '/version') rounds += 1;
       if (rounds === 2) Object.assign(installation, healthyInstallation());
       return false;
@@ -95,10 +104,12 @@ describe('mesh-gateway doctor', () => {
     const refused = /pods$|subjectaccessreviews|clusterroles|configmaps|gateways$/;
     const kubeconfig = await serveInstallation(healthyInstallation(), path => refused.test(path));
     const { status, out } = await doctor(kubeconfig);
-    expect(out).toMatch(/^not checked +rbac-operator .*no right to read .*subjectaccessreviews/m);
-    expect(out).toMatch(/^not checked +hook .*no right to read .*envoy-gateway-config/m);
-    expect(out).toMatch(/^not checked +port-5005 .*no right to read .*pods/m);
-    expect(out).toMatch(/^not checked +routes +gateways cannot be read/m);
+    expect(out).toMatch(
+      /^not checked +rbac-operator .*you have a right neither to create subjectaccessreviews nor to list roles/m,
+    );
+    expect(out).toMatch(/^not checked +hook +you have no right to get .*envoy-gateway-config/m);
+    expect(out).toMatch(/^not checked +port-5005 +you have no right to list .*pods/m);
+    expect(out).toMatch(/^not checked +routes +you have no right to list meshgateways, gateways, on which/m);
     expect(status).toBe(0);
   });
 

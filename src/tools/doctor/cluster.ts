@@ -81,21 +81,24 @@ export async function readList(
   path: string,
   selection: Readonly<Record<string, string>> = {},
 ): Promise<Reading> {
-  return await reading(async () => (await pagesOf(path, PAGE_SIZE, transport, selection)).filter(isRecord));
+  const read = async () => (await pagesOf(path, PAGE_SIZE, transport, selection)).filter(isRecord);
+  return await reading(`list ${path}`, read);
 }
 
 async function readOne(transport: KubeTransport, path: string): Promise<Reading> {
-  return await reading(async () => [await transport.send({ verb: 'get', path })].filter(isRecord));
+  return await reading(`get ${path}`, async () =>
+    [await transport.send({ verb: 'get', path })].filter(isRecord),
+  );
 }
 
 /** What does not exist is read, and is nothing. */
-async function reading(read: () => Promise<readonly Fields[]>): Promise<Reading> {
+async function reading(what: string, read: () => Promise<readonly Fields[]>): Promise<Reading> {
   try {
     return { items: await read() };
   } catch (error) {
     if (!(error instanceof KubeError)) throw error;
     if (error.reason === 'NotFound') return { items: [] };
-    if (error.reason === 'Forbidden') return { why: error.message };
+    if (error.reason === 'Forbidden') return { why: `you have no right to ${what}` };
     throw error;
   }
 }
@@ -149,7 +152,7 @@ async function readAccess(
   } catch (error) {
     if (!(error instanceof KubeError) || error.reason !== 'Forbidden') throw error;
     const rolesOf = await readRoles(transport, namespace);
-    return accounts.map(account => ({ account, reading: rolesOf(account, error.message) }));
+    return accounts.map(account => ({ account, reading: rolesOf(account) }));
   }
 }
 
@@ -173,10 +176,12 @@ async function readRoles(transport: KubeTransport, namespace: string) {
     readList(transport, `${own}/roles`),
     readList(transport, `${own}/rolebindings`),
   ]);
-  return (account: Account, refusal: string): AccessReading => {
+  return (account: Account): AccessReading => {
     const readings = [clusterRoles, clusterRoleBindings, roles, roleBindings];
     if (readings.some(({ items }) => !items))
-      return { why: `neither may it be asked (${refusal}), nor may roles be read` };
+      return {
+        why: 'you have a right neither to create subjectaccessreviews nor to list roles and their bindings',
+      };
     const [ofCluster = [], bindings = [], ofNamespace = [], ownBindings = []] = readings.map(
       ({ items }) => items ?? [],
     );

@@ -18,7 +18,8 @@ approvals and keys, CA certificates, and routes. Each line is ok, failed with th
 checked and why. What the operator has found out is read from status. It changes nothing, and reads
 no Secret.
 
-  --wait        repeat the checks for up to this time, such as 2m, until none fails
+  --wait        repeat the checks for up to this time, such as 2m, while one fails or waits
+                for the operator
   --namespace   of the installation (default: ${NAMESPACE})
   --envoy-gateway-namespace
                 of Envoy Gateway (default: envoy-gateway-system)
@@ -73,10 +74,10 @@ export async function runDoctor(args: readonly string[], deps: DoctorDeps): Prom
       });
       show('');
       const found = diagnose(observed);
-      const failures = found.filter(({ is }) => is === 'failed').length;
+      const open = found.filter(({ is, isPending }) => is === 'failed' || isPending === true).length;
       const leftMs = until - systemClock.now();
-      if (failures === 0 || leftMs <= 0) return found;
-      show(`${failures} of ${found.length} checks fail; ${Math.ceil(leftMs / 1000)} s left`);
+      if (open === 0 || leftMs <= 0) return found;
+      show(`${open} of ${found.length} checks are not ok yet; ${Math.ceil(leftMs / 1000)} s left`);
       await new Promise<void>(resolve => {
         systemClock.after(Math.min(REPEAT_MS, leftMs), resolve);
       });

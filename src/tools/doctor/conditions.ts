@@ -2,7 +2,7 @@ import { findCondition } from '../../api/conditions.ts';
 import { API_VERSION, GROUP } from '../../api/generated/kinds.ts';
 import type { Condition, Kinds } from '../../api/generated/types.ts';
 import { OAUTH_SECRET } from '../../api/names.ts';
-import { listAt, failed, notChecked, ok, textAt } from './observed.ts';
+import { failed, listAt, notChecked, ok, pending, textAt } from './observed.ts';
 import type { Line, Observed } from './observed.ts';
 import { isLed } from './workloads.ts';
 
@@ -102,7 +102,7 @@ function linesOfTailnet(tailnet: Kinds['MeshTailnet'], observed: Observed): read
   return [...(isAlone ? [] : CHECKS), ...ofPool].map(each => {
     const condition = findCondition(status?.conditions, each.type);
     const why = unknownBecause(condition, each.type, metadata.generation);
-    if (why !== undefined) return notChecked(each.check, `${title}: ${why}`);
+    if (why !== undefined) return pending(each.check, `${title}: ${why}`);
     return lineOf(each, condition, title, fixOf(condition?.reason, tailnet, observed));
   });
 }
@@ -175,7 +175,7 @@ function endpointsLines(observed: Observed): readonly Line[] {
     const title = `MeshEndpoints ${metadata.namespace ?? ''}/${metadata.name}`;
     const ready = findCondition(status?.conditions, 'Ready');
     const why = unknownBecause(ready, 'Ready', metadata.generation);
-    if (why !== undefined) return [notChecked(check, `${title}: ${why}`)];
+    if (why !== undefined) return [pending(check, `${title}: ${why}`)];
     if (ready?.status !== 'False' || ELSEWHERE.includes(ready.reason)) return [];
     return [failed(ENDPOINT_CHECKS[ready.reason] ?? check, `${title}: ${ready.reason}: ${ready.message}`)];
   });

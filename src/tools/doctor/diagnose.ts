@@ -35,7 +35,11 @@ function routeLines({ declarations }: Observed): readonly Line[] {
     const [text = '', ...fix] = message.split('\n');
     return failed('routes', `${object}: ${rule}: ${text}`, fix.length > 0 ? fix.join('\n') : undefined);
   });
-  const holes = unread.map(({ message }) => notChecked('routes', message));
+  const plurals = unread.map(({ message }) => message.split(' ', 1)[0]).join(', ');
+  const holes =
+    unread.length === 0
+      ? []
+      : [notChecked('routes', `you have no right to list ${plurals}, on which routes depend`)];
   if (lines.length + holes.length > 0) return [...lines, ...holes];
   return [ok('routes', `mesh-gateway check finds no error in ${objects} objects`)];
 }

@@ -12,6 +12,8 @@ export type Line = {
   readonly text: string;
   /** To copy, where the text itself is not enough. */
   readonly fix?: string;
+  /** It is checked once a process has seen the object. */
+  readonly isPending?: true;
 };
 
 /** Objects of a cluster as they are served, or why they could not be read. */
@@ -70,6 +72,11 @@ export function failed(check: string, text: string, fix?: string): Line {
 /** A check that could not be made. */
 export function notChecked(check: string, text: string): Line {
   return { check, is: 'not checked', text };
+}
+
+/** A check that can be made in a while. */
+export function pending(check: string, text: string): Line {
+  return { ...notChecked(check, text), isPending: true };
 }
 
 /** The value at a path of fields. */

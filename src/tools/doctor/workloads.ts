@@ -64,7 +64,7 @@ function podLines(readings: readonly Reading[]): readonly Line[] {
     const holes = unread.map(why => notChecked(check, why));
     if (lines.length + holes.length > 0) return [...lines, ...holes];
     const text =
-      check === 'images' ? 'no pod waits for an image' : `${pods.size} pods are scheduled, and none crashes`;
+      check === 'images' ? 'no pod waits for an image' : `none of ${pods.size} pods crashes, or has no node`;
     return [ok(check, text)];
   });
 }
