@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { diagnose } from '../../src/tools/doctor/diagnose.ts';
 import type { Line } from '../../src/tools/doctor/observed.ts';
-import { BREAKS } from '../support/tools/breaks.ts';
-import { find, healthyInstallation, observedIn } from '../support/tools/installation.ts';
+import { BREAKS, editConfig } from '../support/tools/breaks.ts';
+import { condition, find, healthyInstallation, observedIn, set } from '../support/tools/installation.ts';
 import type { Installation } from '../support/tools/installation.ts';
 
 const lines = (installation: Installation) => diagnose(observedIn(installation));
@@ -13,6 +13,13 @@ function broken(change: (installation: Installation) => void): readonly Line[] {
   change(installation);
   return lines(installation).filter(({ is }) => is === 'failed');
 }
+
+const SERVICE = {
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: { name: 'mesh-extension-server', namespace: 'mesh-system' },
+  spec: { clusterIPs: ['10.96.0.9'], ports: [{ port: 5005 }] },
+};
 
 /** Reports about objects in which another check has found the cause. */
 const CONSEQUENCES = ['a tailnet that is missing: routes'];
@@ -40,6 +47,85 @@ describe('doctor', () => {
         .map(line => `${what}: ${line.check}`),
     );
     expect(others).toEqual(CONSEQUENCES);
+  });
+
+  it.each<readonly [what: string, change: (installation: Installation) => void]>([
+    [
+      'several extensions of Envoy Gateway',
+      editConfig('extensionManager:', 'extensionManagers:\n- name: other\n- name: mesh'),
+    ],
+    [
+      'a short name of the extension server',
+      editConfig('.mesh-system.svc.cluster.local', '.mesh-system.svc'),
+    ],
+    ['a larger message limit', editConfig('maxMessageSize: 100M', 'maxMessageSize: 1Gi')],
+    [
+      'the address of the Service of the extension server',
+      all => {
+        all.declared.push(SERVICE);
+        editConfig(/fqdn:\n *hostname: .*\n/, 'ip:\n      address: 10.96.0.9\n')(all);
+      },
+    ],
+    [
+      'policies that deny all, beside those of the manifests',
+      all =>
+        all.policies.push({
+          metadata: { name: 'deny-all', namespace: 'mesh-system' },
+          spec: { podSelector: {}, policyTypes: ['Ingress'] },
+        }),
+    ],
+    [
+      'a policy with ranges of addresses and ports, and names of ports',
+      all => {
+        const [policy] = all.policies.splice(1, 1);
+        const from = [{ ipBlock: { cidr: '10.0.0.0/8', except: ['10.9.0.0/16'] } }];
+        set(policy ?? {}, 'spec.ingress', [{ from, ports: [{ port: 5000, endPort: 5010 }] }]);
+        all.policies.push(policy ?? {});
+      },
+    ],
+    [
+      'a label of the configuration that changed later',
+      all => {
+        const entry = { time: '2026-11-26T11:30:00Z', fieldsV1: { 'f:metadata': {} } };
+        const config = find(all.envoyGatewayConfig, 'envoy-gateway-config');
+        const metadata = config['metadata'] as { managedFields: object[] };
+        metadata.managedFields.push(entry);
+      },
+    ],
+    ['a quota that refuses nothing', all => void all.quotas.push({ metadata: { name: 'much' } })],
+    [
+      'a pod that is deleted',
+      all => {
+        const pod = find(all.pods, 'meshd-example-0');
+        all.pods.push({
+          ...structuredClone(pod),
+          metadata: { name: 'old', namespace: 'mesh-system', deletionTimestamp: 'now' },
+        });
+      },
+    ],
+    [
+      'a MeshEndpoints that is paused',
+      all =>
+        set(find(all.declared, 'web', 'MeshEndpoints'), 'status.conditions', [
+          condition('Ready', 'False', 'Paused'),
+        ]),
+    ],
+    [
+      'proxies that others run, without a control API',
+      all => {
+        const tailnet = find(all.declared, 'example');
+        set(tailnet, 'spec.pool', { mode: 'External', addresses: ['10.0.0.1:1055'] });
+        set(tailnet, 'status.conditions', [
+          condition('Ready', 'True', 'TailnetReady'),
+          condition('Authenticated', 'False', 'ControlURLMissing'),
+          condition('PoolReady', 'True', 'PoolReady'),
+        ]);
+      },
+    ],
+  ])('finds nothing wrong with %s', (_what, change) => {
+    const installation = healthyInstallation();
+    change(installation);
+    expect(lines(installation).filter(({ is }) => is !== 'ok')).toEqual([]);
   });
 
   it.each([

@@ -4,9 +4,13 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { applyAll } from '../../../lab/kube/apply.ts';
 import { kubeClient } from '../../../lab/kube/client.ts';
+import { readManifests } from '../../../lab/kube/manifests.ts';
 import type { KubeObject } from '../../../lab/kube/object.ts';
 import { waitFor } from '../../../lab/process/wait.ts';
+import { operatorAccess } from '../../../src/controllers/registry.ts';
 import { runCheck } from '../../../src/tools/check/command.ts';
+import { runDoctor } from '../../../src/tools/doctor/command.ts';
+import type { Line } from '../../../src/tools/doctor/observed.ts';
 import { createAccount, writeKubeconfig } from '../../support/cluster/account.ts';
 import { testCluster } from '../../support/cluster/cluster.ts';
 import { createNamespace, removeNamespace } from '../../support/cluster/namespace.ts';
@@ -39,18 +43,33 @@ afterAll(async () => {
   await removeNamespace(client, namespace);
 });
 
-/** Checks the namespace of the test with a kubeconfig; returns the exit code and the lines. */
-async function checked(kubeconfig: string) {
-  const lines: string[] = [];
+/** Runs a command; returns the exit code and what it printed. */
+async function printed(command: () => Promise<number>) {
+  const texts: string[] = [];
   const spies = (['log', 'error'] as const).map(name =>
-    vi.spyOn(console, name).mockImplementation((text: string) => void lines.push(...text.split('\n'))),
+    vi.spyOn(console, name).mockImplementation((text: string) => void texts.push(text)),
   );
   try {
-    const status = await runCheck(['--kubeconfig', kubeconfig, '--namespace', namespace], {});
-    return { status, lines: lines.map(line => line.replaceAll(namespace, 'NAMESPACE')) };
+    return { status: await command(), texts };
   } finally {
     for (const spy of spies) spy.mockRestore();
   }
+}
+
+/** Checks the namespace of the test with a kubeconfig; returns the exit code and the lines. */
+async function checked(kubeconfig: string) {
+  const args = ['--kubeconfig', kubeconfig, '--namespace', namespace];
+  const { status, texts } = await printed(() => runCheck(args, {}));
+  const lines = texts.flatMap(text => text.split('\n'));
+  return { status, lines: lines.map(line => line.replaceAll(namespace, 'NAMESPACE')) };
+}
+
+/** What the doctor finds with a kubeconfig, by the check. */
+async function diagnosed(kubeconfig: string) {
+  const args = ['--kubeconfig', kubeconfig, '--output', 'json'];
+  const { texts } = await printed(() => runDoctor(args, { environment: {}, operatorAccess }));
+  const lines = JSON.parse(texts[0] ?? '[]') as readonly Line[];
+  return new Map(lines.map(line => [line.check, line]));
 }
 
 it('check finds in a cluster what its API server accepts and nothing uses', async () => {
@@ -88,4 +107,17 @@ it('check names what the user may not read, and reports nothing that depends on 
   expect(unread).toContain('gateways');
   expect(unread).toContain('meshtailnets');
   expect(unread).not.toContain('httproutes');
+  const crds = (await diagnosed(writeKubeconfig(folder, client, token))).get('crds');
+  expect(crds?.is).toBe('not checked');
+  expect(crds?.text).toContain(
+    'you have no right to get /apis/apiextensions.k8s.io/v1/customresourcedefinitions/',
+  );
+});
+
+it('doctor finds the CRDs as they were applied, and asks the API server about the rights of accounts', async () => {
+  await applyAll(client, readManifests('dist/crds'));
+  const lines = await diagnosed(cluster.kubeconfig);
+  const found = ['kubernetes', 'crds', 'gateway-api'].map(check => lines.get(check)?.is);
+  expect(found).toEqual(['ok', 'ok', 'ok']);
+  expect(lines.get('rbac-operator')?.is).not.toBe('not checked');
 });

@@ -11,7 +11,8 @@ const tailnetWith = (type: string, reason: string, message: string) => (all: Ins
   ]);
 };
 
-const editConfig = (from: string | RegExp, to: string) => (all: Installation) => {
+/** Edits the configuration of Envoy Gateway. */
+export const editConfig = (from: string | RegExp, to: string) => (all: Installation) => {
   const [config] = all.envoyGatewayConfig;
   const data = config?.['data'] as Record<string, string>;
   data['envoy-gateway.yaml'] = (data['envoy-gateway.yaml'] ?? '').replace(from, to);
