@@ -10,8 +10,8 @@ export type HostsByService = ReadonlyMap<
   { readonly hosts: readonly ServiceHost[]; readonly at: number }
 >;
 
-/** How many services have their hosts read at once, and how old what is known of one must be. */
-const [MAX_READS, MIN_AGE_MS] = [20, 60_000];
+/** How many services have their hosts read in which time, however many lists that has; and how old what is known of one must be. */
+const [MAX_READS, READS_MS, MIN_AGE_MS] = [20, 30_000, 60_000];
 
 export type ReadHostsOptions = {
   /** The registered services of this installation. */
@@ -30,7 +30,8 @@ export async function readHosts(
   const due = ages
     .filter(([, ageMs]) => ageMs >= MIN_AGE_MS)
     .sort(([, one], [, other]) => (one > other ? -1 : 1));
-  for (const [name] of due.slice(0, MAX_READS)) {
+  const recent = ages.filter(([, ageMs]) => ageMs < READS_MS).length;
+  for (const [name] of due.slice(0, Math.max(0, MAX_READS - recent))) {
     try {
       read.set(name, { hosts: await api.serviceHosts(name), at: now });
     } catch (error) {

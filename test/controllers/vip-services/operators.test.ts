@@ -71,7 +71,7 @@ describe('operators that offer one service', () => {
       }),
       { seed, numRuns: IS_LONG ? 2000 : 8 },
     );
-  });
+  }, 600_000);
 
   it('see one that read it before they marked it, however late that writes', async () => {
     const world = new Operators([

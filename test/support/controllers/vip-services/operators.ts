@@ -1,24 +1,14 @@
-import type { Call } from '../../../../lab/control-api/call.ts';
-import { Refusal } from '../../../../lab/control-api/answer.ts';
 import type { Answer } from '../../../../lab/control-api/answer.ts';
 import { addDevice } from '../../../../lab/control-api/operations/registration.ts';
-import {
-  deleteService,
-  getService,
-  listHosts,
-  listServices,
-  putService,
-} from '../../../../lab/control-api/operations/services.ts';
 import { createState } from '../../../../lab/control-api/state.ts';
 import type { State } from '../../../../lab/control-api/state.ts';
 import { ControlError } from '../../../../src/control/control.ts';
-import type { ControlApi, Device } from '../../../../src/control/control.ts';
-import { decodeService, decodeServiceHosts, decodeServices } from '../../../../src/control/decode.ts';
-import type { Fields } from '../../../../src/api/json.ts';
+import type { Device } from '../../../../src/control/control.ts';
 import { coordinate, NOTHING_KNOWN } from '../../../../src/controllers/vip-services/coordination.ts';
 import type { Memory } from '../../../../src/controllers/vip-services/coordination.ts';
 import type { Claim } from '../../../../src/controllers/vip-services/decision.ts';
 import { ownershipOf } from '../../../../src/controllers/vip-services/owners.ts';
+import { controlErrorOf, servicesApiOn } from './services-api.ts';
 
 const START = Date.UTC(2026, 0, 15, 12);
 
@@ -230,39 +220,22 @@ export class Operators {
             if (how === 'loses its response') throw new ControlError('Unreachable', 'reset');
             resolve(answer);
           } catch (error) {
-            reject(error instanceof Refusal ? controlErrorOf(error) : (error as Error));
+            reject(controlErrorOf(error));
           }
         };
         operator.waiting = { end, at: this.#nowMs };
       });
-    const { state } = this;
-    const api: Pick<ControlApi, 'services' | 'service' | 'putService' | 'deleteService' | 'serviceHosts'> = {
-      services: async () => decodeServices((await call(() => listServices(state))).json as Fields),
-      service: async name => {
-        const answer = await call(() =>
-          state.services.current(name) ? getService(state, callOf(name)) : ABSENT,
-        );
-        return answer === ABSENT ? undefined : decodeService(answer.json as Fields);
-      },
-      putService: async (name, fields) => {
-        await call(() => putService(state, callOf(name, fields)));
-      },
-      deleteService: async name => {
-        await call(() => {
-          const others = (this.owners() ?? []).filter(owner => owner !== operator.installation);
-          if (others.length > 0)
-            this.wrongDeletions.push(`${operator.installation} deletes that of ${others.join()}`);
-          return state.services.current(name) ? deleteService(state, callOf(name)) : ABSENT;
-        });
-      },
-      serviceHosts: async name =>
-        decodeServiceHosts((await call(() => listHosts(state, callOf(name)))).json as Fields),
-    };
-    return api;
+    return servicesApiOn(this.state, (name, act) => {
+      if (!name.startsWith('delete')) return call(act);
+      return call(() => {
+        const others = (this.owners() ?? []).filter(owner => owner !== operator.installation);
+        if (others.length > 0)
+          this.wrongDeletions.push(`${operator.installation} deletes that of ${others.join()}`);
+        return act();
+      });
+    });
   }
 }
-
-const ABSENT: Answer = { status: 404 };
 
 function hostnameOf(installation: string): string {
   return `meshd-example-0-${installation}`;
@@ -274,16 +247,6 @@ function claimOf({ installation }: Operator): Claim {
     ...{ kept: undefined, strategy: 'shared', cluster: `cluster ${installation}` },
     ...{ heartbeatMs: 300_000, staleMs: 1_800_000 },
   };
-}
-
-function callOf(name: string, body: Fields = {}): Call {
-  const token = { credential: 'client', scopes: ['services'], tags: ['tag:mesh'], expiresMs: Infinity };
-  const request = { query: new URLSearchParams(), headers: {}, body: JSON.stringify(body) };
-  return { params: { name }, ...request, token, hasScope: () => true };
-}
-
-function controlErrorOf({ status, message }: Refusal): ControlError {
-  return new ControlError(status === 404 ? 'NotFound' : 'Invalid', message, { status });
 }
 
 /** Lets everything run that waits for no call. */

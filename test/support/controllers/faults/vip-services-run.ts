@@ -1,0 +1,89 @@
+import { createState } from '../../../../lab/control-api/state.ts';
+import type { State } from '../../../../lab/control-api/state.ts';
+import { ControlError } from '../../../../src/control/control.ts';
+import type { ControlApi } from '../../../../src/control/control.ts';
+import type { ServicesOfTailnet } from '../../../../src/controllers/mesh-endpoints/vip-services.ts';
+import { vipServicesController } from '../../../../src/controllers/vip-services/controller.ts';
+import { createPublished } from '../../../../src/runtime/published.ts';
+import { sharedIndexes } from '../../../../src/store/indexes.ts';
+import { ResourceError } from '../../../../src/store/resources.ts';
+import { trafficIndexes } from '../../../../src/store/traffic/resources.ts';
+import { trafficValues } from '../../../../src/store/traffic/values.ts';
+import { vipServiceMetrics } from '../../../../src/telemetry/metrics.ts';
+import { createRegistry } from '../../../../src/telemetry/registry.ts';
+import { named } from '../../declared.ts';
+import { meshTailnet } from '../../objects.ts';
+import { TRAFFIC } from '../mesh-endpoints/scene.ts';
+import { servicesApiOn } from '../vip-services/services-api.ts';
+import { ClusterRun } from './cluster-run.ts';
+import type { ProcessDeps } from './cluster-run.ts';
+import type { Run } from './runs.ts';
+
+const { record } = createRegistry({ metrics: vipServiceMetrics, version: 'test' });
+
+/** The MeshTailnet, whose credentials are accepted. */
+function authenticatedTailnet(): object {
+  const condition = { type: 'Authenticated', status: 'True', reason: 'Authenticated', message: '' };
+  const conditions = [{ ...condition, lastTransitionTime: '2026-01-15T12:00:00Z' }];
+  return { ...named(meshTailnet(), 'example'), status: { conditions } };
+}
+
+/** The controller of VIP services with a simulated control API, whose calls may be disturbed, too. */
+export class VipServicesRun extends ClusterRun {
+  readonly state: State;
+
+  private constructor(state: State, run: Run) {
+    let states: ServicesOfTailnet | undefined;
+    const process = (deps: ProcessDeps): undefined => {
+      const vipServices = createPublished<ServicesOfTailnet>();
+      vipServices.subscribe(name => {
+        states = vipServices.of(name);
+      });
+      startOn(state, deps, vipServices);
+    };
+    const objects = [named(meshTailnet(), 'example')];
+    const outside = () => ({ services: state.services.all(), states });
+    super({ indexes: [...trafficIndexes, ...sharedIndexes], objects, process, outside }, run);
+    this.state = state;
+  }
+
+  static start(run: Run): VipServicesRun {
+    const clock = { now: () => 0 };
+    const domain = 'example.ts.net';
+    const state = createState({ dialect: 'vendor', domain, behaviour: {}, clock, seed: 1, settings: {} });
+    return new VipServicesRun(state, run);
+  }
+
+  /** From then on services are registered. */
+  authenticate(): void {
+    this.putWithStatus(authenticatedTailnet());
+  }
+}
+
+function startOn(
+  state: State,
+  { tracking, write, clock, now, counted, start }: ProcessDeps,
+  vipServices: ReturnType<typeof createPublished<ServicesOfTailnet>>,
+): void {
+  const api = servicesApiOn(state, async (name, act) => {
+    const port = counted({ [name]: () => Promise.resolve(act()) });
+    try {
+      return await (port[name]?.() ?? Promise.reject(new Error(name)));
+    } catch (error) {
+      if (!(error instanceof ResourceError)) throw error;
+      throw new ControlError(error.reason === 'Refused' ? 'Invalid' : 'Unreachable', error.message);
+    }
+  });
+  const view = { devices: [], expected: [], isStale: false, hasServices: true };
+  start(
+    vipServicesController({
+      ...{ vipServices, write, clock, now, record, installation: '0a1b2c3d', random: () => 0 },
+      tailnets: {
+        api: () => api as ControlApi,
+        lastView: () => view as never,
+        subscribe: () => () => undefined,
+      },
+      values: trafficValues(tracking, TRAFFIC),
+    }),
+  );
+}
