@@ -5,20 +5,16 @@ import { operatorAccess } from '../../src/controllers/registry.ts';
 import { runDoctor } from '../../src/tools/doctor/command.ts';
 import { PROJECT } from '../support/lab/command-line.ts';
 import { serveInstallation } from '../support/tools/api.ts';
-import { find, healthyInstallation, NOW, set } from '../support/tools/installation.ts';
+import { find, healthyInstallation, set } from '../support/tools/installation.ts';
 import type { Installation } from '../support/tools/installation.ts';
 
 let [out, err]: string[][] = [[], []];
 beforeEach(() => {
   [out, err] = [[], []];
-  vi.useFakeTimers({ now: NOW, toFake: ['Date'] });
   vi.spyOn(console, 'log').mockImplementation((text: string) => void out?.push(text));
   vi.spyOn(console, 'error').mockImplementation((text: string) => void err?.push(text));
 });
-afterEach(() => {
-  vi.useRealTimers();
-  vi.restoreAllMocks();
-});
+afterEach(() => vi.restoreAllMocks());
 
 const run = (...args: readonly string[]) => runDoctor(args, { environment: {}, operatorAccess });
 

@@ -151,6 +151,17 @@ describe('doctor', () => {
       expect(others.every(({ text }) => text.includes('403 not for you'))).toBe(true);
   });
 
+  it('waits for the status of a Gateway that Envoy Gateway has yet to translate', () => {
+    const installation = healthyInstallation();
+    set(find(installation.declared, 'public', 'Gateway'), 'status', {});
+    expect(lines(installation).filter(({ is }) => is !== 'ok')).toEqual([
+      {
+        ...{ check: 'listeners', is: 'not checked', isPending: true },
+        text: 'Gateway default/public: Envoy Gateway has not written its status yet',
+      },
+    ]);
+  });
+
   it('trusts no status while no operator leads', () => {
     const installation = healthyInstallation();
     installation.lease = [];

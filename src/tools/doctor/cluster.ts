@@ -21,14 +21,13 @@ export type ReadOptions = Place & {
   readonly transport: KubeTransport;
   /** The rights of the operator, which its controllers declare. */
   readonly operatorAccess: Access;
-  readonly now: Date;
   /** Called before each part. */
   readonly onPart: (part: string) => void;
 };
 
 /** Reads all that the checks need; what RBAC does not permit is noted. It never reads a Secret. */
 export async function observe(options: ReadOptions): Promise<Observed> {
-  const { transport, namespace, envoyGatewayNamespace, now, onPart } = options;
+  const { transport, namespace, envoyGatewayNamespace, onPart } = options;
   const list = (path: string, selection = {}) => readList(transport, path, selection);
   const own = `namespaces/${encodeURIComponent(namespace)}`;
   const gateway = `namespaces/${encodeURIComponent(envoyGatewayNamespace)}`;
@@ -58,6 +57,7 @@ export async function observe(options: ReadOptions): Promise<Observed> {
     Object.entries(readings).map(async ([name, reading]) => [name, await reading]),
   );
   const read = Object.fromEntries(values) as Record<keyof typeof readings, Reading>;
+  const now = await timeOf(transport);
   onPart('access');
   const access = await readAccess(accountsOf(options, read.envoyGateways), transport, namespace);
   const declarations = await readDeclarations(transport, { namespace: undefined, onKind: onPart });
@@ -101,6 +101,18 @@ async function reading(what: string, read: () => Promise<readonly Fields[]>): Pr
     if (error.reason === 'Forbidden') return { why: `you have no right to ${what}` };
     throw error;
   }
+}
+
+/** The time of the API server: the clock of this machine may differ. Every user may ask who they are. */
+async function timeOf(transport: KubeTransport): Promise<Date> {
+  const kind = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
+  const path = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
+  const body = { type: 'application/json', value: kind };
+  const { items = [] } = await reading(`create ${path}`, async () =>
+    [await transport.send({ verb: 'create', path, body })].filter(isRecord),
+  );
+  const time = Date.parse(textAt(items[0], 'metadata', 'creationTimestamp'));
+  return Number.isNaN(time) ? new Date() : new Date(time);
 }
 
 async function joined(readings: readonly Promise<Reading>[]): Promise<Reading> {

@@ -68,7 +68,7 @@ export async function runDoctor(args: readonly string[], deps: DoctorDeps): Prom
     const until = systemClock.now() + waitMs;
     for (;;) {
       const observed = await observe({
-        ...{ transport, namespace, operatorAccess, now: new Date() },
+        ...{ transport, namespace, operatorAccess },
         envoyGatewayNamespace: values['envoy-gateway-namespace'],
         onPart: part => show(`reading ${part} ...`),
       });

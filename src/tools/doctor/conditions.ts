@@ -2,7 +2,7 @@ import { findCondition } from '../../api/conditions.ts';
 import { API_VERSION, GROUP } from '../../api/generated/kinds.ts';
 import type { Condition, Kinds } from '../../api/generated/types.ts';
 import { OAUTH_SECRET } from '../../api/names.ts';
-import { failed, listAt, notChecked, ok, pending, textAt } from './observed.ts';
+import { failed, listAt, nameOf, notChecked, ok, pending, textAt } from './observed.ts';
 import type { Line, Observed } from './observed.ts';
 import { isLed } from './workloads.ts';
 
@@ -192,23 +192,22 @@ function gatewayLines({ declarations: { objects, complete } }: Observed): readon
   const bound = new Set(
     resourcesOf(objects, 'MeshBinding').map(({ metadata }) => `${metadata.namespace ?? ''}/${metadata.name}`),
   );
-  const gateways = objects.filter(
-    ({ fields }) =>
-      fields['kind'] === 'Gateway' &&
-      bound.has(`${textAt(fields, 'metadata', 'namespace')}/${textAt(fields, 'metadata', 'name')}`),
-  );
-  const lines = gateways.flatMap(({ fields }) =>
-    listAt(fields, 'status', 'listeners').flatMap(listener => {
+  const gateways = objects.filter(({ fields }) => fields['kind'] === 'Gateway' && bound.has(nameOf(fields)));
+  const lines = gateways.flatMap(({ fields }): readonly Line[] => {
+    const listeners = listAt(fields, 'status', 'listeners');
+    if (listeners.length === 0)
+      return [pending(check, `Gateway ${nameOf(fields)}: Envoy Gateway has not written its status yet`)];
+    return listeners.flatMap(listener => {
       const [wrong] = listAt(listener, 'conditions').filter(
         ({ type, status }) =>
           (type === 'Conflicted' && status === 'True') ||
           (['Accepted', 'Programmed', 'ResolvedRefs'].includes(String(type)) && status === 'False'),
       );
       if (!wrong) return [];
-      const title = `listener ${textAt(listener, 'name')} of Gateway ${textAt(fields, 'metadata', 'namespace')}/${textAt(fields, 'metadata', 'name')}`;
+      const title = `listener ${textAt(listener, 'name')} of Gateway ${nameOf(fields)}`;
       return [failed(check, `${title}: ${textAt(wrong, 'reason')}: ${textAt(wrong, 'message')}`)];
-    }),
-  );
+    });
+  });
   if (lines.length > 0) return lines;
   return gateways.length === 0
     ? [notChecked(check, 'no Gateway has a route to MeshEndpoints yet')]

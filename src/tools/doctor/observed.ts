@@ -29,6 +29,7 @@ export type Place = {
 
 /** All that the checks read. */
 export type Observed = Place & {
+  /** By the API server. */
   readonly now: Date;
   /** mesh-gateway's kinds, routes and Gateways. */
   readonly declarations: Declarations;

@@ -157,7 +157,8 @@ function refusedStatefulSets({ items = [] }: Reading, refusals: Reading): readon
     });
 }
 
-const LEASE_MARGIN_MS = 60_000;
+/** A busy operator may be late. */
+const LEASE_MARGIN_MS = 15_000;
 
 /** Whether an operator leads, without which no status is up to date; undefined where it is not known. */
 export function isLed({ lease, now }: Pick<Observed, 'lease' | 'now'>): boolean | undefined {
@@ -165,7 +166,6 @@ export function isLed({ lease, now }: Pick<Observed, 'lease' | 'now'>): boolean 
   if (lease.why !== undefined) return undefined;
   const renewed = Date.parse(textAt(found, 'spec', 'renewTime'));
   const durationMs = numberAt(found, 'spec', 'leaseDurationSeconds') * 1000;
-  // The clock of this machine may differ from that of the operator.
   return (
     textAt(found, 'spec', 'holderIdentity') !== '' && now.getTime() - renewed < durationMs + LEASE_MARGIN_MS
   );

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { onTestFinished } from 'vitest';
 import { SERVED } from '../../../src/kubernetes/served-kinds.ts';
 import { kubeconfigText, makeFiles } from '../kubernetes/wire-kubeconfig.ts';
-import { ACCOUNTS, missingIn } from './installation.ts';
+import { ACCOUNTS, missingIn, NOW } from './installation.ts';
 import type { Installation, Json } from './installation.ts';
 
 /** Where each reading of an installation is served. */
@@ -63,6 +63,8 @@ function answerTo(
   installation: Installation,
   selector: string,
 ): readonly [number, unknown] {
+  if (path.endsWith('/selfsubjectreviews'))
+    return [201, { metadata: { creationTimestamp: NOW.toISOString() } }];
   if (path.endsWith('/subjectaccessreviews')) return [201, reviewOf(body, installation)];
   const rbac = /\/rbac\.authorization\.k8s\.io\/v1(?:\/namespaces\/[^/]+)?\/(.*)s$/.exec(path)?.[1];
   if (rbac !== undefined)
