@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { applyAll } from '../../../lab/kube/apply.ts';
+import { waitForAbsence } from '../../../lab/kube/wait.ts';
+import { testCluster } from '../../support/cluster/cluster.ts';
+import { startLoad } from '../../support/cluster/install/load.ts';
+import { PLACE } from '../../support/cluster/install/scene.ts';
+import { printLogsOnFailure } from '../../support/cluster/logs.ts';
+import { QUIET, startTenants } from '../../support/cluster/tenants.ts';
+import type { Tenants } from '../../support/cluster/tenants.ts';
+import {
+  askService,
+  installVipServices,
+  oauthSecret,
+  refToWeb,
+  servedService,
+  serviceWhen,
+  strangerForTest,
+  vipService,
+} from '../../support/cluster/vip-services.ts';
+import type { VipServicesScene } from '../../support/cluster/vip-services.ts';
+import { eventually } from '../../support/eventually.ts';
+import { remoteOf } from '../../support/lab/lab.ts';
+
+const cluster = testCluster();
+
+let installed: VipServicesScene;
+beforeAll(async () => {
+  installed = await installVipServices(cluster);
+});
+afterAll(() => installed.scene.end());
+
+it('a VIP service answers devices of the tailnet through the mesh pods, by address and by name', async () => {
+  const { scene } = installed;
+  printLogsOnFailure(scene.client, scene.namespace, PLACE.system);
+  const { vipAddress, owners } = await servedService(scene);
+  expect(owners).toEqual([expect.objectContaining({ object: `${scene.namespace}/web`, hosts: 2 })]);
+  const device = await strangerForTest(cluster);
+  await eventually(async () =>
+    expect(await askService(device, `${vipAddress}:443`, 'by address')).toContain('by address'),
+  );
+  const fqdn = remoteOf(cluster, 'web-1').fqdn.replace(/^[^.]+/, 'web');
+  expect(await askService(device, `${fqdn}:443`, 'by name')).toContain('by name');
+});
+
+describe('two installations', () => {
+  let other: Tenants;
+  beforeAll(async () => {
+    const { tailnet } = installed;
+    other = await startTenants();
+    const declared = tailnet.tailnetNamed('example');
+    const spec = { ...(declared['spec'] as object), pool: { mode: 'External', addresses: ['127.0.0.1:9'] } };
+    await applyAll(other.admin, [oauthSecret(tailnet), { ...declared, spec }, vipService(cluster, QUIET)]);
+  });
+  afterAll(() => other.end());
+
+  it('share a service, which goes on without a failed request when one of them leaves', async () => {
+    const { scene } = installed;
+    printLogsOnFailure(scene.client, scene.namespace, PLACE.system);
+    const { vipAddress } = await servedService(scene);
+    const device = await strangerForTest(cluster);
+    const ask = () => askService(device, `${vipAddress}:443`, 'hello');
+    await eventually(async () => expect(await ask()).toContain('hello'));
+    const load = startLoad(20, async () => {
+      if (!(await ask()).includes('hello')) throw new Error('another answer');
+    });
+    const operator = await other.startOperator();
+    const ownersOf = (count: number) =>
+      serviceWhen(scene, `to have ${count} owners`, ({ owners = [] }) => owners.length === count);
+    await ownersOf(2);
+    await servedService({ client: other.admin, namespace: QUIET });
+    await other.admin.remove(refToWeb(QUIET));
+    await waitForAbsence(other.admin, refToWeb(QUIET));
+    await ownersOf(1);
+    operator.child.kill('SIGTERM');
+    expect(await operator.ended).toBe(0);
+    const { tookMs, failures } = await load.end();
+    expect(failures).toEqual([]);
+    expect(tookMs.length).toBeGreaterThan(10);
+    expect((await servedService(scene)).vipAddress).toBe(vipAddress);
+  });
+});

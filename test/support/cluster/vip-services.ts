@@ -1,0 +1,100 @@
+import { onTestFinished } from 'vitest';
+import type { Cluster } from '../../../lab/cluster/cluster-folder.ts';
+import { applyAll } from '../../../lab/kube/apply.ts';
+import type { KubeClient } from '../../../lab/kube/client.ts';
+import type { KubeObject } from '../../../lab/kube/object.ts';
+import { waitForObject } from '../../../lab/kube/wait.ts';
+import { API_VERSION } from '../../../src/api/generated/kinds.ts';
+import type { Kinds } from '../../../src/api/generated/types.ts';
+import { OAUTH_SECRET } from '../../../src/api/names.ts';
+import { named } from '../declared.ts';
+import { remoteOf } from '../lab/lab.ts';
+import { startStranger } from '../lab/stranger.ts';
+import type { Stranger } from '../lab/stranger.ts';
+import { exchange, socksTunnel } from '../lab/tunnel.ts';
+import { endpoint, meshEndpoints } from '../objects.ts';
+import { startManagedTailnet } from './install/mesh.ts';
+import type { ManagedTailnet } from './install/mesh.ts';
+import { installScene, PLACE } from './install/scene.ts';
+import type { InstallScene } from './install/scene.ts';
+
+/** Where a MeshEndpoints is whose status is read. */
+export type InNamespace = { readonly client: KubeClient; readonly namespace: string };
+
+/** A VIP service in the status of a MeshEndpoints. */
+export type VipService = NonNullable<NonNullable<Kinds['MeshEndpoints']['status']>['vipServices']>[number];
+
+/** An installation whose MeshEndpoints `web` lists the VIP service `web`; its devices need no approval. */
+export type VipServicesScene = { readonly tailnet: ManagedTailnet; readonly scene: InstallScene };
+
+/** Installs the product, and applies the MeshEndpoints. */
+export async function installVipServices(cluster: Cluster): Promise<VipServicesScene> {
+  const tailnet = await startManagedTailnet(cluster);
+  tailnet.api.state.policy = {
+    ...tailnet.api.state.policy,
+    autoApprovers: { services: { 'svc:web': ['tag:mesh'] } },
+  };
+  const scene = await installScene({ tailnet });
+  await scene.install(() => undefined);
+  const declared = tailnet.tailnetNamed(scene.namespace);
+  await applyAll(scene.client, [oauthSecret(tailnet), declared, vipService(cluster, scene.namespace)]);
+  return { tailnet, scene };
+}
+
+/** The OAuth client of an operator. */
+export function oauthSecret(tailnet: ManagedTailnet): KubeObject {
+  const { id, secret } = tailnet.addClient(['services']);
+  return {
+    ...{ apiVersion: 'v1', kind: 'Secret', metadata: { namespace: PLACE.system, name: OAUTH_SECRET } },
+    stringData: { 'client-id': id, 'client-secret': secret },
+  };
+}
+
+/** The TCP service of web-1, which echoes, as the VIP service `web` at port 443; its health is checked. */
+export function vipService(cluster: Pick<Cluster, 'remotes'>, namespace: string): KubeObject {
+  const { address, fqdn, ports } = remoteOf(cluster, 'web-1');
+  const healthCheck = { enabled: true, type: 'TCP', interval: '1s', timeout: '1s', unhealthyThreshold: 1 };
+  const target = { meshIP: address, meshFQDN: fqdn, port: ports['tcp'], protocol: 'TCP', healthCheck };
+  const serviceDiscovery = { vipServices: [{ name: 'web', port: 443, targetEndpoint: 'web' }] };
+  const spec = { endpoints: [endpoint({ name: 'web', ...target })], serviceDiscovery };
+  return named(meshEndpoints(spec), `${namespace}/web`) as KubeObject;
+}
+
+/** The MeshEndpoints that lists the service. */
+export function refToWeb(namespace: string) {
+  return { apiVersion: API_VERSION, kind: 'MeshEndpoints', namespace, name: 'web' };
+}
+
+/** Waits until the status of the MeshEndpoints has the service as awaited. */
+export async function serviceWhen(
+  { client, namespace }: InNamespace,
+  what: string,
+  isSo: (service: VipService) => boolean,
+): Promise<VipService> {
+  const of = (object: KubeObject) =>
+    (object as unknown as Kinds['MeshEndpoints']).status?.vipServices?.find(({ name }) => name === 'web');
+  const isFound = (object: KubeObject) => {
+    const service = of(object);
+    return service !== undefined && isSo(service);
+  };
+  const found = of(await waitForObject(client, refToWeb(namespace), what, isFound));
+  if (!found) throw new Error('the service was there');
+  return found;
+}
+
+/** Waits until the service is served. */
+export function servedService(place: InNamespace): Promise<VipService> {
+  return serviceWhen(place, 'to be served', ({ reason }) => reason === 'Served');
+}
+
+/** A device of the tailnet that has no part in traffic; it ends with the test. */
+export async function strangerForTest(cluster: Pick<Cluster, 'tailnet'>): Promise<Stranger> {
+  const device = await startStranger(cluster.tailnet);
+  onTestFinished(() => device.end());
+  return device;
+}
+
+/** Sends a text to a service as another device of the tailnet does; returns the answer. */
+export async function askService({ proxy }: Stranger, at: string, text: string): Promise<string> {
+  return await exchange(await socksTunnel(proxy, at, 3_000), text, 3_000);
+}
