@@ -42,7 +42,7 @@ export type DoctorDeps = {
   readonly operatorAccess: Access;
 };
 
-const REPEAT_MS = 3000;
+const REPEAT_MS = 2000;
 
 /** Runs `mesh-gateway doctor`; returns the exit code. */
 export async function runDoctor(args: readonly string[], deps: DoctorDeps): Promise<number> {

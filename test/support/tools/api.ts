@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { onTestFinished } from 'vitest';
 import { SERVED } from '../../../src/kubernetes/served-kinds.ts';
+import type { Right } from '../../../src/tools/doctor/access.ts';
 import { kubeconfigText, makeFiles } from '../kubernetes/wire-kubeconfig.ts';
 import { ACCOUNTS, missingIn, NOW } from './installation.ts';
 import type { Installation, Json } from './installation.ts';
@@ -95,20 +96,18 @@ function listOf(path: string, { declared }: Installation): readonly [number, unk
   return [200, { items: declared.filter(({ kind }) => kind === found[0]) }];
 }
 
-function reviewOf(body: string, installation: Installation): object {
+function reviewOf(body: string, { roles }: Installation): object {
   const { spec } = JSON.parse(body) as {
-    readonly spec: { readonly user: string; readonly resourceAttributes: Json };
+    readonly spec: {
+      readonly user: string;
+      readonly resourceAttributes: Right & { readonly subresource?: string };
+    };
   };
-  const { resource, subresource, ...attributes } = spec.resourceAttributes;
-  const whole = subresource === undefined ? resource : `${resource as string}/${subresource as string}`;
+  const { subresource, ...attributes } = spec.resourceAttributes;
+  const resource = [attributes.resource, subresource].filter(Boolean).join('/');
   const account = ACCOUNTS.find(({ name }) => spec.user.endsWith(`:${name}`));
-  const missing = account ? missingIn(installation.roles, account) : [];
-  const isMissing = missing.some(
-    right =>
-      right.resource === whole &&
-      right.verb === attributes['verb'] &&
-      right.group === attributes['group'] &&
-      right.namespace === attributes['namespace'],
-  );
-  return { status: { allowed: account !== undefined && !isMissing } };
+  const allowed =
+    account !== undefined &&
+    missingIn(roles, { ...account, rights: [{ ...attributes, resource }] }).length === 0;
+  return { status: { allowed } };
 }
