@@ -42,7 +42,7 @@ export const SERVICE_TABLES: readonly Table[] = [
         VIP_SERVICES,
         [
           'test/controllers/vip-services/operators.test.ts',
-          'agree in the end, and delete it only when no other offers it, however their calls interleave, fail and crash',
+          'agree in the end, and delete it only when no other offers it, however their calls interleave, fail, crash and clean up',
         ],
         [
           'test/lab/traffic/vip-services.test.ts',

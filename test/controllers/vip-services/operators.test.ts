@@ -31,6 +31,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
     },
     { weight: 2, arbitrary: fc.record({ do: fc.constant('change' as const), operator }) },
     { weight: 1, arbitrary: fc.record({ do: fc.constant('crash' as const), operator }) },
+    { weight: 1, arbitrary: fc.record({ do: fc.constant('sweep' as const), operator }) },
   ),
   { maxLength: 120 },
 );
@@ -52,7 +53,7 @@ const operators: fc.Arbitrary<
 const SETTLE_MS = 900_000;
 
 describe('operators that offer one service', () => {
-  it('agree in the end, and delete it only when no other offers it, however their calls interleave, fail and crash', async () => {
+  it('agree in the end, and delete it only when no other offers it, however their calls interleave, fail, crash and clean up', async () => {
     await fc.assert(
       fc.asyncProperty(operators, steps, async (options, taken) => {
         const world = new Operators(options);

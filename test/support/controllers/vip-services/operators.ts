@@ -2,13 +2,20 @@ import type { Answer } from '../../../../lab/control-api/answer.ts';
 import { addDevice } from '../../../../lab/control-api/operations/registration.ts';
 import { createState } from '../../../../lab/control-api/state.ts';
 import type { State } from '../../../../lab/control-api/state.ts';
+import type { Kinds } from '../../../../src/api/generated/types.ts';
 import { ControlError } from '../../../../src/control/control.ts';
-import type { Device } from '../../../../src/control/control.ts';
+import type { ControlApi, Device } from '../../../../src/control/control.ts';
 import { coordinate, NOTHING_KNOWN } from '../../../../src/controllers/vip-services/coordination.ts';
 import type { Memory } from '../../../../src/controllers/vip-services/coordination.ts';
 import type { Claim } from '../../../../src/controllers/vip-services/decision.ts';
 import { ownershipOf } from '../../../../src/controllers/vip-services/owners.ts';
+import { sweeper } from '../../../../src/controllers/vip-services/sweep.ts';
+import { vipServiceMetrics } from '../../../../src/telemetry/metrics.ts';
+import { createRegistry } from '../../../../src/telemetry/registry.ts';
+import { named } from '../../declared.ts';
+import { meshTailnet } from '../../objects.ts';
 import { controlErrorOf, servicesApiOn } from './services-api.ts';
+import type { ServicesApi } from './services-api.ts';
 
 const START = Date.UTC(2026, 0, 15, 12);
 
@@ -20,6 +27,8 @@ export type Step =
   | { readonly do: 'call'; readonly operator: number; readonly ends: CallEnd }
   | { readonly do: 'wait'; readonly ms: number }
   | { readonly do: 'crash'; readonly operator: number }
+  /** A user asks for a cleanup: the operator makes it before its next reconcile. */
+  | { readonly do: 'sweep'; readonly operator: number }
   /** A user lists the service in the cluster, or no longer does. */
   | { readonly do: 'change'; readonly operator: number };
 
@@ -38,6 +47,7 @@ type Operator = OperatorOptions & {
   /** Counts the processes, so that what an earlier one does has no effect. */
   process: number;
   isRunning: boolean;
+  isToSweep: boolean;
   /** Its call that waits to be carried out. */
   waiting: { readonly end: (how: CallEnd) => void; readonly at: number } | undefined;
   nextAt: number;
@@ -48,6 +58,13 @@ type Operator = OperatorOptions & {
 const MAX_CALL_MS = 35_000;
 
 const NAME = 'svc:web';
+
+const { record } = createRegistry({ metrics: vipServiceMetrics, version: 'test' });
+const authenticated = { type: 'Authenticated', status: 'True', reason: 'Authenticated', message: '' };
+const TAILNET = {
+  ...named(meshTailnet(), 'example'),
+  status: { conditions: [{ ...authenticated, lastTransitionTime: '2026-01-15T12:00:00Z' }] },
+} as unknown as Kinds['MeshTailnet'];
 
 /** Operators that offer one service in one tailnet, whose calls a test interleaves. */
 export class Operators {
@@ -66,7 +83,7 @@ export class Operators {
       if (each.hasPods) addDevice(this.state, { hostname: hostnameOf(installation), tags: ['tag:mesh'] });
       return {
         ...{ ...each, installation, isClaimed: false, memory: NOTHING_KNOWN, process: 0 },
-        ...{ isRunning: false, waiting: undefined, nextAt: 0, calls: 0 },
+        ...{ isRunning: false, isToSweep: false, waiting: undefined, nextAt: 0, calls: 0 },
       };
     });
   }
@@ -86,6 +103,12 @@ export class Operators {
       case 'crash':
         this.#crash(this.#operator(step.operator));
         break;
+      case 'sweep': {
+        const operator = this.#operator(step.operator);
+        operator.isToSweep = true;
+        operator.nextAt = this.#nowMs;
+        break;
+      }
       case 'change': {
         const operator = this.#operator(step.operator);
         operator.isClaimed = !operator.isClaimed;
@@ -168,7 +191,12 @@ export class Operators {
       operator.memory = memory;
       operator.nextAt = this.#nowMs + Math.min(30_000, nextMs);
     };
+    const now = () => new Date(START + this.#nowMs + operator.skewMs);
     const run = async () => {
+      if (operator.isToSweep) {
+        operator.isToSweep = false;
+        await this.#sweep(operator, api, now);
+      }
       const services = await api.services();
       const { memory, nextMs } = await coordinate(
         {
@@ -183,7 +211,7 @@ export class Operators {
         {
           installation: operator.installation,
           clock: { now: () => this.#nowMs },
-          now: () => new Date(START + this.#nowMs + operator.skewMs),
+          now,
           random: () => Number(operator.installation[0]) / 5,
           count: () => undefined,
         },
@@ -194,6 +222,17 @@ export class Operators {
       if (!(error instanceof ControlError)) throw error;
       done(30_000);
     });
+  }
+
+  async #sweep({ installation }: Operator, api: ServicesApi, now: () => Date): Promise<void> {
+    const view = { devices: this.#devices(), expected: [], isStale: false, hasServices: true };
+    const sweep = sweeper({
+      ...{ installation, now, record },
+      tailnets: { api: () => api as ControlApi, lastView: () => view as never },
+      write: { addFinalizer: () => Promise.resolve() },
+    });
+    const { signal } = new AbortController();
+    await sweep(TAILNET, { object: 'default/edge', staleMs: undefined, signal });
   }
 
   #devices(): readonly Device[] {
