@@ -1,11 +1,13 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import type { Duplex } from 'node:stream';
 import type { KindName } from '../../api/generated/kinds.ts';
 import { kinds } from '../../api/generated/kinds.ts';
 import { isRecord } from '../../api/json.ts';
 import { ROUTE_KINDS } from '../../api/key.ts';
 import type { ResourceKind } from '../../api/key.ts';
 import { restConfigSource } from '../../kubernetes/auth/config-source.ts';
+import type { PodPort } from '../../kubernetes/auth/port-forward.ts';
 import { pageSizeOf, pathOfAll, SERVED } from '../../kubernetes/served-kinds.ts';
 import { openTransport } from '../../kubernetes/transport/open-transport.ts';
 import { KubeError } from '../../kubernetes/transport/transport.ts';
@@ -39,17 +41,24 @@ export async function readCluster(options: ClusterOptions): Promise<Declarations
   return await withCluster(options, transport => readDeclarations(transport, options));
 }
 
+/** Connects to a port of a pod, which the caller closes; fails with KubeError, also after a timeout. */
+export type OpenPort = (port: PodPort, timeoutMs: number) => Promise<Duplex>;
+
 /** Connects to a cluster as kubectl does, and closes the connections at the end. */
 export async function withCluster<T>(
   options: Pick<ClusterOptions, 'kubeconfig' | 'context' | 'environment'>,
-  use: (transport: KubeTransport & TextTransport) => Promise<T>,
+  use: (transport: KubeTransport & TextTransport, openPort: OpenPort) => Promise<T>,
 ): Promise<T> {
   const { context, environment } = options;
   const kubeconfig = options.kubeconfig ?? (environment['KUBECONFIG'] || join(homedir(), '.kube', 'config'));
   const configSource = await restConfigSource({ kubeconfig, context, environment, clock: systemClock });
   const transport = openTransport({ configSource, clock: systemClock, now: () => new Date() });
+  const openPort: OpenPort = async (port, timeoutMs) => {
+    const { connectToPod } = await import('../../kubernetes/auth/port-forward.ts');
+    return await connectToPod(await configSource.load('refresh'), port, timeoutMs);
+  };
   try {
-    return await use(transport);
+    return await use(transport, openPort);
   } finally {
     await transport.close();
   }

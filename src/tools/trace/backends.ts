@@ -16,12 +16,21 @@ import type { TrafficOf } from '../check/traffic.ts';
 import type { RuleChoice } from './rules.ts';
 import type { Step } from './trace.ts';
 
+/** What the Envoys of a Gateway should have for a rule; undefined where it has no MeshEndpoints. */
+export function ruleTraffic(
+  { route, rule }: RuleChoice,
+  gateway: Key,
+  trafficOf: TrafficOf,
+): RuleTraffic | undefined {
+  const traffic = trafficOf(route).find(({ gateways }) => gateways.some(each => keyOf(each) === gateway));
+  return traffic?.rules.find(({ rule: { cluster } }) => cluster.rule === 'only' || cluster.rule === rule);
+}
+
 /** The steps from a rule to its devices. */
 export function backendSteps(
   { route, rule }: RuleChoice,
-  gateway: Key,
+  ofRule: RuleTraffic | undefined,
   catalog: Catalog,
-  trafficOf: TrafficOf,
 ): readonly Step[] {
   const refs = route.rules[rule]?.backendRefs ?? [];
   const total = refs.reduce((sum, { weight }) => sum + weight, 0);
@@ -35,10 +44,6 @@ export function backendSteps(
         text: `all backendRefs of spec.rules[${rule}] have weight 0: raise one`,
       },
     ];
-  const traffic = trafficOf(route).find(({ gateways }) => gateways.some(each => keyOf(each) === gateway));
-  const ofRule = traffic?.rules.find(
-    ({ rule: { cluster } }) => cluster.rule === 'only' || cluster.rule === rule,
-  );
   const unused = (ofRule?.unused ?? []).filter(each => isDecided(each, catalog));
   return refs.flatMap((ref, index): readonly Step[] => {
     if (ref.weight === 0) return [];

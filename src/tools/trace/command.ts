@@ -1,14 +1,16 @@
 import { parseArgs } from 'node:util';
-import { readCluster } from '../check/cluster.ts';
+import { readDeclarations, withCluster } from '../check/cluster.ts';
+import type { ClusterOptions } from '../check/cluster.ts';
 import { readObjects } from '../check/objects.ts';
 import type { Declarations } from '../check/objects.ts';
 import { plainText, readFiles } from '../sources.ts';
+import { withEnvoys } from './envoys.ts';
 import { parseRequest } from './request.ts';
 import type { TracedRequest } from './request.ts';
 import { destinationOf, parseDestination, send } from './send.ts';
 import type { Destination } from './send.ts';
 import { trace } from './trace.ts';
-import type { Step, Way } from './trace.ts';
+import type { Step, TracedWay, Way } from './trace.ts';
 
 /** What `mesh-gateway help trace` prints. */
 export const TRACE_HELP = `mesh-gateway trace [options] URL|HOST:PORT
@@ -25,6 +27,8 @@ decides by the objects of the cluster, or of files, and sends nothing without --
   --send        send the request, too, and print the answer after the steps: to the address in the
                 status of each Gateway and the port of the listener, over HTTP or HTTPS
   --address     send it to this HOST:PORT instead
+  --envoy       also show what each Envoy of the Gateway has for the rule, and first of all where it
+                differs: by a port-forward to its admin interface, with your own rights
   --file        a file or folder with the objects, instead of a cluster; may be repeated
   --output      text, which is the default, or json
   --kubeconfig, --context
@@ -34,10 +38,11 @@ Examples:
   mesh-gateway trace http://web.example.com/
   mesh-gateway trace https://web.example.com/api --method POST --header "X-Version: 2"
   mesh-gateway trace http://web.example.com/ --send --address 127.0.0.1:8080
+  mesh-gateway trace http://web.example.com/ --envoy
   mesh-gateway trace db.example.com:5432 --file my-objects
 
-Exit status: 0 the request reaches an endpoint, 1 it does not, or gets no answer or one of 500 and above,
-2 wrong usage, or what could not be read.
+Exit status: 0 the request reaches an endpoint, 1 it does not, gets no answer or one of 500 and above, or
+an Envoy differs from the objects, 2 wrong usage, or what could not be read.
 `;
 
 /** Runs `mesh-gateway trace`; returns the exit code. */
@@ -51,6 +56,7 @@ export async function runTrace(
       from: { type: 'string' },
       send: { type: 'boolean', default: false },
       address: { type: 'string' },
+      envoy: { type: 'boolean', default: false },
       method: { type: 'string', default: 'GET' },
       header: { type: 'string', multiple: true, default: [] },
       file: { type: 'string', multiple: true, default: [] },
@@ -70,23 +76,39 @@ export async function runTrace(
     throw new Error('trace: --send is for URLs: only requests over HTTP and HTTPS can be sent');
   if (values.address !== undefined && !values.send) throw new Error('trace: --address needs --send');
   const address = values.address === undefined ? undefined : parseDestination(values.address);
-  const declarations: Declarations =
+  if (values.envoy && values.file.length > 0)
+    throw new Error('trace: --envoy reads Envoys of a cluster: leave out --file');
+  const { declarations, traced } =
     values.file.length > 0
-      ? readObjects(await readFiles(values.file))
-      : await readCluster({
-          kubeconfig,
-          context,
-          namespace: undefined,
-          environment,
-          onKind: () => undefined,
-        });
+      ? tracedIn(readObjects(await readFiles(values.file)), request, values.from)
+      : await traceCluster({ kubeconfig, context, environment }, request, values);
   const unread = declarations.findings.filter(({ rule }) => rule === 'NotRead' || rule === 'Syntax');
   for (const { file, message } of unread) console.error(file === undefined ? message : `${file}: ${message}`);
-  const traced = trace(declarations, request, values.from);
   const ways = values.send ? await withAnswers(traced, request, declarations, address) : traced;
-  console.log(values.output === 'json' ? JSON.stringify(ways, undefined, 2) : textOf(ways));
+  const shown = ways.map(({ gateway, steps }): Way => ({ gateway, steps }));
+  console.log(values.output === 'json' ? JSON.stringify(shown, undefined, 2) : textOf(shown));
   const isAnswered = ({ steps }: Way) => !steps.some(({ name, is }) => name === 'answer' && is !== 'ok');
-  return ways.some(way => reaches(way) && isAnswered(way)) ? 0 : 1;
+  const isDifferent = ({ steps }: Way) => steps.some(({ name, is }) => name === 'envoy' && is === 'broken');
+  return ways.some(way => reaches(way) && isAnswered(way)) && !ways.some(isDifferent) ? 0 : 1;
+}
+
+type Traced = { readonly declarations: Declarations; readonly traced: readonly TracedWay[] };
+
+function tracedIn(declarations: Declarations, request: TracedRequest, from: string | undefined): Traced {
+  return { declarations, traced: trace(declarations, request, from) };
+}
+
+/** Traces in a cluster; what Envoys have is read over the same connection. */
+async function traceCluster(
+  cluster: Pick<ClusterOptions, 'kubeconfig' | 'context' | 'environment'>,
+  request: TracedRequest,
+  { from, envoy }: { readonly from?: string | undefined; readonly envoy: boolean },
+): Promise<Traced> {
+  return await withCluster(cluster, async (transport, openPort) => {
+    const read = await readDeclarations(transport, { namespace: undefined, onKind: () => undefined });
+    const { declarations, traced } = tracedIn(read, request, from);
+    return { declarations, traced: envoy ? await withEnvoys(traced, transport, openPort) : traced };
+  });
 }
 
 /** With the answer of each Gateway, after the steps that lead to it. */

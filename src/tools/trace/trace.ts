@@ -4,21 +4,24 @@ import type { Key } from '../../api/key.ts';
 import { refTo } from '../../api/objects/references.ts';
 import { attachmentsOf } from '../../traffic/attachments.ts';
 import type { Attachment } from '../../traffic/attachments.ts';
+import type { RuleTraffic } from '../../traffic/endpoints/route-traffic.ts';
 import { isRoute } from '../check/backend-refs.ts';
 import { Catalog, titleOf } from '../check/objects.ts';
 import type { Declarations, Declared } from '../check/objects.ts';
 import { attachmentResources } from '../check/parents.ts';
 import { trafficIn } from '../check/traffic.ts';
-import { backendSteps } from './backends.ts';
+import { backendSteps, ruleTraffic } from './backends.ts';
 import type { TracedRequest } from './request.ts';
 import { chooseRule, describeRules } from './rules.ts';
 import type { RuleChoice, WrittenRoute } from './rules.ts';
+
+type PlannedStep = 'gateway' | 'listener' | 'rule' | 'backend' | 'endpoint' | 'mesh pod' | 'device';
 
 /** A step of a request on its way. */
 export type Step = {
   /** Whether the request gets further, does not, or that is not known from these objects. */
   readonly is: 'ok' | 'broken' | 'unknown';
-  readonly name: 'gateway' | 'listener' | 'rule' | 'backend' | 'endpoint' | 'mesh pod' | 'device' | 'answer';
+  readonly name: PlannedStep | 'answer' | 'envoy';
   /** For people; of a broken step with the fix. */
   readonly text: string;
 };
@@ -26,12 +29,18 @@ export type Step = {
 /** The way of a request through a Gateway. */
 export type Way = { readonly gateway: string; readonly steps: readonly Step[] };
 
+/** A way by the objects. */
+export type TracedWay = Way & {
+  /** What Envoys should have for the rule; undefined where there is none, or it has no MeshEndpoints. */
+  readonly traffic: RuleTraffic | undefined;
+};
+
 /** Follows a request through each Gateway that has a listener for it, or through one. */
 export function trace(
   declarations: Declarations,
   request: TracedRequest,
   from: string | undefined,
-): readonly Way[] {
+): readonly TracedWay[] {
   const catalog = new Catalog(declarations);
   const gateways = catalog
     .all()
@@ -40,10 +49,11 @@ export function trace(
   const world = worldOf(declarations, catalog);
   const all = gateways.map(gateway => ({ gateway, listeners: listenersFor(gateway, request, world) }));
   const open = all.filter(({ listeners }) => listeners.length > 0);
-  if (open.length === 0) return [{ gateway: '', steps: [noListener(request, gateways, from)] }];
+  if (open.length === 0)
+    return [{ gateway: '', steps: [noListener(request, gateways, from)], traffic: undefined }];
   return open.map(({ gateway, listeners }) => ({
     gateway: pathOf(gateway),
-    steps: stepsFrom(gateway, listeners, request, world, catalog),
+    ...wayThrough(gateway, listeners, request, world, catalog),
   }));
 }
 
@@ -134,13 +144,13 @@ const ROUTES_OF = {
   connection: ['TLSRoute', 'TCPRoute', 'UDPRoute'],
 } as const;
 
-function stepsFrom(
+function wayThrough(
   gateway: Gateway,
   listeners: readonly Listener[],
   request: TracedRequest,
   { routes, attachments }: World,
   catalog: Catalog,
-): readonly Step[] {
+): Omit<TracedWay, 'gateway'> {
   const names = listeners.map(({ name, protocol, port }) => `${name} (${protocol}, port ${port})`);
   const first: Step = {
     is: 'ok',
@@ -157,14 +167,17 @@ function stepsFrom(
   );
   // Listeners that are as close have one hostname.
   const chosen = ruleFor(request, attached, listeners[0]?.hostname);
-  if ('problem' in chosen) return [first, { is: 'broken', name: 'rule', text: chosen.problem }];
+  if ('problem' in chosen)
+    return { steps: [first, { is: 'broken', name: 'rule', text: chosen.problem }], traffic: undefined };
   const { route, rule, text } = chosen;
   const place = `spec.rules[${rule}] of ${titleOf(route)}${text === '' ? '' : `: ${text}`}`;
-  return [
+  const traffic = ruleTraffic(chosen, key, trafficIn(catalog));
+  const steps: readonly Step[] = [
     first,
     { is: 'ok', name: 'rule', text: place },
-    ...backendSteps(chosen, keyOf(refTo(gateway)), catalog, trafficIn(catalog)),
+    ...backendSteps(chosen, traffic, catalog),
   ];
+  return { steps, traffic };
 }
 
 /** Envoy looks for the closest hostname first, and then among its rules alone. */

@@ -1,0 +1,102 @@
+import { request as requestHttp } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { readAll } from '../../kubernetes/transport/body.ts';
+import { KubeError } from '../../kubernetes/transport/transport.ts';
+import type { KubeTransport } from '../../kubernetes/transport/transport.ts';
+import type { Fields } from '../../api/json.ts';
+import type { OpenPort } from '../check/cluster.ts';
+import { labelled, readList } from '../doctor/cluster.ts';
+import { ENVOY_LABELS } from '../doctor/network-policies.ts';
+import { hasLabels, mapAt, nameOf, textAt } from '../doctor/observed.ts';
+import type { Reading } from '../doctor/observed.ts';
+import { stateOf } from './state.ts';
+import type { EnvoyState } from './state.ts';
+
+/** An Envoy: what it has, or why that could not be read. */
+export type ReadEnvoy = {
+  /** Its pod, without the namespace. */
+  readonly pod: string;
+  /** Such as default/public; empty where Envoys serve all Gateways of a GatewayClass. */
+  readonly gateway: string;
+} & ({ readonly state: EnvoyState } | { readonly why: string });
+
+const OWNER = 'gateway.envoyproxy.io/owning-gateway';
+
+/** Whether a pod is an Envoy of a Gateway. */
+export function isEnvoyOf(pod: Fields, namespace: string, name: string): boolean {
+  return hasLabels(pod, { [`${OWNER}-namespace`]: namespace, [`${OWNER}-name`]: name });
+}
+
+/** Lists the pods of Envoys, in all namespaces. */
+export async function listEnvoys(transport: KubeTransport): Promise<Reading> {
+  return await readList(transport, '/api/v1/pods', labelled(ENVOY_LABELS));
+}
+
+/** Reads what the running Envoys among pods have, by port-forwards to their admin interfaces; all clusters, or those of one rule. */
+export async function readEnvoys(
+  pods: readonly Fields[],
+  openPort: OpenPort,
+  cluster?: string,
+): Promise<readonly ReadEnvoy[]> {
+  const running = pods.filter(
+    pod =>
+      textAt(pod, 'status', 'phase') === 'Running' && textAt(pod, 'metadata', 'deletionTimestamp') === '',
+  );
+  return await Promise.all(running.map(pod => readEnvoy(pod, openPort, cluster)));
+}
+
+async function readEnvoy(pod: Fields, openPort: OpenPort, cluster: string | undefined): Promise<ReadEnvoy> {
+  const labels = mapAt(pod, 'metadata', 'labels');
+  const owner = [labels[`${OWNER}-namespace`], labels[`${OWNER}-name`]];
+  const one = { pod: textAt(pod, 'metadata', 'name'), gateway: owner.filter(Boolean).join('/') };
+  const only = cluster === undefined ? '' : `^${cluster.replaceAll('.', String.raw`\.`)}(/backend/[0-9]+)?$`;
+  const filtered = (name: string) => (only === '' ? '' : `&${name}=${encodeURIComponent(only)}`);
+  const get = (path: string) => readAdmin(pod, path, openPort);
+  try {
+    const [dump, clusters, stats] = await Promise.all([
+      get(`/config_dump?include_eds${filtered('name_regex')}`),
+      get(`/clusters?format=json${filtered('filter')}`),
+      get(`/stats?format=json&filter=${encodeURIComponent(String.raw`\.update_rejected$`)}`),
+    ]);
+    return { ...one, state: stateOf({ dump, clusters, stats }) };
+  } catch (error) {
+    if (!(error instanceof KubeError)) throw error;
+    return { ...one, why: error.reason === 'Forbidden' ? refusalOf(pod) : error.message };
+  }
+}
+
+function refusalOf(pod: Fields): string {
+  const namespace = textAt(pod, 'metadata', 'namespace');
+  return `you have no right to forward ports of pods in namespace ${namespace} (get and create pods/portforward)`;
+}
+
+const ADMIN_PORT = 19_000;
+const TIMEOUT_MS = 15_000;
+const MAX_BYTES = 128 * 1024 * 1024;
+
+/** Sends a request to the admin interface of an Envoy, which only its own pod can reach. */
+async function readAdmin(pod: Fields, path: string, openPort: OpenPort): Promise<unknown> {
+  const what = `${path.replace(/\?.*/, '')} of Envoy ${nameOf(pod)}`;
+  const place = { namespace: textAt(pod, 'metadata', 'namespace'), pod: textAt(pod, 'metadata', 'name') };
+  const connection = await openPort({ ...place, port: ADMIN_PORT }, TIMEOUT_MS);
+  try {
+    const { statusCode, body } = await answerOf(connection, path, what);
+    if (statusCode === 200) return JSON.parse(body) as unknown;
+    throw new KubeError('Malformed', `${what}: status ${statusCode}`);
+  } catch (error) {
+    if (error instanceof KubeError) throw error;
+    throw new KubeError('Malformed', `${what}: ${error instanceof Error ? error.message : 'failed'}`);
+  } finally {
+    connection.destroy();
+  }
+}
+
+async function answerOf(connection: Duplex, path: string, what: string) {
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    const options = { path, headers: { host: 'localhost' }, createConnection: () => connection, signal };
+    requestHttp(options, resolve).once('error', reject).end();
+  });
+  return { statusCode: response.statusCode ?? 0, body: await readAll(response, MAX_BYTES, what) };
+}

@@ -1,0 +1,165 @@
+import { addressText } from '../../api/socket-address.ts';
+import type { SocketAddress } from '../../api/socket-address.ts';
+import { healthStatusesOf } from '../../traffic/endpoints/health-status.ts';
+import type { HealthStatus } from '../../traffic/endpoints/health-status.ts';
+import type { EnvoyEndpoint } from '../../traffic/endpoints/load-assignment.ts';
+import type { RuleTraffic } from '../../traffic/endpoints/route-traffic.ts';
+import type { ResolvedRule } from '../../traffic/resolve-route.ts';
+import type { EnvoyCluster, EnvoyHost, EnvoyState } from './state.ts';
+
+/** The cluster of a rule in an Envoy, beside what the objects have. */
+export type Comparison = {
+  /** Each with the way out. */
+  readonly differences: readonly string[];
+  /** What Envoy has. */
+  readonly lines: readonly string[];
+};
+
+const NOT_SENT =
+  'see mesh-gateway status for whether Envoy Gateway has translated the Gateway, and mesh-gateway doctor';
+
+/**
+ * Compares an Envoy with what it should have for a rule:
+ * | of       | difference                                                             |
+ * | cluster  | missing, divided by backends, or waiting for endpoints                 |
+ * | endpoint | missing, additional, or with another health, priority or proxy         |
+ * | verdict  | the operator's is not that of Envoy's own checks and outlier detection |
+ */
+export function compareRule(traffic: RuleTraffic, { clusters }: Pick<EnvoyState, 'clusters'>): Comparison {
+  const name = traffic.rule.cluster.text;
+  const cluster = clusters.get(name);
+  if (!cluster) {
+    const isDivided = [...clusters.keys()].some(each => each.startsWith(`${name}/backend/`));
+    const text = isDivided
+      ? `has a cluster for each backend of ${name}, because Envoy Gateway has divided the rule, so that its MeshEndpoints get no traffic: see mesh-gateway check`
+      : `has no cluster ${name}: ${NOT_SENT}`;
+    return { differences: [text], lines: [] };
+  }
+  const expected = expectedOf(traffic);
+  return { differences: [...differencesOf(cluster, expected)], lines: linesOf(cluster, expected) };
+}
+
+/** An endpoint that Envoy should have. */
+type Expected = {
+  readonly address: string;
+  /** Its name and address; the address alone of an endpoint of a Service. */
+  readonly title: string;
+  readonly health: HealthStatus;
+  readonly priority: number;
+  readonly proxy: string | undefined;
+  /** What the operator has found; undefined for what it does not check. */
+  readonly verdict: HealthStatus | undefined;
+};
+
+function expectedOf({ rule, localities }: RuleTraffic): readonly Expected[] {
+  const known = knownIn(rule);
+  return localities.flatMap(({ priority, endpoints }) =>
+    endpoints.map((endpoint): Expected => {
+      const address = textOf(endpoint);
+      const { name, verdict } = known.get(targetOf(endpoint)) ?? {};
+      const title = name === undefined ? address : `${name} at ${address}`;
+      const proxy = endpoint.proxy && textOf(endpoint.proxy);
+      return { address, title, health: endpoint.health, priority, proxy, verdict };
+    }),
+  );
+}
+
+/** The names and verdicts of MeshEndpoints by what Envoy connects to. */
+function knownIn({ backends }: ResolvedRule) {
+  return new Map(
+    backends
+      .flatMap(backend => backend.endpoints)
+      .map(resolved => {
+        const { endpoint, object } = resolved;
+        const verdict = healthStatusesOf(object, 'UNKNOWN')(resolved);
+        return [endpoint.externalTarget ?? addressText(endpoint), { name: endpoint.name, verdict }] as const;
+      }),
+  );
+}
+
+function targetOf(endpoint: EnvoyEndpoint): string {
+  return endpoint.externalTarget ?? textOf(endpoint.relayedTo ?? endpoint);
+}
+
+function textOf({ address, port }: SocketAddress): string {
+  return addressText({ meshIP: address, port });
+}
+
+function* differencesOf(cluster: EnvoyCluster, expected: readonly Expected[]): Generator<string> {
+  const { name, isWarming, hosts, rejected } = cluster;
+  if (isWarming)
+    yield `has an update of ${name} that waits for endpoints: see mesh-gateway doctor for port 5005`;
+  const fix =
+    rejected === 0
+      ? 'wait a few seconds for the update, then see mesh-gateway doctor'
+      : `it has rejected updates of them (${rejected}), with the reasons in mesh-gateway status`;
+  const found = new Map(hosts.map(host => [host.address, host]));
+  const missing = expected.filter(({ address }) => !found.has(address)).map(({ title }) => title);
+  if (missing.length > 0) yield `has no endpoint ${listed(missing)}: ${fix}`;
+  const addresses = new Set(expected.map(({ address }) => address));
+  const others = hosts.filter(({ address }) => !addresses.has(address)).map(({ address }) => address);
+  if (others.length > 0) yield `has endpoints that the objects do not have, ${listed(others)}: ${fix}`;
+  for (const each of expected) {
+    const host = found.get(each.address);
+    if (!host) continue;
+    const stale = staleIn(each, host);
+    if (stale.length > 0) yield `has ${each.title} ${stale.join(', and ')}: ${fix}`;
+    else yield* disagreement(each, host);
+  }
+}
+
+const MAX_NAMED = 8;
+
+function listed(names: readonly string[]): string {
+  const more = names.length - MAX_NAMED;
+  return names.slice(0, MAX_NAMED).join(', ') + (more > 0 ? ` and ${more} more` : '');
+}
+
+/** What Envoy has of an endpoint that is not as in the objects. */
+function staleIn({ health, priority, proxy }: Expected, host: EnvoyHost): readonly string[] {
+  const pairs = [
+    // Envoy does not distinguish what is not known.
+    ['as', host.health, health === 'UNKNOWN' ? 'HEALTHY' : health],
+    ['at priority', String(host.priority), String(priority)],
+    ['through', host.proxy ?? 'no proxy', proxy ?? 'no proxy'],
+  ];
+  return pairs.flatMap(([what, has, wanted]) =>
+    has === wanted ? [] : `${what} ${has} instead of ${wanted}`,
+  );
+}
+
+function disagreement({ title, verdict }: Expected, host: EnvoyHost): readonly string[] {
+  const failing = refusalsOf(host);
+  if (verdict === 'HEALTHY' && failing.length > 0)
+    return [
+      `does not use ${title} (${failing.join(', ')}), which is HEALTHY by the objects: see mesh-gateway doctor for NetworkPolicies between Envoy and mesh pods`,
+    ];
+  if (verdict === 'UNHEALTHY' && host.health === 'HEALTHY' && failing.length === 0)
+    return [`uses ${title}, which is UNHEALTHY for the operator: see status.endpoints of its MeshEndpoints`];
+  return [];
+}
+
+/** Other flags, such as active_hc_timeout, go with one of these, or keep nothing from being used. */
+function refusalsOf({ failing }: EnvoyHost): readonly string[] {
+  return failing.filter(flag => /^(failed|excluded)_/.test(flag));
+}
+
+/** Whether Envoy sends requests to an endpoint, if its cluster has no panic. */
+export function isUsed(host: EnvoyHost): boolean {
+  return host.health === 'HEALTHY' && refusalsOf(host).length === 0;
+}
+
+const MAX_HOSTS = 16;
+
+function linesOf({ name, version, hosts }: EnvoyCluster, expected: readonly Expected[]): readonly string[] {
+  const titles = new Map(expected.map(({ address, title }) => [address, title]));
+  const used = hosts.filter(isUsed).length;
+  const shown = hosts.slice(0, MAX_HOSTS).map(host => {
+    const state = [host.health, ...host.failing].join(', ');
+    const path = host.proxy === undefined ? '' : ` through ${host.proxy}`;
+    return `has endpoint ${titles.get(host.address) ?? host.address}${path}: ${state}`;
+  });
+  const more = hosts.length > MAX_HOSTS ? [`has ${hosts.length - MAX_HOSTS} more`] : [];
+  const of = version === '' ? '' : ` of version ${version}`;
+  return [`has cluster ${name}${of}: ${used} of ${hosts.length} endpoints in use`, ...shown, ...more];
+}

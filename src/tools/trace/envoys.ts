@@ -1,0 +1,62 @@
+import type { RuleTraffic } from '../../traffic/endpoints/route-traffic.ts';
+import type { KubeTransport } from '../../kubernetes/transport/transport.ts';
+import type { OpenPort } from '../check/cluster.ts';
+import { isEnvoyOf, listEnvoys, readEnvoys } from '../envoy/admin.ts';
+import type { ReadEnvoy } from '../envoy/admin.ts';
+import { compareRule } from '../envoy/compare.ts';
+import type { Comparison } from '../envoy/compare.ts';
+import type { Step, TracedWay } from './trace.ts';
+
+/** The ways with what the Envoys of each Gateway have for the rule. */
+export async function withEnvoys(
+  ways: readonly TracedWay[],
+  transport: KubeTransport,
+  openPort: OpenPort,
+): Promise<readonly TracedWay[]> {
+  const listed = await listEnvoys(transport);
+  return await Promise.all(
+    ways.map(async way => {
+      if (!way.traffic) return way;
+      if (!listed.items) return { ...way, steps: [...way.steps, unknown(listed.why)] };
+      const [namespace = '', name = ''] = way.gateway.split('/');
+      const pods = listed.items.filter(pod => isEnvoyOf(pod, namespace, name));
+      const envoys = await readEnvoys(pods, openPort, way.traffic.rule.cluster.text);
+      return { ...way, steps: stepsWithEnvoys(way.steps, way.traffic, envoys) };
+    }),
+  );
+}
+
+/** Steps with what Envoys have for the rule: differences come first, the rest last; Envoys that are alike share lines. */
+export function stepsWithEnvoys(
+  steps: readonly Step[],
+  traffic: RuleTraffic,
+  envoys: readonly ReadEnvoy[],
+): readonly Step[] {
+  if (envoys.length === 0) return [...steps, unknown(NO_ENVOY)];
+  const alike = new Map<string, { readonly comparison: Comparison; readonly pods: string[] }>();
+  for (const envoy of envoys) {
+    if ('why' in envoy) continue;
+    const comparison = compareRule(traffic, envoy.state);
+    const id = JSON.stringify(comparison);
+    const found = alike.get(id);
+    if (found) found.pods.push(envoy.pod);
+    else alike.set(id, { comparison, pods: [envoy.pod] });
+  }
+  const stepsOf = (is: Step['is'], of: keyof Comparison) =>
+    [...alike.values()].flatMap(({ comparison, pods }) =>
+      comparison[of].map((text): Step => ({ is, name: 'envoy', text: `${namesOf(pods)} ${text}` })),
+    );
+  const unread = envoys.flatMap(envoy => ('why' in envoy ? [unknown(`${envoy.pod}: ${envoy.why}`)] : []));
+  return [...stepsOf('broken', 'differences'), ...steps, ...stepsOf('ok', 'lines'), ...unread];
+}
+
+const NO_ENVOY =
+  'no running pod has the labels of an Envoy of this Gateway, as where several Gateways are merged into one: see mesh-gateway status --envoy';
+
+function unknown(text: string): Step {
+  return { is: 'unknown', name: 'envoy', text };
+}
+
+function namesOf([first = '', ...others]: readonly string[]): string {
+  return others.length === 0 ? first : `${first} and ${others.length} more`;
+}
