@@ -4,8 +4,8 @@ import { KubeError } from '../../kubernetes/transport/transport.ts';
 import type { KubeTransport, TextTransport } from '../../kubernetes/transport/transport.ts';
 import { readDeclarations, withCluster } from '../check/cluster.ts';
 import { labelled, readList } from '../doctor/cluster.ts';
-import { ENVOY_LABELS } from '../doctor/network-policies.ts';
 import { textAt } from '../doctor/observed.ts';
+import { listEnvoys, readEnvoys } from '../envoy/admin.ts';
 import { plainText } from '../sources.ts';
 import { isReady, SERVER_LABELS, statusOf } from './status.ts';
 import type { ReadServer, Status, StatusInput } from './status.ts';
@@ -19,6 +19,8 @@ Envoys and the endpoints that they acknowledged or rejected; and the text of eac
 last hour. It reads the log and the metrics of the extension servers with your own rights
 (pods/log and pods/proxy), and prints what it could not read instead of a figure.
 
+  --envoy       also read what each Envoy has, by a port-forward to its admin interface
+                (pods/portforward), and print first where it differs from the objects
   --namespace   of the installation (default: ${NAMESPACE})
   --output      text, which is the default, or json
   --kubeconfig, --context
@@ -26,10 +28,11 @@ last hour. It reads the log and the metrics of the extension servers with your o
 
 Examples:
   mesh-gateway status
+  mesh-gateway status --envoy
   kubectl mesh status --output json
 
 Exit status: 0 all is as it should be, 1 a revision is not translated, or an Envoy has rejected
-endpoints, 2 wrong usage, or the cluster does not answer.
+endpoints or differs from the objects, 2 wrong usage, or the cluster does not answer.
 `;
 
 /** Runs `mesh-gateway status`; returns the exit code. */
@@ -40,28 +43,32 @@ export async function runStatus(
   const { values } = parseArgs({
     args: [...args],
     options: {
+      envoy: { type: 'boolean', default: false },
       namespace: { type: 'string', default: NAMESPACE },
       output: { type: 'string', default: 'text' },
       kubeconfig: { type: 'string' },
       context: { type: 'string' },
     },
   });
-  const { namespace, output, kubeconfig, context } = values;
+  const { envoy, namespace, output, kubeconfig, context } = values;
   if (output !== 'text' && output !== 'json')
     throw new Error(`status: --output ${JSON.stringify(output)} is neither text nor json`);
-  const status = await withCluster({ kubeconfig, context, environment }, async transport =>
-    statusOf(await readStatus(transport, namespace)),
-  );
+  const status = await withCluster({ kubeconfig, context, environment }, async (transport, openPort) => {
+    const read = await readStatus(transport, namespace);
+    if (!envoy) return statusOf(read);
+    return statusOf({ ...read, readEnvoys: await readEnvoys(read.envoys.items ?? [], openPort) });
+  });
   console.log(output === 'json' ? JSON.stringify(status, undefined, 2) : formatStatus(status));
-  const isGood = status.rejections.length === 0 && status.gateways.every(({ isTranslated }) => isTranslated);
-  return isGood ? 0 : 1;
+  const { gateways, rejections, differences = [] } = status;
+  const isGood = [...rejections, ...differences].length === 0;
+  return isGood && gateways.every(({ isTranslated }) => isTranslated) ? 0 : 1;
 }
 
 async function readStatus(transport: KubeTransport & TextTransport, namespace: string): Promise<StatusInput> {
   const own = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`;
   const [declarations, envoys, pods] = await Promise.all([
     readDeclarations(transport, { namespace: undefined, onKind: () => undefined }),
-    readList(transport, '/api/v1/pods', labelled(ENVOY_LABELS)),
+    listEnvoys(transport),
     readList(transport, own, labelled(SERVER_LABELS)),
   ]);
   const servers = (pods.items ?? []).map(async (pod): Promise<ReadServer> => {
@@ -98,7 +105,14 @@ async function readText(
 }
 
 /** Tables, and a line for each rejection and for what is not known. */
-export function formatStatus({ gateways, servers, rejections, unknown }: Status): string {
+export function formatStatus({
+  gateways,
+  servers,
+  rejections,
+  envoys = [],
+  differences = [],
+  unknown,
+}: Status): string {
   const gatewayRows = gateways.map(({ gateway, revision, isTranslated, envoys, rejections: count }) => [
     ...[gateway, revision, isTranslated ? 'yes' : 'NO'],
     ...[envoys ? `${envoys.ready} of ${envoys.total}` : '?', shown(count)],
@@ -107,10 +121,22 @@ export function formatStatus({ gateways, servers, rejections, unknown }: Status)
     ...[each.pod, each.isReady ? 'yes' : 'NO', shown(each.translations), shown(each.failures)],
     ...[shown(each.streams), shown(each.acknowledged), shown(each.rejected)],
   ]);
+  const envoyRows = envoys.map(each => {
+    const sum = (of: 'used' | 'total') =>
+      each.clusters.reduce((all, { endpoints }) => all + endpoints[of], 0);
+    return [
+      ...[each.pod, each.gateway, each.version, `${each.clusters.length} of ${each.expected}`],
+      ...[`${sum('used')} of ${sum('total')}`, String(each.rejected)],
+    ];
+  });
   const texts = [
+    differences.map(text => `DIFFERENT: ${text}`),
     gateways.length === 0
       ? ['no Gateway has a route to MeshEndpoints, or MeshBindings cannot be read']
       : tableOf(['GATEWAY', 'REVISION', 'TRANSLATED', 'ENVOYS', 'REJECTED'], gatewayRows),
+    envoyRows.length === 0
+      ? []
+      : tableOf(['ENVOY', 'GATEWAY', 'VERSION', 'CLUSTERS', 'ENDPOINTS IN USE', 'REJECTED'], envoyRows),
     serverRows.length === 0
       ? []
       : tableOf(

@@ -2,9 +2,13 @@ import { COMPONENTS } from '../../api/names.ts';
 import type { Fields } from '../../api/json.ts';
 import { isRecord } from '../../api/json.ts';
 import { hasReported, lastTranslationOf } from '../../traffic/translation-report.ts';
-import { hasLabels, listAt, numberAt, textAt, textsAt } from '../doctor/observed.ts';
+import { listAt, numberAt, textAt, textsAt } from '../doctor/observed.ts';
 import type { Reading } from '../doctor/observed.ts';
 import type { Declarations } from '../check/objects.ts';
+import { isEnvoyOf } from '../envoy/admin.ts';
+import type { ReadEnvoy } from '../envoy/admin.ts';
+import { envoysStatusOf } from './envoys.ts';
+import type { EnvoyStatus } from './envoys.ts';
 
 /** What was read of a pod of the extension server; each text, or why it could not be read. */
 export type ReadServer = {
@@ -18,6 +22,8 @@ type ReadText = { readonly text: string } | { readonly why: string };
 
 /** What a status is made of. */
 export type StatusInput = {
+  /** What Envoys have, if it was asked for. */
+  readonly readEnvoys?: readonly ReadEnvoy[];
   readonly declarations: Declarations;
   /** The pods of Envoys. */
   readonly envoys: Reading;
@@ -67,12 +73,15 @@ export type Status = {
   readonly gateways: readonly GatewayStatus[];
   readonly servers: readonly ServerStatus[];
   readonly rejections: readonly Rejection[];
+  /** What each Envoy has, and where that differs from the objects; only if it was asked for. */
+  readonly envoys?: readonly EnvoyStatus[];
+  readonly differences?: readonly string[];
   /** What is not known, and why. */
   readonly unknown: readonly string[];
 };
 
 /** The status by what was read. */
-export function statusOf({ declarations, envoys, servers, why }: StatusInput): Status {
+export function statusOf({ declarations, envoys, servers, why, readEnvoys }: StatusInput): Status {
   const rejections = servers
     .flatMap(rejectionsIn)
     .sort((one, other) => (one.time < other.time ? -1 : one.time > other.time ? 1 : 0));
@@ -81,15 +90,20 @@ export function statusOf({ declarations, envoys, servers, why }: StatusInput): S
     ...('why' in metrics ? [`metrics of pod ${pod}: ${metrics.why}`] : []),
     ...('why' in log ? [`log of pod ${pod}: ${log.why}`] : []),
   ]);
+  const gateways = gatewaysIn(declarations, envoys, hasAllLogs ? rejections : undefined);
+  const names = gateways.map(({ gateway }) => gateway);
+  const { unknown = [], ...ofEnvoys } = readEnvoys ? envoysStatusOf(declarations, names, readEnvoys) : {};
   return {
-    gateways: gatewaysIn(declarations, envoys, hasAllLogs ? rejections : undefined),
+    gateways,
     servers: servers.map(serverStatusOf),
     rejections,
+    ...ofEnvoys,
     unknown: [
       ...unreadKinds(declarations),
       ...(envoys.why === undefined ? [] : [`Envoys: ${envoys.why}`]),
       ...(why === undefined ? [] : [`extension servers: ${why}`]),
       ...unread,
+      ...unknown,
     ],
   };
 }
@@ -130,12 +144,6 @@ function gatewaysIn(
       },
     ];
   });
-}
-
-const OWNER = 'gateway.envoyproxy.io/owning-gateway';
-
-function isEnvoyOf(pod: Fields, namespace: string, name: string): boolean {
-  return hasLabels(pod, { [`${OWNER}-namespace`]: namespace, [`${OWNER}-name`]: name });
 }
 
 /** Whether a pod is ready. */

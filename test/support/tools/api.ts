@@ -7,6 +7,7 @@ import type { Right } from '../../../src/tools/doctor/access.ts';
 import { kubeconfigText, makeFiles } from '../kubernetes/wire-kubeconfig.ts';
 import { ACCOUNTS, missingIn, NOW } from './installation.ts';
 import type { Installation, Json } from './installation.ts';
+import { servePortForwards } from './port-forward.ts';
 
 /** Where each reading of an installation is served. */
 const PATHS: Readonly<Record<Exclude<keyof Installation, 'declared' | 'roles'>, RegExp>> = {
@@ -30,11 +31,12 @@ const PATHS: Readonly<Record<Exclude<keyof Installation, 'declared' | 'roles'>, 
 
 const LISTS = /\/(deployments|statefulsets|pods|resourcequotas|events|networkpolicies)$/;
 
-/** An API server on loopback with the objects of an installation, and texts of its pods by the rest of their paths; returns the file with its address. */
+/** An API server on loopback with the objects of an installation, texts of its pods by the rest of their paths, and ports of loopback in place of theirs; returns the file with its address. */
 export async function serveInstallation(
   installation: Installation,
   refused: (path: string) => boolean = () => false,
   texts: Readonly<Record<string, string>> = {},
+  portOf: (pod: string, port: number) => number = () => 0,
 ): Promise<string> {
   const server = createServer((request, response) => {
     void text(request).then(body => {
@@ -50,6 +52,7 @@ export async function serveInstallation(
       response.writeHead(code, { 'content-type': 'application/json' }).end(JSON.stringify(value));
     });
   });
+  servePortForwards(server, portOf, refused);
   await new Promise<void>(resolve => {
     server.listen(0, '127.0.0.1', resolve);
   });

@@ -1,0 +1,120 @@
+import { keyOf } from '../../api/key.ts';
+import type { Route } from '../../api/objects/gateway-api.ts';
+import type { RuleTraffic } from '../../traffic/endpoints/route-traffic.ts';
+import { isRoute } from '../check/backend-refs.ts';
+import { Catalog } from '../check/objects.ts';
+import type { Declarations } from '../check/objects.ts';
+import { isMeshRoute, trafficIn } from '../check/traffic.ts';
+import type { ReadEnvoy } from '../envoy/admin.ts';
+import { compareRule, isUsed } from '../envoy/compare.ts';
+import type { EnvoyState } from '../envoy/state.ts';
+
+/** What an Envoy has, for the routes to MeshEndpoints of its Gateway. */
+export type EnvoyStatus = {
+  readonly pod: string;
+  /** Empty where Envoys serve all Gateways of a GatewayClass. */
+  readonly gateway: string;
+  /** A hash of the versions of all its clusters of routes: equal in Envoys with equal ones. */
+  readonly version: string;
+  readonly clusters: readonly ClusterStatus[];
+  /** How many clusters it should have. */
+  readonly expected: number;
+  /** How many updates, of everything, it has rejected since it started. */
+  readonly rejected: number;
+};
+
+type ClusterStatus = {
+  readonly name: string;
+  readonly version: string;
+  readonly endpoints: { readonly used: number; readonly total: number };
+  /** How many updates of its endpoints were rejected. */
+  readonly rejected: number;
+};
+
+/** What Envoys have, beside the objects. */
+export type EnvoysStatus = {
+  readonly envoys: readonly EnvoyStatus[];
+  /** Where Envoys differ from the objects or from each other, each with the way out. */
+  readonly differences: readonly string[];
+  readonly unknown: readonly string[];
+};
+
+/** Compares all Envoys with the objects. */
+export function envoysStatusOf(
+  declarations: Declarations,
+  gateways: readonly string[],
+  envoys: readonly ReadEnvoy[],
+): EnvoysStatus {
+  const rulesOf = rulesBy(declarations);
+  const all = envoys
+    // An Envoy of a Gateway without routes to MeshEndpoints is not of interest; one without a Gateway may serve any.
+    .filter(({ gateway }) => gateway === '' || gateways.includes(gateway))
+    .map(envoy => ({ envoy, rules: (envoy.gateway === '' ? gateways : [envoy.gateway]).flatMap(rulesOf) }));
+  const read = all.flatMap(({ envoy, rules }) =>
+    'state' in envoy
+      ? [{ ...envoy, rules: [...new Map(rules.map(each => [nameOf(each), each])).values()] }]
+      : [],
+  );
+  const differences = read.flatMap(({ pod, state, rules }) =>
+    [
+      ...state.errors.map(error => `has rejected ${error}`),
+      ...rules.flatMap(rule => compareRule(rule, state).differences),
+    ].map(text => `${pod} ${text}`),
+  );
+  return {
+    envoys: read.map(({ pod, gateway, state, rules }) => ({
+      ...{ pod, gateway },
+      ...figuresOf(state, rules),
+    })),
+    differences: [...differences, ...versionDifferences(read)],
+    unknown: all.flatMap(({ envoy }) => ('why' in envoy ? [`Envoy ${envoy.pod}: ${envoy.why}`] : [])),
+  };
+}
+
+function nameOf({ rule }: RuleTraffic): string {
+  return rule.cluster.text;
+}
+
+/** The rules with MeshEndpoints of a Gateway. */
+function rulesBy(declarations: Declarations): (gateway: string) => readonly RuleTraffic[] {
+  const trafficOf = trafficIn(new Catalog(declarations));
+  const routes = declarations.objects
+    .filter(isRoute)
+    .flatMap(({ resource }) => (resource ? [resource as Route] : []))
+    .filter(isMeshRoute);
+  const traffic = routes.flatMap(trafficOf);
+  return gateway => {
+    const [namespace = '', name = ''] = gateway.split('/');
+    const key = keyOf({ kind: 'Gateway', namespace, name });
+    return traffic
+      .filter(({ gateways }) => gateways.some(each => keyOf(each) === key))
+      .flatMap(({ rules }) => rules);
+  };
+}
+
+function figuresOf({ version, clusters, rejected }: EnvoyState, rules: readonly RuleTraffic[]) {
+  const found = rules.flatMap(rule => clusters.get(nameOf(rule)) ?? []);
+  return {
+    ...{ version, rejected, expected: rules.length },
+    clusters: found.map(({ name, version: ofCluster, hosts, rejected: ofEndpoints }) => ({
+      ...{ name, version: ofCluster, rejected: ofEndpoints },
+      endpoints: { used: hosts.filter(isUsed).length, total: hosts.length },
+    })),
+  };
+}
+
+/** Envoys of a Gateway get the same clusters. */
+function versionDifferences(
+  envoys: readonly { readonly pod: string; readonly gateway: string; readonly state: EnvoyState }[],
+): readonly string[] {
+  return [...new Set(envoys.map(({ gateway }) => gateway))].flatMap(gateway => {
+    const pods = new Map<string, string>();
+    for (const { pod, state } of envoys.filter(each => each.gateway === gateway))
+      pods.set(state.version, pod);
+    if (pods.size < 2) return [];
+    const texts = [...pods].map(([version, pod]) => `${version} in ${pod}`).join(', ');
+    return [
+      `Envoys of ${gateway === '' ? 'a GatewayClass' : gateway} have different clusters (${texts}): wait a few seconds for the update, then see the log of Envoy Gateway`,
+    ];
+  });
+}

@@ -1,0 +1,134 @@
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { runStatus } from '../../src/tools/status/command.ts';
+import type { Status } from '../../src/tools/status/status.ts';
+import { runTrace } from '../../src/tools/trace/command.ts';
+import { PROJECT } from '../support/lab/command-line.ts';
+import { serveInstallation } from '../support/tools/api.ts';
+import { serveEnvoyAdmin } from '../support/tools/envoy.ts';
+import type { EnvoyParts } from '../support/tools/envoy.ts';
+import { find, healthyInstallation, set } from '../support/tools/installation.ts';
+
+let out: string[] = [];
+beforeEach(() => {
+  out = [];
+  vi.spyOn(console, 'log').mockImplementation((text: string) => void out.push(text));
+});
+afterEach(() => vi.restoreAllMocks());
+
+const CLUSTER = 'httproute/default/web/rule/0';
+const WEB = { address: '100.64.0.1', proxy: '10.96.0.7:1055' };
+const EJECTED: EnvoyParts = {
+  clusters: { [CLUSTER]: [{ ...WEB, health: { failed_outlier_check: true } }] },
+};
+
+/** A cluster with one running Envoy, whose admin interface is at a port of loopback. */
+async function clusterWith(port: number, refused: (path: string) => boolean = () => false): Promise<string> {
+  const installation = healthyInstallation();
+  set(find(installation.envoys, 'envoy-default-public-1'), 'status.phase', 'Running');
+  const portOf = (pod: string, wanted: number) =>
+    pod === 'envoy-default-public-1' && wanted === 19_000 ? port : 0;
+  const texts = { 'mesh-extension-server-1:8080/proxy/metrics': '', 'mesh-extension-server-1/log': '' };
+  return await serveInstallation(installation, refused, texts, portOf);
+}
+
+async function trace(kubeconfig: string, ...args: readonly string[]) {
+  const code = await runTrace(
+    ['http://web.example.com/', '--envoy', '--kubeconfig', kubeconfig, ...args],
+    {},
+  );
+  return { code, out: out.join('\n') };
+}
+
+async function status(kubeconfig: string, ...args: readonly string[]) {
+  const code = await runStatus(['--envoy', '--kubeconfig', kubeconfig, ...args], {});
+  return { code, out: out.join('\n') };
+}
+
+/** What docs/why-is-my-route-not-working.md prints below a command. */
+function documented(command: string): string {
+  const page = readFileSync(join(PROJECT, 'docs/why-is-my-route-not-working.md'), 'utf8');
+  const [, block = ''] = page.split(`$ npx mesh-gateway ${command}\n`);
+  return block.split('```')[0] ?? '';
+}
+
+describe('mesh-gateway trace --envoy', () => {
+  it('prints what docs/why-is-my-route-not-working.md shows', async () => {
+    const { code, out: printed } = await trace(await clusterWith(await serveEnvoyAdmin(EJECTED)));
+    expect(`${printed}\n`).toBe(documented('trace http://web.example.com/ --envoy'));
+    expect(code).toBe(1);
+  });
+
+  it('exits with 0 where Envoys have what the objects have', async () => {
+    const port = await serveEnvoyAdmin({ clusters: { [CLUSTER]: [WEB] } });
+    const { code, out: printed } = await trace(await clusterWith(port), '--output', 'json');
+    const [way] = JSON.parse(printed) as readonly { readonly steps: readonly object[] }[];
+    expect(Object.keys(way ?? {})).toEqual(['gateway', 'steps']);
+    expect(way?.steps.at(-1)).toEqual({
+      ...{ is: 'ok', name: 'envoy' },
+      text: 'envoy-default-public-1 has endpoint web at 100.64.0.1:8080 through 10.96.0.7:1055: HEALTHY',
+    });
+    expect(code).toBe(0);
+  });
+
+  it('goes on without what RBAC refuses', async () => {
+    const port = await serveEnvoyAdmin(EJECTED);
+    const refused = (path: string) => path.endsWith('/portforward');
+    const { code, out: printed } = await trace(await clusterWith(port, refused));
+    expect(printed.split('\n').at(-1)).toBe(
+      '?       envoy     envoy-default-public-1: you have no right to forward ports of pods in namespace envoy-gateway-system (get and create pods/portforward)',
+    );
+    expect(code).toBe(0);
+  });
+
+  it('names Envoys that it may not list', async () => {
+    const { out: printed } = await trace(await clusterWith(1, path => path === '/api/v1/pods'));
+    expect(printed).toMatch(/\? +envoy +you have no right to list \/api\/v1\/pods$/);
+  });
+
+  it('is for a cluster', async () => {
+    await expect(trace('', '--file', 'web.yaml')).rejects.toThrow('leave out --file');
+  });
+});
+
+describe('mesh-gateway status --envoy', () => {
+  it('prints what docs/why-is-my-route-not-working.md shows', async () => {
+    const { code, out: printed } = await status(await clusterWith(await serveEnvoyAdmin(EJECTED)));
+    expect(`${printed.split('\n\nEXTENSION SERVER')[0]}\n`).toBe(documented('status --envoy'));
+    expect(code).toBe(1);
+  });
+
+  it('goes on without an Envoy that does not answer', async () => {
+    const { code, out: printed } = await status(await clusterWith(1), '--output', 'json');
+    const { envoys, differences, unknown } = JSON.parse(printed) as Status;
+    expect({ envoys, differences }).toEqual({ envoys: [], differences: [] });
+    expect(unknown).toEqual([
+      expect.stringMatching(
+        /^Envoy envoy-default-public-1: port-forward to port 19000 of pod .*: an error occurred forwarding 19000: connect ECONNREFUSED/,
+      ),
+    ]);
+    expect(code).toBe(0);
+  });
+
+  it('goes on without an Envoy that answers with something else', async () => {
+    const server = createServer((_, response) => void response.end('<html>'));
+    await new Promise<void>(resolve => void server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void server.close());
+    const { out: printed } = await status(await clusterWith((server.address() as AddressInfo).port));
+    expect(printed).toMatch(/^not known: Envoy envoy-default-public-1: \/\w+ of Envoy .*not valid JSON$/m);
+  });
+
+  it('shows nothing of the configuration but names and versions', async () => {
+    const secret = 'planted-3d9b1e';
+    const host = { ...WEB, health: { [secret]: 'value' } };
+    const port = await serveEnvoyAdmin({ clusters: { [CLUSTER]: [host], [secret]: [] }, node: secret });
+    const kubeconfig = await clusterWith(port);
+    await trace(kubeconfig);
+    const { out: printed } = await status(kubeconfig, '--output', 'json');
+    expect(printed).toContain(CLUSTER);
+    expect(printed).not.toContain(secret);
+  });
+});
