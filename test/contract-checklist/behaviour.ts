@@ -382,7 +382,7 @@ const SAFETY: readonly Table[] = [
         ],
         ['test/tools/doctor.test.ts', 'names %s'],
         [BREAKS, 'RBAC of the operator'],
-        [BREAKS, 'a pod that crashes'],
+        [BREAKS, 'a pod without enough memory'],
         [ALERTS, 'it uses nine tenths'],
         [
           'test/cluster/processes.test.ts',

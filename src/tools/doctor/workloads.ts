@@ -96,10 +96,16 @@ function problemsOf(pod: Fields): readonly PodProblem[] {
     if (!isCrashing && waiting !== 'CreateContainerConfigError') return [];
     const last = textAt(status, 'lastState', 'terminated', 'reason') || waiting;
     const text = `${container} does not stay up: ${last}, ${restarts} restarts`;
-    const fix = `kubectl -n ${namespace} logs ${name} -c ${textAt(status, 'name')} --previous`;
+    const fix =
+      last === 'OOMKilled'
+        ? MEMORY_FIX
+        : `kubectl -n ${namespace} logs ${name} -c ${textAt(status, 'name')} --previous`;
     return [{ check: 'pods', text, fix }];
   });
 }
+
+const MEMORY_FIX =
+  'raise resources.limits.memory of operator, extensionServer or meshPods in the configuration of mesh-gateway synth';
 
 const IMAGE_FIX =
   'push the image to the registry, or correct image of the configuration of mesh-gateway synth, or spec.pool.image of the MeshTailnet';

@@ -20,6 +20,13 @@ export const editConfig = (from: string | RegExp, to: string) => (all: Installat
 
 const status = (pod: Json) => ((pod['status'] as Json)['containerStatuses'] as Json[])[0] ?? {};
 
+const crash = (all: Installation, reason: string) => {
+  const found = status(find(all.pods, 'mesh-operator-1'));
+  set(found, 'restartCount', 7);
+  set(found, 'state', { waiting: { reason: 'CrashLoopBackOff' } });
+  set(found, 'lastState', { terminated: { reason, message: 'hidden' } });
+};
+
 const withoutRule = (role: string, resource: string) => (all: Installation) => {
   const found = all.roles.find(
     each =>
@@ -145,15 +152,17 @@ export const BREAKS: readonly Break[] = [
     'push the image',
   ],
   [
-    'a pod that crashes',
-    all => {
-      const found = status(find(all.pods, 'mesh-operator-1'));
-      set(found, 'restartCount', 7);
-      set(found, 'state', { waiting: { reason: 'CrashLoopBackOff' } });
-      set(found, 'lastState', { terminated: { reason: 'OOMKilled', message: 'hidden' } });
-    },
+    'a pod without enough memory',
+    all => crash(all, 'OOMKilled'),
     'pods',
     'container main of pod mesh-system/mesh-operator-1 does not stay up: OOMKilled, 7 restarts',
+    'raise resources.limits.memory of operator',
+  ],
+  [
+    'a pod that crashes',
+    all => crash(all, 'Error'),
+    'pods',
+    'container main of pod mesh-system/mesh-operator-1 does not stay up: Error, 7 restarts',
     'kubectl -n mesh-system logs mesh-operator-1 -c main --previous',
   ],
   [
