@@ -2,12 +2,14 @@ import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { startControlApi } from '../../../lab/control-api/control-api.ts';
 import type { ControlApi } from '../../../lab/control-api/control-api.ts';
 import { FAULTS } from '../../../lab/control-api/faults.ts';
 import type { Dialect } from '../../../lab/control-api/state.ts';
 import { locateBinaries } from '../../../lab/parts/locate.ts';
+import { messageOf } from '../../../lab/process/errors.ts';
+import { startClient } from '../../support/control/client.ts';
 
 /** The result of the vendor's client, or the error that it made of the answer. */
 type Outcome = { readonly result?: unknown; readonly error?: ClientError };
@@ -227,6 +229,85 @@ describe("the vendor's client decodes", () => {
   });
 });
 
+describe("the vendor's client and that of the operator", () => {
+  const web = { name: 'svc:web', ports: ['tcp:443', 'tcp:8443'], tags: ['tag:mesh'], comment: 'web' };
+  const db = { name: 'svc:db', ports: ['tcp:5432'], tags: ['tag:web'], annotations: { owner: 'a' } };
+
+  /** Both use the same simulator. */
+  async function startBoth() {
+    const policy = { tagOwners: TAG_OWNERS };
+    const operator = await startClient({ api: { policy }, scopes: ['services', 'devices:core:read'] });
+    onTestFinished(operator.close);
+    const { id: clientId, secret: clientSecret } = operator.client;
+    await operator.tokens.use(operator.credentials);
+    await request({ client: { url: operator.api.url, clientId, clientSecret } });
+    return operator;
+  }
+
+  it('read the same services, whichever of them has created them', async () => {
+    const { control } = await startBoth();
+    expect(await result('services.list')).toEqual(await control.services());
+    await control.putService('svc:web', web);
+    await result('services.put', db);
+    const services = await result<readonly Service[]>('services.list');
+    expect(services).toMatchObject([web, db]);
+    expect((await control.services()).map(({ fields }) => fields)).toEqual(services);
+    for (const service of services) {
+      expect(await result('services.get', service.name)).toEqual(service);
+      expect(await control.service(service.name)).toMatchObject({
+        addrs: service.addrs,
+        fields: service,
+      });
+    }
+  });
+
+  it('change and delete the services of each other', async () => {
+    const { control } = await startBoth();
+    await control.putService('svc:web', { ...web, annotations: { owner: 'a' } });
+    await result('services.put', db);
+    const before = await result<Service>('services.get', 'svc:web');
+    const changed = { ports: ['tcp:80'], tags: ['tag:web'], annotations: { owner: 'a', other: 'b' } };
+    await result('services.put', { ...before, ...changed });
+    expect((await control.service('svc:web'))?.fields).toEqual({ ...before, ...changed });
+    const fields = (await control.service('svc:db'))?.fields;
+    await control.putService('svc:db', { ...fields, ...changed });
+    expect(await result('services.get', 'svc:db')).toEqual({ ...fields, ...changed });
+
+    await result('services.delete', 'svc:web');
+    expect(await control.service('svc:web')).toBeUndefined();
+    await control.deleteService('svc:db');
+    expect((await call('services.delete', 'svc:db')).error).toMatchObject({ notFound: true });
+    expect(await result('services.list')).toEqual([]);
+  });
+
+  it('are refused the same changes of services', async () => {
+    const { api: simulated, control } = await startBoth();
+    await control.putService('svc:web', web);
+    simulated.addDevice({ hostname: 'host' });
+    const refused = [
+      web,
+      { ...db, name: 'svc:host' },
+      { ...db, name: 'db' },
+      { ...db, tags: ['tag:db'] },
+      { ...db, addrs: ['10.0.0.1'] },
+    ];
+    const messages = await Promise.all(
+      refused.map(fields =>
+        control.putService(fields.name, fields).then(
+          () => 'none',
+          (error: unknown) => messageOf(error),
+        ),
+      ),
+    );
+    expect(messages.filter(message => message === 'none')).toEqual([]);
+    for (const [index, fields] of refused.entries()) {
+      const { error } = await call('services.put', fields);
+      expect(error).toMatchObject({ type: 'APIError' });
+      expect(messages[index]).toContain(error?.message);
+    }
+  });
+});
+
 describe("the vendor's client makes its own error", () => {
   withApi('vendor');
 
@@ -264,6 +345,14 @@ describe("the vendor's client makes its own error", () => {
       expect(error).toMatchObject({ type: 'APIError', status: 403, message: FORBIDDEN });
     },
   );
+
+  it('of a scope that only reads services', async () => {
+    await useClient(['services:read']);
+    expect(await result('services.list')).toEqual([]);
+    const error = { type: 'APIError', status: 403, message: FORBIDDEN };
+    expect((await call('services.put', { name: 'svc:web' })).error).toMatchObject(error);
+    expect((await call('services.delete', 'svc:web')).error).toMatchObject(error);
+  });
 
   it('of a rate limit', async () => {
     await useClient(['all']);
