@@ -101,6 +101,29 @@ describe('mesh-gateway status --envoy', () => {
     expect(code).toBe(1);
   });
 
+  it('is about Envoys of Gateways with routes to MeshEndpoints, and names those that serve merged Gateways', async () => {
+    const installation = healthyInstallation();
+    const labels = {
+      'app.kubernetes.io/component': 'proxy',
+      'app.kubernetes.io/managed-by': 'envoy-gateway',
+    };
+    const ofOther = {
+      'gateway.envoyproxy.io/owning-gateway-namespace': 'default',
+      'gateway.envoyproxy.io/owning-gateway-name': 'other',
+    };
+    installation.envoys = [
+      { metadata: { name: 'envoy-other', labels: { ...labels, ...ofOther } }, status: { phase: 'Running' } },
+      { metadata: { name: 'envoy-merged', labels }, status: { phase: 'Running' } },
+      { metadata: { name: 'envoy-pending', labels }, status: { phase: 'Pending' } },
+    ];
+    const { out: printed } = await status(await serveInstallation(installation), '--output', 'json');
+    const { envoys, unknown } = JSON.parse(printed) as Status;
+    expect(envoys).toEqual([]);
+    expect(unknown.filter(text => text.startsWith('Envoy '))).toEqual([
+      'Envoy envoy-merged: it serves Gateways that are merged: see its admin interface',
+    ]);
+  });
+
   it('goes on without an Envoy that does not answer', async () => {
     const { code, out: printed } = await status(await clusterWith(1), '--output', 'json');
     const { envoys, differences, unknown } = JSON.parse(printed) as Status;

@@ -175,7 +175,6 @@ describe('status --envoy', () => {
   const statusOf = (...states: readonly ReturnType<typeof envoy>[]) =>
     envoysStatusOf(
       declared(),
-      ['default/public'],
       states.map((state, index) => ({ pod: `envoy-${index}`, gateway: 'default/public', state })),
     );
 
@@ -204,10 +203,5 @@ describe('status --envoy', () => {
   it('names what Envoy still rejects', () => {
     const { differences } = statusOf(envoy([near, far], { error: 'cannot bind port 80' }));
     expect(differences).toEqual(['envoy-0 has rejected default/public/http: cannot bind port 80']);
-  });
-
-  it('leaves out Envoys of Gateways without routes to MeshEndpoints', () => {
-    const other = { pod: 'envoy-0', gateway: 'default/other', state: envoy([]) };
-    expect(envoysStatusOf(declared(), ['default/public'], [other]).envoys).toEqual([]);
   });
 });

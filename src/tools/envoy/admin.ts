@@ -8,7 +8,7 @@ import type { Fields } from '../../api/json.ts';
 import type { OpenPort } from '../check/cluster.ts';
 import { labelled, readList } from '../doctor/cluster.ts';
 import { ENVOY_LABELS } from '../doctor/network-policies.ts';
-import { hasLabels, mapAt, nameOf, textAt } from '../doctor/observed.ts';
+import { mapAt, nameOf, textAt } from '../doctor/observed.ts';
 import type { Reading } from '../doctor/observed.ts';
 import { stateOf } from './state.ts';
 import type { EnvoyState } from './state.ts';
@@ -17,15 +17,16 @@ import type { EnvoyState } from './state.ts';
 export type ReadEnvoy = {
   /** Its pod, without the namespace. */
   readonly pod: string;
-  /** Such as default/public; empty where Envoys serve all Gateways of a GatewayClass. */
+  /** Such as default/public; empty where Envoy Gateway merges Gateways. */
   readonly gateway: string;
 } & ({ readonly state: EnvoyState } | { readonly why: string });
 
 const OWNER = 'gateway.envoyproxy.io/owning-gateway';
 
-/** Whether a pod is an Envoy of a Gateway. */
-export function isEnvoyOf(pod: Fields, namespace: string, name: string): boolean {
-  return hasLabels(pod, { [`${OWNER}-namespace`]: namespace, [`${OWNER}-name`]: name });
+/** The Gateway of an Envoy by the labels of its pod: such as default/public; empty where Envoy Gateway merges Gateways. */
+export function gatewayOf(pod: Fields): string {
+  const labels = mapAt(pod, 'metadata', 'labels');
+  return [labels[`${OWNER}-namespace`], labels[`${OWNER}-name`]].filter(Boolean).join('/');
 }
 
 /** Lists the pods of Envoys, in all namespaces. */
@@ -47,9 +48,9 @@ export async function readEnvoys(
 }
 
 async function readEnvoy(pod: Fields, openPort: OpenPort, cluster: string | undefined): Promise<ReadEnvoy> {
-  const labels = mapAt(pod, 'metadata', 'labels');
-  const owner = [labels[`${OWNER}-namespace`], labels[`${OWNER}-name`]];
-  const one = { pod: textAt(pod, 'metadata', 'name'), gateway: owner.filter(Boolean).join('/') };
+  const one = { pod: textAt(pod, 'metadata', 'name'), gateway: gatewayOf(pod) };
+  if (one.gateway === '')
+    return { ...one, why: 'it serves Gateways that are merged: see its admin interface' };
   const only = cluster === undefined ? '' : `^${cluster.replaceAll('.', String.raw`\.`)}(/backend/[0-9]+)?$`;
   const filtered = (name: string) => (only === '' ? '' : `&${name}=${encodeURIComponent(only)}`);
   const get = (path: string) => readAdmin(pod, path, openPort);

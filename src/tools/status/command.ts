@@ -3,10 +3,12 @@ import { NAMESPACE, PORTS } from '../../api/names.ts';
 import { KubeError } from '../../kubernetes/transport/transport.ts';
 import type { KubeTransport, TextTransport } from '../../kubernetes/transport/transport.ts';
 import { readDeclarations, withCluster } from '../check/cluster.ts';
+import type { OpenPort } from '../check/cluster.ts';
 import { labelled, readList } from '../doctor/cluster.ts';
 import { textAt } from '../doctor/observed.ts';
-import { listEnvoys, readEnvoys } from '../envoy/admin.ts';
+import { gatewayOf, listEnvoys, readEnvoys } from '../envoy/admin.ts';
 import { plainText } from '../sources.ts';
+import { envoysStatusOf } from './envoys.ts';
 import { isReady, SERVER_LABELS, statusOf } from './status.ts';
 import type { ReadServer, Status, StatusInput } from './status.ts';
 
@@ -55,13 +57,24 @@ export async function runStatus(
     throw new Error(`status: --output ${JSON.stringify(output)} is neither text nor json`);
   const status = await withCluster({ kubeconfig, context, environment }, async (transport, openPort) => {
     const read = await readStatus(transport, namespace);
-    if (!envoy) return statusOf(read);
-    return statusOf({ ...read, readEnvoys: await readEnvoys(read.envoys.items ?? [], openPort) });
+    return envoy ? await withEnvoys(statusOf(read), read, openPort) : statusOf(read);
   });
   console.log(output === 'json' ? JSON.stringify(status, undefined, 2) : formatStatus(status));
   const { gateways, rejections, differences = [] } = status;
   const isGood = [...rejections, ...differences].length === 0;
   return isGood && gateways.every(({ isTranslated }) => isTranslated) ? 0 : 1;
+}
+
+/** A status with what each Envoy has. Those of Gateways without routes to MeshEndpoints are left out. */
+async function withEnvoys(
+  status: Status,
+  { declarations, envoys }: StatusInput,
+  openPort: OpenPort,
+): Promise<Status> {
+  const gateways = ['', ...status.gateways.map(({ gateway }) => gateway)];
+  const pods = (envoys.items ?? []).filter(pod => gateways.includes(gatewayOf(pod)));
+  const { unknown, ...read } = envoysStatusOf(declarations, await readEnvoys(pods, openPort));
+  return { ...status, ...read, unknown: [...status.unknown, ...unknown] };
 }
 
 async function readStatus(transport: KubeTransport & TextTransport, namespace: string): Promise<StatusInput> {

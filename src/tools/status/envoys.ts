@@ -12,7 +12,6 @@ import type { EnvoyState } from '../envoy/state.ts';
 /** What an Envoy has, for the routes to MeshEndpoints of its Gateway. */
 export type EnvoyStatus = {
   readonly pod: string;
-  /** Empty where Envoys serve all Gateways of a GatewayClass. */
   readonly gateway: string;
   /** A hash of the versions of all its clusters of routes: equal in Envoys with equal ones. */
   readonly version: string;
@@ -39,35 +38,22 @@ export type EnvoysStatus = {
   readonly unknown: readonly string[];
 };
 
-/** Compares all Envoys with the objects. */
-export function envoysStatusOf(
-  declarations: Declarations,
-  gateways: readonly string[],
-  envoys: readonly ReadEnvoy[],
-): EnvoysStatus {
+/** Compares Envoys with the objects. */
+export function envoysStatusOf(declarations: Declarations, all: readonly ReadEnvoy[]): EnvoysStatus {
   const rulesOf = rulesBy(declarations);
-  const all = envoys
-    // An Envoy of a Gateway without routes to MeshEndpoints is not of interest; one without a Gateway may serve any.
-    .filter(({ gateway }) => gateway === '' || gateways.includes(gateway))
-    .map(envoy => ({ envoy, rules: (envoy.gateway === '' ? gateways : [envoy.gateway]).flatMap(rulesOf) }));
-  const read = all.flatMap(({ envoy, rules }) =>
-    'state' in envoy
-      ? [{ ...envoy, rules: [...new Map(rules.map(each => [nameOf(each), each])).values()] }]
-      : [],
+  const envoys = all.flatMap(envoy =>
+    'state' in envoy ? [{ ...envoy, rules: rulesOf(envoy.gateway) }] : [],
   );
-  const differences = read.flatMap(({ pod, state, rules }) =>
+  const differences = envoys.flatMap(({ pod, state, rules }) =>
     [
       ...state.errors.map(error => `has rejected ${error}`),
       ...rules.flatMap(rule => compareRule(rule, state).differences),
     ].map(text => `${pod} ${text}`),
   );
   return {
-    envoys: read.map(({ pod, gateway, state, rules }) => ({
-      ...{ pod, gateway },
-      ...figuresOf(state, rules),
-    })),
-    differences: [...differences, ...versionDifferences(read)],
-    unknown: all.flatMap(({ envoy }) => ('why' in envoy ? [`Envoy ${envoy.pod}: ${envoy.why}`] : [])),
+    envoys: envoys.map(({ pod, gateway, state, rules }) => ({ pod, gateway, ...figuresOf(state, rules) })),
+    differences: [...differences, ...versionDifferences(envoys)],
+    unknown: all.flatMap(envoy => ('why' in envoy ? [`Envoy ${envoy.pod}: ${envoy.why}`] : [])),
   };
 }
 
@@ -114,7 +100,7 @@ function versionDifferences(
     if (pods.size < 2) return [];
     const texts = [...pods].map(([version, pod]) => `${version} in ${pod}`).join(', ');
     return [
-      `Envoys of ${gateway === '' ? 'a GatewayClass' : gateway} have different clusters (${texts}): wait a few seconds for the update, then see the log of Envoy Gateway`,
+      `Envoys of ${gateway} have different clusters (${texts}): wait a few seconds for the update, then see the log of Envoy Gateway`,
     ];
   });
 }

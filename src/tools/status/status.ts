@@ -5,9 +5,7 @@ import { hasReported, lastTranslationOf } from '../../traffic/translation-report
 import { listAt, numberAt, textAt, textsAt } from '../doctor/observed.ts';
 import type { Reading } from '../doctor/observed.ts';
 import type { Declarations } from '../check/objects.ts';
-import { isEnvoyOf } from '../envoy/admin.ts';
-import type { ReadEnvoy } from '../envoy/admin.ts';
-import { envoysStatusOf } from './envoys.ts';
+import { gatewayOf } from '../envoy/admin.ts';
 import type { EnvoyStatus } from './envoys.ts';
 
 /** What was read of a pod of the extension server; each text, or why it could not be read. */
@@ -22,8 +20,6 @@ type ReadText = { readonly text: string } | { readonly why: string };
 
 /** What a status is made of. */
 export type StatusInput = {
-  /** What Envoys have, if it was asked for. */
-  readonly readEnvoys?: readonly ReadEnvoy[];
   readonly declarations: Declarations;
   /** The pods of Envoys. */
   readonly envoys: Reading;
@@ -81,7 +77,7 @@ export type Status = {
 };
 
 /** The status by what was read. */
-export function statusOf({ declarations, envoys, servers, why, readEnvoys }: StatusInput): Status {
+export function statusOf({ declarations, envoys, servers, why }: StatusInput): Status {
   const rejections = servers
     .flatMap(rejectionsIn)
     .sort((one, other) => (one.time < other.time ? -1 : one.time > other.time ? 1 : 0));
@@ -90,20 +86,15 @@ export function statusOf({ declarations, envoys, servers, why, readEnvoys }: Sta
     ...('why' in metrics ? [`metrics of pod ${pod}: ${metrics.why}`] : []),
     ...('why' in log ? [`log of pod ${pod}: ${log.why}`] : []),
   ]);
-  const gateways = gatewaysIn(declarations, envoys, hasAllLogs ? rejections : undefined);
-  const names = gateways.map(({ gateway }) => gateway);
-  const { unknown = [], ...ofEnvoys } = readEnvoys ? envoysStatusOf(declarations, names, readEnvoys) : {};
   return {
-    gateways,
+    gateways: gatewaysIn(declarations, envoys, hasAllLogs ? rejections : undefined),
     servers: servers.map(serverStatusOf),
     rejections,
-    ...ofEnvoys,
     unknown: [
       ...unreadKinds(declarations),
       ...(envoys.why === undefined ? [] : [`Envoys: ${envoys.why}`]),
       ...(why === undefined ? [] : [`extension servers: ${why}`]),
       ...unread,
-      ...unknown,
     ],
   };
 }
@@ -130,7 +121,7 @@ function gatewaysIn(
     const count = rejections
       ?.filter(rejection => rejection.gateway === gateway)
       .reduce((sum, rejection) => sum + rejection.count, 0);
-    const pods = envoys.items?.filter(pod => isEnvoyOf(pod, namespace, name));
+    const pods = envoys.items?.filter(pod => gatewayOf(pod) === gateway);
     return [
       {
         ...{ gateway, revision: spec.revision },

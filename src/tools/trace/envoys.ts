@@ -1,7 +1,7 @@
 import type { RuleTraffic } from '../../traffic/endpoints/route-traffic.ts';
 import type { KubeTransport } from '../../kubernetes/transport/transport.ts';
 import type { OpenPort } from '../check/cluster.ts';
-import { isEnvoyOf, listEnvoys, readEnvoys } from '../envoy/admin.ts';
+import { gatewayOf, listEnvoys, readEnvoys } from '../envoy/admin.ts';
 import type { ReadEnvoy } from '../envoy/admin.ts';
 import { compareRule } from '../envoy/compare.ts';
 import type { Comparison } from '../envoy/compare.ts';
@@ -18,8 +18,7 @@ export async function withEnvoys(
     ways.map(async way => {
       if (!way.traffic) return way;
       if (!listed.items) return { ...way, steps: [...way.steps, unknown(listed.why)] };
-      const [namespace = '', name = ''] = way.gateway.split('/');
-      const pods = listed.items.filter(pod => isEnvoyOf(pod, namespace, name));
+      const pods = listed.items.filter(pod => gatewayOf(pod) === way.gateway);
       const envoys = await readEnvoys(pods, openPort, way.traffic.rule.cluster.text);
       return { ...way, steps: stepsWithEnvoys(way.steps, way.traffic, envoys) };
     }),
@@ -51,7 +50,7 @@ export function stepsWithEnvoys(
 }
 
 const NO_ENVOY =
-  'no running pod has the labels of an Envoy of this Gateway, as where several Gateways are merged into one: see mesh-gateway status --envoy';
+  'no running pod has the labels of an Envoy of this Gateway, as where Envoy Gateway merges Gateways: see mesh-gateway doctor';
 
 function unknown(text: string): Step {
   return { is: 'unknown', name: 'envoy', text };
