@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { setService } from '../../../lab/tailnet/backends.ts';
-import { createService, listServices } from '../../../lab/tailnet/tailnet.ts';
+import { createService, listServices, removeService } from '../../../lab/tailnet/tailnet.ts';
 import type { TailnetService } from '../../../lab/tailnet/tailnet.ts';
 import type { ServedService } from '../../../src/api/served-services.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -9,7 +9,7 @@ import type { TestLab } from '../../support/lab/lab.ts';
 import { startServingNode } from '../../support/lab/serving-node.ts';
 import type { ServingNode } from '../../support/lab/serving-node.ts';
 import { portsToTry, startStranger } from '../../support/lab/stranger.ts';
-import { exchange, socksTunnel } from '../../support/lab/tunnel.ts';
+import { connectTunnel, exchange, socksTunnel } from '../../support/lab/tunnel.ts';
 
 let own: TestLab;
 let one: ServingNode;
@@ -34,8 +34,8 @@ function toward(hostname: string, fields: Partial<ServedService> = {}): ServedSe
 }
 
 /** Sends a text to the service as another device of the tailnet does; returns the answer. */
-async function ask(text: string, at = `${web.addresses[0]}:443`): Promise<string> {
-  return await exchange(await socksTunnel(own.lab.proxy, at, 3000), text, 3000);
+async function ask(text: string, at = `${web.addresses[0]}:443`, proxy = own.lab.proxy): Promise<string> {
+  return await exchange(await socksTunnel(proxy, at, 3000), text, 3000);
 }
 
 /** The device to which the connections of others go. */
@@ -56,6 +56,19 @@ describe('a VIP service of real tailscaleds', () => {
     expect(await ask('by name', 'web.example.ts.net:443')).toContain('by name');
     const status = JSON.parse(await one.tailscale('debug', 'prefs')) as { AdvertiseServices: unknown };
     expect(status.AdvertiseServices).toEqual(['svc:web']);
+  });
+
+  it('leads through the HTTP proxy of a device that joined before the service was created', async () => {
+    const { admin } = own.lab.tailnet;
+    const { addresses } = await createService(admin, 'svc:late');
+    onTestFinished(() => removeService(admin, 'svc:late'));
+    one.update([toward('web-1', { name: 'svc:late' })]);
+    for (const host of [addresses[0], 'late.example.ts.net']) {
+      await eventually(async () => {
+        const tunnel = await connectTunnel(own.lab.proxy, `${host}:443`);
+        expect(await exchange(tunnel, 'by CONNECT', 1000)).toContain('by CONNECT');
+      });
+    }
   });
 
   it('leads to an address outside of the tailnet', async () => {
@@ -97,6 +110,23 @@ describe('a VIP service of real tailscaleds', () => {
     one.update([toward('web-2')]);
     await untilPrimary(one);
     await eventually(async () => expect(await ask('back')).toContain('back'));
+  });
+
+  it('does not answer through the proxies of the devices that serve it', async () => {
+    one.update([toward('web-1')]);
+    two.update([toward('web-2')]);
+    await eventually(async () => {
+      const [service] = await listServices(own.lab.tailnet.admin);
+      expect(service?.hosts.map(({ active }) => active)).toEqual([true, true]);
+    });
+    expect(await ask('from elsewhere')).toContain('from elsewhere');
+    // The one that others reach dials by the network of its machine, where another host may answer.
+    const answers = ({ proxy }: ServingNode) =>
+      ask('from a host', undefined, proxy).then(
+        answer => answer.includes('from a host'),
+        () => false,
+      );
+    expect(await Promise.all([one, two].map(answers))).toEqual([false, false]);
   });
 
   it('is withdrawn before a host ends, and goes on at another host', async () => {

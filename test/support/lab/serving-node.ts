@@ -17,6 +17,8 @@ import type { TestLab } from './lab.ts';
 /** A device that serves VIP services as a mesh pod does: a real tailscaled whose proxy is on an address of its own. */
 export type ServingNode = {
   readonly node: TailnetNode;
+  /** Its HTTP CONNECT and SOCKS5 proxy, as host:port. */
+  readonly proxy: string;
   /** The process of its tailscaled. */
   readonly pid: number;
   readonly serving: Serving;
@@ -45,6 +47,7 @@ export async function startServingNode({ folder, lab }: TestLab, hostname: strin
   const serving = new Serving({ proxy: { host, port }, maxConnections: 100 }, deps);
   return {
     node,
+    proxy: `${host}:${port}`,
     pid: daemon.pid,
     serving,
     update: services => serving.update(services),
