@@ -3,7 +3,6 @@ import type { Clock } from '../../api/clock.ts';
 import { durationMs } from '../../api/duration.ts';
 import { GROUP } from '../../api/generated/kinds.ts';
 import type { Kinds } from '../../api/generated/types.ts';
-import { SKIP_CLEANUP } from '../../api/names.ts';
 import { oldestOf } from '../../api/objects/oldest.ts';
 import type { ResourceKind } from '../../api/key.ts';
 import type { Tailnets } from '../../control/control.ts';
@@ -21,6 +20,7 @@ import { connectionOf } from './connection.ts';
 import type { ConnectionDeps } from './connection.ts';
 import { coordinate, NOTHING_KNOWN } from './coordination.ts';
 import type { Memory } from './coordination.ts';
+import { FINALIZER, hasFinalizer, skipsCleanup } from './finalizer.ts';
 import { claimsOf, NOT_SUPPORTED, servicesWith } from './gather.ts';
 import type { Published } from '../../runtime/published.ts';
 
@@ -38,9 +38,6 @@ export type VipServicesDeps = ConnectionDeps & {
   readonly random: () => number;
   readonly record: Pick<Recorder<typeof vipServiceMetrics>, 'registrations'>;
 };
-
-/** Held by a MeshTailnet while services of this installation may exist in its tailnet. */
-export const FINALIZER = `${GROUP}/vip-services`;
 
 /** The kinds that the controller reads: what is listed, and by which routes a MeshGateway decides about it. */
 export const reads: readonly ResourceKind[] = operatorTrafficKinds;
@@ -117,15 +114,6 @@ export function vipServicesController(deps: VipServicesDeps): Controller<'MeshTa
 
 function intervalMsOf({ spec }: MeshTailnet): number {
   return durationMs(spec.syncInterval) ?? 30_000;
-}
-
-function hasFinalizer({ metadata }: MeshTailnet): boolean {
-  return metadata.finalizers?.includes(FINALIZER) ?? false;
-}
-
-function skipsCleanup(tailnet: MeshTailnet): boolean {
-  const { annotations, deletionTimestamp } = tailnet.metadata;
-  return annotations?.[SKIP_CLEANUP] === 'true' && deletionTimestamp !== undefined && hasFinalizer(tailnet);
 }
 
 /** An older MeshTailnet of the domain registers the services. */

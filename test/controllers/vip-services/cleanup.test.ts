@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { API_VERSION } from '../../../src/api/generated/kinds.ts';
 import { FORCE_CLEANUP } from '../../../src/api/names.ts';
-import { FINALIZER } from '../../../src/controllers/vip-services/controller.ts';
+import { FINALIZER } from '../../../src/controllers/vip-services/finalizer.ts';
 import { ownershipOf, withOwners } from '../../../src/controllers/vip-services/owners.ts';
 import type { Owner } from '../../../src/controllers/vip-services/owners.ts';
 import { startVipScene } from '../../support/controllers/vip-services/scene.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { FINALIZER } from '../../../src/controllers/vip-services/controller.ts';
+import { FINALIZER } from '../../../src/controllers/vip-services/finalizer.ts';
 import { OWNERS, ownershipOf } from '../../../src/controllers/vip-services/owners.ts';
 import { INSTALLATION, publishing, startVipScene } from '../../support/controllers/vip-services/scene.ts';
 
