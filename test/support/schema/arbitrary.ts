@@ -46,6 +46,8 @@ const KNOWN: Readonly<Record<string, Arbitrary<string>>> = {
   timeout: fc.constantFrom('100ms', '30s', '10s', '1.5s'),
   syncInterval: fc.constantFrom('1s', '1h', '30s'),
   keyExpiry: fc.constantFrom('1m', '2160h', '24h'),
+  staleThreshold: fc.constantFrom('30m', '24h', '2h'),
+  heartbeatInterval: fc.constantFrom('1m', '10m', '90s'),
 };
 
 function arbitraryText(node: TextNode): Arbitrary<string> {
