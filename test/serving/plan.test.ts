@@ -136,7 +136,8 @@ describe('after any changes', () => {
         const settled = planned(wanted, planned(wanted, last, { now: 100_000 }), { now: 200_000 });
         state = carriedOut(state, stepsTo(settled, state, forwards));
         expect(stepsTo(settled, state, forwards)).toEqual([]);
-        const { Services = {} } = state.config as { Services?: object };
+        // It has no configuration before it serves anything.
+        const { Services = {} } = (state.config ?? {}) as { Services?: object };
         expect(Object.keys(Services).sort()).toEqual(wanted.map(({ name }) => name).sort());
         const advertised = wanted.filter(({ isAdvertised }) => isAdvertised).map(({ name }) => name);
         expect([...state.advertised].sort()).toEqual(advertised.sort());

@@ -112,9 +112,9 @@ describe('trace --send', () => {
     const listener = { name: 'web', port: 443, protocol: 'HTTPS' };
     const folder = folderWith(openGateway('default/public', { listeners: [listener] }));
     const { answers } = await traced(folder, 'https://kube.test/', '--address', `127.0.0.1:${port}`);
-    expect(answers).toEqual([
-      `BROKEN answer none from 127.0.0.1:${port}: unable to verify the first certificate`,
-    ]);
+    // Newer versions of Node add a hint.
+    const text = `BROKEN answer none from 127.0.0.1:${port}: unable to verify the first certificate`;
+    expect(answers).toEqual([expect.stringContaining(text)]);
   });
 
   it('sends nothing where no address is known', async () => {
