@@ -7,6 +7,7 @@ import { waitForAbsence, waitForCondition, waitForObject } from '../../../lab/ku
 import { waitFor } from '../../../lab/process/wait.ts';
 import { API_VERSION } from '../../../src/api/generated/kinds.ts';
 import type { Kinds } from '../../../src/api/generated/types.ts';
+import type { Status } from '../../../src/tools/status/status.ts';
 import { testCluster } from '../../support/cluster/cluster.ts';
 import { remoteEndpoints } from '../../support/cluster/install/mesh.ts';
 import { installScene, PLACE } from '../../support/cluster/install/scene.ts';
@@ -74,6 +75,32 @@ function hasProxy(): Promise<boolean> {
     return dump.includes('http11_proxy_transport_socket.proxy_address');
   });
 }
+
+/** Runs a command with --envoy until it finds the cluster, and no difference; returns what it prints. */
+function withEnvoy(command: string, cluster: string): Promise<string> {
+  return waitFor(`mesh-gateway ${command} to find no difference`, async note => {
+    const flags = '--kubeconfig "$CLUSTER_KUBECONFIG" --envoy';
+    const printed = await scene.shell.sh(`mesh-gateway ${command} ${flags} 2>&1 || echo "exit status $?"`);
+    note(printed);
+    return printed.includes('exit status') || !printed.includes(cluster) ? undefined : printed;
+  });
+}
+
+it('trace and status show what the Envoy of a Gateway has, by a port-forward', async () => {
+  printLogsOnFailure(scene.client, scene.namespace, PLACE.system);
+  const gateway = `${scene.namespace}/public`;
+  const name = `httproute/${scene.namespace}/web/rule/0`;
+  const traced = await withEnvoy(`trace http://${PLACE.host}/ --from ${gateway}`, name);
+  expect(traced).toMatch(
+    new RegExp(`^ok +envoy +\\S+ has cluster ${name} of version \\S+: 1 of 1 endpoints in use$`, 'm'),
+  );
+  expect(traced).toMatch(/^ok +envoy +\S+ has endpoint web at \S+ through \S+: HEALTHY$/m);
+  const { envoys, differences } = JSON.parse(await withEnvoy('status --output json', name)) as Status;
+  expect({ envoys, differences }).toMatchObject({
+    envoys: [{ gateway, expected: 1, clusters: [{ name, endpoints: { used: 1, total: 1 } }] }],
+    differences: [],
+  });
+});
 
 it('a MeshGateway is programmed once Envoy Gateway has reported the translation with its settings', async () => {
   expect(await hasProxy()).toBe(true);
