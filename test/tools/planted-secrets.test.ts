@@ -27,7 +27,7 @@ const web = (healthCheck: object, more: object = {}) =>
   named(meshEndpoints({ endpoints: [endpoint({ healthCheck, ...more })] }), 'default/web');
 const inOneLine = (object: object) => JSON.stringify(object);
 
-/** Files with something wrong in or beside a secret, so that there is a finding. */
+/** Files with a mistake in or beside a secret, which the commands report. */
 const PLANTED: readonly (readonly [string, string])[] = [
   ['a Secret', stringify({ ...secret, stringData: { 'client-secret': MARKER } })],
   ['a Secret that is there twice', `${stringify({ ...secret, data: { a: MARKER } })}---\n`.repeat(2)],

@@ -13,7 +13,7 @@ export function checkConditions(observed: Observed): readonly Line[] {
   return [...tailnetLines(observed), ...endpointsLines(observed), ...gatewayLines(observed)];
 }
 
-/** The checks of a tailnet, the reasons that are about each, and what it means that there is none. */
+/** A check of a tailnet, the reasons that fail it, and what is right where the condition has none of them. */
 type ConditionCheck = {
   readonly check: string;
   readonly type: 'Authenticated' | 'PoolReady';
