@@ -215,6 +215,9 @@ async function requestsTo(control: string): Promise<number> {
 
 type Counts = { readonly clusters: number; readonly healthy: number };
 
+/** Of an Envoy that does not respond yet. */
+const NONE: Counts = { clusters: 0, healthy: 0 };
+
 /** Long enough for 1,000 new routes in 4 Envoys; each read of all clusters costs Envoys CPU that checks need. */
 const TIMEOUT = { timeoutMs: 600_000, everyMs: 200 };
 
@@ -224,7 +227,7 @@ async function untilEnvoysHave(scene: Scene, envoys: number, wanted: Counts): Pr
   const gateway = { namespace: namespaceOf(kind), name: GATEWAY };
   const check = async (note: (seen: string) => void) => {
     const pods = await envoyPods(bench.client, gateway);
-    const counts = await Promise.all(pods.map(pod => countsOf(pod, gateway.namespace)));
+    const counts = await Promise.all(pods.map(pod => countsOf(pod, gateway.namespace).catch(() => NONE)));
     note(JSON.stringify(counts));
     const isSame = counts.every(
       ({ clusters, healthy }) => clusters === wanted.clusters && healthy === wanted.healthy,

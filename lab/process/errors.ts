@@ -1,6 +1,8 @@
-/** The message of an error. */
+/** The message of an error; for one of Node's fetch with that of its cause, which has the reason. */
 export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  if (!(error instanceof Error)) return String(error);
+  const { message, cause } = error;
+  return error instanceof TypeError && cause instanceof Error ? `${message}: ${cause.message}` : message;
 }
 
 /** The code of a system error, such as ENOENT; empty for other errors. */
