@@ -1,3 +1,4 @@
+import { GROUP } from '../../api/generated/kinds.ts';
 import type { Kinds } from '../../api/generated/types.ts';
 import { keyOf, refOf } from '../../api/key.ts';
 import type { Key, Ref } from '../../api/key.ts';
@@ -9,7 +10,7 @@ import type { DerivedValues, TrackedRead, Tracking } from '../../store/tracking.
 import { bindingOf } from '../../store/traffic/resources.ts';
 import type { TrafficValues } from '../../store/traffic/values.ts';
 import { gatewaysOf } from '../../traffic/attachments.ts';
-import { isAllowed } from '../../traffic/backend-refs.ts';
+import { isAllowed, isPermitted } from '../../traffic/backend-refs.ts';
 import type { DataPathMode } from '../../traffic/data-path.ts';
 import { hasReported } from '../../traffic/translation-report.ts';
 import { oldestOf } from '../../api/objects/oldest.ts';
@@ -69,7 +70,7 @@ export type Input = {
   /** What endpoints refer to outside of the object, by their names. */
   readonly inputs: ReadonlyMap<string, EndpointInputs>;
   readonly readCa: ReadCaBundle;
-  /** The routes of all kinds that name it. */
+  /** The routes of all kinds that name it, and may refer to it. */
   readonly routes: readonly Route[];
   /** The Gateways of those routes. */
   readonly gateways: readonly NamedGateway[];
@@ -93,7 +94,9 @@ export function gatherer(
       tailnet !== undefined && isAllowed(traffic, tailnet.spec.allowedNamespaces, metadata.namespace ?? '');
     const found = discovery.of(stored, tailnet, mayUse);
     const object = withFound(stored, found);
-    const routes = routesTo(keyOf(refTo(object)), read.exceptStatus);
+    const routes = routesTo(keyOf(refTo(object)), read.exceptStatus).filter(
+      mayReferTo(refTo(object), traffic),
+    );
     for (const source of inputs) source.use?.(object);
     return {
       ...{ object, stored, discovery: found, tailnet },
@@ -109,6 +112,12 @@ export function gatherer(
       now: now(),
     };
   };
+}
+
+/** Others count for nothing: whoever writes one, in any namespace, would else write into the status of the object. */
+function mayReferTo(ref: Ref<'MeshEndpoints'>, traffic: TrafficResources): (route: Route) => boolean {
+  const to = { group: GROUP, ...ref, weight: 1 };
+  return ({ kind, metadata }) => isPermitted(traffic, { kind, namespace: metadata.namespace ?? '' }, to);
 }
 
 /** Reads the Gateways that routes name, each once, in an order that does not change. */

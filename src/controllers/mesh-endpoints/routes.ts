@@ -76,7 +76,8 @@ export function cutText(text: string, maxLength: number): string {
 export function routesResolvedOf(routes: readonly ResolvedRoute[]): ConditionUpdate {
   const type = 'RoutesResolved';
   if (routes.length === 0) {
-    const message = 'no route has this object among its backendRefs';
+    const message =
+      'no route that may refer to this object has it among its backendRefs; one of another namespace needs a ReferenceGrant';
     return { type, status: 'Unknown', reason: 'NoRoutes', message };
   }
   const unresolved = routes.filter(({ unused }) => unused.length > 0);

@@ -26,7 +26,8 @@ describe('the condition RoutesResolved', () => {
       type: 'RoutesResolved',
       status: 'Unknown',
       reason: 'NoRoutes',
-      message: 'no route has this object among its backendRefs',
+      message:
+        'no route that may refer to this object has it among its backendRefs; one of another namespace needs a ReferenceGrant',
       observedGeneration: 1,
       lastTransitionTime: '2026-01-15T12:00:00Z',
     });
@@ -156,12 +157,6 @@ const FIXES: readonly {
     reason: 'NamespaceNotAllowed',
   },
   {
-    it: 'a ReferenceGrant for the object',
-    world: [tailnet, web(), to('far/web', meshBackend({ namespace: 'default' }))],
-    fix: grantObject('default', { from: { namespace: 'far' } }),
-    reason: 'RefNotPermitted',
-  },
-  {
     it: 'another MeshEndpoints of the rule',
     world: [tailnet, web(), to('default/web', meshBackend(), meshBackend({ name: 'other' }))],
     fix: web({ meshIP: '100.64.0.2' }, 'default/other'),
@@ -213,6 +208,33 @@ describe('a route that does not resolve', () => {
     await scene.put(to('default/web', meshBackend({ name: 'other' })));
     expect(resolvedOf(scene)?.reason).toBe('NoRoutes');
     expect(scene.status()).not.toHaveProperty('routes');
+  });
+});
+
+describe('a route of another namespace without a ReferenceGrant', () => {
+  const ofOthers = (name: string, ...refs: readonly object[]) =>
+    route('HTTPRoute', name, {
+      parentRefs: [{ name: 'public' }],
+      rules: [{ backendRefs: refs.map(ref => meshBackend({ namespace: 'default', ...ref })) }],
+    });
+
+  it('changes nothing in the status of the object, so that no namespace can write there', async () => {
+    const scene = await EndpointsScene.start(tailnet, web(), toWeb, openGateway('default/public'));
+    const [before, { writes }] = [scene.status(), scene];
+    expect(before?.routes).toEqual([WEB]);
+    await scene.put(openGateway('far/public'));
+    await scene.put(ofOthers('far/web', {}));
+    await scene.put(ofOthers('far/weightless', { weight: 0 }));
+    expect(scene.status()).toEqual(before);
+    expect(scene.writes).toBe(writes);
+  });
+
+  it('counts once there is one', async () => {
+    const scene = await EndpointsScene.start(tailnet, web(), ofOthers('far/web', {}));
+    expect(resolvedOf(scene)).toMatchObject({ status: 'Unknown', reason: 'NoRoutes' });
+    await scene.put(grantObject('default', { from: { namespace: 'far' } }));
+    expect(resolvedOf(scene)).toMatchObject({ status: 'True', reason: 'Resolved' });
+    expect(scene.status()?.routes).toEqual([{ ...WEB, namespace: 'far' }]);
   });
 });
 
