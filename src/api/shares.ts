@@ -86,3 +86,6 @@ export const MAX_LOOKUPS = 32;
  * for 1,000 services. A MeshBinding lists them, 330 KB at most, beside the 7 clusters or more of each in a request to the hook.
  */
 export const MAX_CHECKED_BY_OPERATOR = 1024;
+
+/** Endpoints that have a series of their own in the metrics of the operator, and MeshEndpoints with selectors that have one. */
+export const MAX_ENDPOINT_SERIES = 1000;

@@ -5,15 +5,14 @@ import type { ReadResources } from '../../store/resources.ts';
 import { metadataLabel } from '../../telemetry/endpoint-metrics.ts';
 import type { endpointMetrics } from '../../telemetry/metrics.ts';
 import type { GaugeReaders } from '../../telemetry/metric-recorder.ts';
+import { MAX_ENDPOINT_SERIES } from '../../api/shares.ts';
+import { inTurns } from '../../api/turns.ts';
 import { oldestOf } from '../../api/objects/oldest.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
 
 /** A checked endpoint with its object. */
 type Checked = { readonly object: MeshEndpoints; readonly endpoint: MeshEndpoint };
-
-/** Endpoints, and objects with selectors, that have a series of their own. */
-const MAX_SHOWN = 1000;
 
 /**
  * Reads the gauges of endpoints from the status of MeshEndpoints, so that those of a deleted one disappear with it; returns
@@ -26,27 +25,26 @@ export function readEndpointGauges(
 ): () => void {
   const ends = [
     metrics.readGauge('endpointHealthy', () =>
-      checkedEndpoints(read)
-        .slice(0, MAX_SHOWN)
-        .map(({ object, endpoint: { name: endpoint, metadata = {} } }) => {
-          const { name, namespace = '' } = object.metadata;
-          const entry = object.status?.endpoints?.find(entry => entry.name === endpoint);
-          const labels = { ...metadataLabels(metadata, labelKeys), namespace, name, endpoint };
-          return { labels, value: Number(entry?.status === 'Healthy') };
-        }),
+      shown(checkedEndpoints(read)).map(({ object, endpoint: { name: endpoint, metadata = {} } }) => {
+        const { name, namespace = '' } = object.metadata;
+        const entry = object.status?.endpoints?.find(entry => entry.name === endpoint);
+        const labels = { ...metadataLabels(metadata, labelKeys), namespace, name, endpoint };
+        return { labels, value: Number(entry?.status === 'Healthy') };
+      }),
     ),
     metrics.readGauge('endpointsNotShown', () => [
-      { labels: {}, value: Math.max(0, checkedEndpoints(read).length - MAX_SHOWN) },
+      { labels: {}, value: Math.max(0, checkedEndpoints(read).length - MAX_ENDPOINT_SERIES) },
     ]),
     metrics.readGauge('endpoints', () => endpointTotals(read)),
     metrics.readGauge('discoveredEndpoints', () =>
-      inOrder(read)
-        .filter(discovers)
-        .slice(0, MAX_SHOWN)
-        .map(object => {
-          const { name, namespace = '' } = object.metadata;
-          return { labels: { namespace, name }, value: discoveredEntriesOf(object).length };
-        }),
+      shown(
+        inOrder(read)
+          .filter(discovers)
+          .map(object => ({ object })),
+      ).map(({ object }) => {
+        const { name, namespace = '' } = object.metadata;
+        return { labels: { namespace, name }, value: discoveredEntriesOf(object).length };
+      }),
     ),
   ];
   return () => ends.forEach(end => end());
@@ -58,6 +56,11 @@ function checkedEndpoints(read: Pick<ReadResources, 'list'>): readonly Checked[]
       .filter(({ healthCheck }) => healthCheck?.enabled)
       .map(endpoint => ({ object, endpoint })),
   );
+}
+
+/** Those that have a series of their own. */
+function shown<T extends Pick<Checked, 'object'>>(all: readonly T[]): readonly T[] {
+  return inTurns(all, ({ object }) => object.metadata.namespace ?? '').slice(0, MAX_ENDPOINT_SERIES);
 }
 
 /** The label of a key that an endpoint lacks is empty, which Prometheus takes for none. */

@@ -1,6 +1,7 @@
 import type { MeshBindingSettings } from '../../api/generated/types.ts';
 import { endpointsOf } from '../../api/objects/endpoints.ts';
 import { MAX_CHECKED_BY_OPERATOR } from '../../api/shares.ts';
+import { inTurns } from '../../api/turns.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
 import { resolveRoute } from '../resolve-route.ts';
 import { isIn, parseBackend } from '../settings/backend-text.ts';
@@ -100,18 +101,10 @@ export function decisionOf(backend: string, meshEndpoints: TrafficResources['mes
 }
 
 /**
- * As many as a MeshBinding has room for, by turns: at each, every namespace lists one more. So each has at least an equal
- * share, and what others leave of theirs. The first of a namespace keep their places, which changes no checks, and the most
- * crowded save the most.
+ * As many as a MeshBinding has room for. The first of a namespace keep their places, which changes no checks, and the most crowded
+ * save the most.
  */
 function withinShares(inOrder: readonly string[]): List {
-  const turns = new Map<string, number>();
-  const entries = inOrder.map(backend => {
-    const namespace = backend.slice(0, backend.indexOf('/'));
-    const turn = (turns.get(namespace) ?? 0) + 1;
-    turns.set(namespace, turn);
-    return { backend, turn };
-  });
-  const listed = entries.sort((a, b) => a.turn - b.turn).slice(0, MAX_CHECKED_BY_OPERATOR);
-  return listed.map(({ backend }) => backend).sort();
+  const listed = inTurns(inOrder, backend => backend.slice(0, backend.indexOf('/')));
+  return listed.slice(0, MAX_CHECKED_BY_OPERATOR).sort();
 }

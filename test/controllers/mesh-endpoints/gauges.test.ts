@@ -11,13 +11,14 @@ import { parseExposition } from '../../support/telemetry/exposition.ts';
 
 type Health = EndpointStatus['status'];
 
-/** A memory with MeshEndpoints whose endpoints are checked, unless their name begins with `unchecked`. */
+/** A memory with MeshEndpoints, of namespace team unless named, whose endpoints are checked, unless their name begins with `unchecked`. */
 async function started(objects: Readonly<Record<string, Readonly<Record<string, Health>>>>) {
   const memory = createMemory([]);
   const registry = createRegistry({ metrics: endpointMetrics, version: 'test' });
   await memory.start();
   await memory.author.put(named(meshTailnet({}), 'example'));
-  for (const [name, health] of Object.entries(objects)) {
+  for (const [place, health] of Object.entries(objects)) {
+    const [name = '', namespace = 'team'] = place.split('/').reverse();
     const names = Object.keys(health);
     const endpoints = names.map((each, index) =>
       endpoint({
@@ -26,8 +27,8 @@ async function started(objects: Readonly<Record<string, Readonly<Record<string, 
         healthCheck: { enabled: !each.startsWith('unchecked') },
       }),
     );
-    await memory.author.put(named(meshEndpoints({ endpoints }), `team/${name}`));
-    const object = memory.read.get({ kind: 'MeshEndpoints', namespace: 'team', name });
+    await memory.author.put(named(meshEndpoints({ endpoints }), `${namespace}/${name}`));
+    const object = memory.read.get({ kind: 'MeshEndpoints', namespace, name });
     const entries = names.map(each => ({ name: each, status: health[each] ?? 'Unhealthy', address: '' }));
     if (object) await memory.write.replaceStatus(object, { endpoints: entries });
   }
@@ -62,6 +63,27 @@ describe('the gauges of endpoints', () => {
     expect(names.filter(name => name.startsWith('team api'))).toHaveLength(600);
     expect(await series('endpoint_health_not_shown')).toEqual({ '': 200 });
     expect(await series('endpoints')).toEqual({ 'example healthy': 1200, 'example unhealthy': 0 });
+  });
+
+  it('are shared by namespaces, so that none displaces the endpoints of another', async () => {
+    const health = (count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, index) => [`e${index}`, 'Healthy' as const]));
+    const { memory, series } = await started({
+      ...{ 'a/one': health(1000), 'b/two': health(900), 'c/three': health(200) },
+    });
+    const countIn = async (family: string, namespace: string) =>
+      Object.keys(await series(family)).filter(name => name.startsWith(`${namespace} `)).length;
+    const counts = ['a', 'b', 'c'].map(namespace => countIn('endpoint_healthy', namespace));
+    expect(await Promise.all(counts)).toEqual([400, 400, 200]);
+    expect(await series('endpoint_health_not_shown')).toEqual({ '': 1100 });
+
+    const tagSelectors = [{ key: 'web', operator: 'Exists' }];
+    const names = Array.from({ length: 1001 }, (_, index) => `a/x${index}`);
+    for (const name of [...names, 'c/found'])
+      await memory.author.put(named(meshEndpoints({ tagSelectors }), name));
+    expect([await countIn('discovered_endpoints', 'a'), await countIn('discovered_endpoints', 'c')]).toEqual([
+      999, 1,
+    ]);
   });
 
   it('are the number of discovered endpoints of each object with selectors', async () => {
