@@ -1101,6 +1101,10 @@ export interface ServiceCleanup {
    * The names of these services, and what could not be cleaned up.
    */
   readonly message: string;
+  /**
+   * Present until the annotation is removed: what is removed meanwhile is added, also by an operator that starts again.
+   */
+  readonly inProgress?: boolean;
 }
 /**
  * Which backends and endpoints the rules of a route use first, and which at all. Optional: a rule without one uses all endpoints by their weight and priority.

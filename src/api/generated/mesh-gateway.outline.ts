@@ -167,6 +167,7 @@ const serviceCleanupOutline: Outline = {
     registrations: { is: "integer" },
     services: { is: "integer" },
     message: { is: "text" },
+    inProgress: { is: "boolean" },
   },
 };
 

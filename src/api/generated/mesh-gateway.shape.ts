@@ -167,6 +167,7 @@ function shapeServiceCleanup(value) {
   if (value.registrations !== undefined && value.registrations !== null) out.registrations = value.registrations;
   if (value.services !== undefined && value.services !== null) out.services = value.services;
   if (value.message !== undefined && value.message !== null) out.message = value.message;
+  if (value.inProgress !== undefined && value.inProgress !== null) out.inProgress = value.inProgress;
   return out;
 }
 

@@ -2,8 +2,11 @@ import { inSeconds } from '../../api/clock.ts';
 import type { Clock } from '../../api/clock.ts';
 import { durationMs } from '../../api/duration.ts';
 import type { Kinds, ServiceCleanup } from '../../api/generated/types.ts';
+import { keyOf } from '../../api/key.ts';
+import type { Key, Ref } from '../../api/key.ts';
 import { FORCE_CLEANUP } from '../../api/names.ts';
 import { oldestOf } from '../../api/objects/oldest.ts';
+import { refTo } from '../../api/objects/references.ts';
 import { isAllowed } from '../../traffic/backend-refs.ts';
 import { tailnetsByDomain } from '../../store/traffic/resources.ts';
 import type { TrackedRead } from '../../store/tracking.ts';
@@ -40,9 +43,20 @@ export function asksForCleanup({ metadata }: MeshGateway): boolean {
 }
 
 /** A cleanup, which may take several parts. */
-export type Cleanup =
-  | { readonly is: 'complete'; readonly result: ServiceCleanup }
-  | { readonly is: 'incomplete'; readonly nextMs: number };
+type Cleanup = {
+  /** What it has removed so far, also before this process started. */
+  readonly result: ServiceCleanup;
+  readonly isComplete: boolean;
+  /** When its next part begins, by the clock. */
+  readonly nextAt: number;
+};
+
+export interface Cleanups {
+  /** Sweeps the tailnets that the namespace of a MeshGateway may use, if it is time; once that is complete, never again. */
+  advance(object: MeshGateway, read: TrackedRead, signal: AbortSignal): Promise<Cleanup>;
+  /** The next call for the MeshGateway begins another cleanup. */
+  forget(ref: Ref): void;
+}
 
 export type CleanupDeps = {
   readonly clock: Pick<Clock, 'now'>;
@@ -53,28 +67,38 @@ export type CleanupDeps = {
 /** Between two parts of a cleanup, so that it takes no more than a part of the rate limit of the control API. */
 const PART_MS = 30_000;
 
-type Unfinished = { readonly swept: readonly Swept[]; readonly nextAt: number };
+type Progress = Cleanup & {
+  readonly uid: string;
+  /** What a process that has ended has removed. */
+  readonly before: ServiceCleanup | undefined;
+  readonly swept: readonly Swept[];
+};
 
-/** Sweeps the tailnets that the namespace of a MeshGateway may use, in as many parts as that takes. */
-export function cleanupBy(sweep: Sweep, { clock, now }: CleanupDeps) {
-  const unfinished = new Map<string, Unfinished>();
-  return async (object: MeshGateway, read: TrackedRead, signal: AbortSignal): Promise<Cleanup> => {
-    const { uid = '', namespace = '', name } = object.metadata;
-    const before = unfinished.get(uid);
-    const nextMs = (before?.nextAt ?? 0) - clock.now();
-    if (nextMs > 0) return { is: 'incomplete', nextMs };
-    const threshold = object.spec.serviceCoordination?.staleThreshold;
-    const staleMs = threshold === undefined ? undefined : durationMs(threshold);
-    const part: Swept[] = [];
-    for (const tailnet of tailnetsFor(namespace, read))
-      part.push(await sweep(tailnet, { object: `${namespace}/${name}`, staleMs, signal }));
-    const swept = [...(before?.swept ?? []), ...part];
-    if (part.every(({ isComplete }) => isComplete)) {
-      unfinished.delete(uid);
-      return { is: 'complete', result: resultOf(swept, now()) };
-    }
-    unfinished.set(uid, { swept, nextAt: clock.now() + PART_MS });
-    return { is: 'incomplete', nextMs: PART_MS };
+export function cleanupsBy(sweep: Sweep, { clock, now }: CleanupDeps): Cleanups {
+  const all = new Map<Key, Progress>();
+  return {
+    advance: async (object, read, signal) => {
+      const { uid = '', namespace = '', name } = object.metadata;
+      const key = keyOf(refTo(object));
+      const known = all.get(key)?.uid === uid ? all.get(key) : undefined;
+      if (known && (known.isComplete || known.nextAt > clock.now())) return known;
+      const last = object.status?.lastCleanup;
+      const before = known ? known.before : last?.inProgress ? last : undefined;
+      const threshold = object.spec.serviceCoordination?.staleThreshold;
+      const staleMs = threshold === undefined ? undefined : durationMs(threshold);
+      const part: Swept[] = [];
+      for (const tailnet of tailnetsFor(namespace, read))
+        part.push(await sweep(tailnet, { object: `${namespace}/${name}`, staleMs, signal }));
+      const swept = [...(known?.swept ?? []), ...part];
+      const progress = {
+        ...{ uid, before, swept, result: resultOf(before, swept, now()) },
+        isComplete: part.every(({ isComplete }) => isComplete),
+        nextAt: clock.now() + PART_MS,
+      };
+      all.set(key, progress);
+      return progress;
+    },
+    forget: ref => void all.delete(keyOf(ref)),
   };
 }
 
@@ -90,20 +114,28 @@ function tailnetsFor(namespace: string, read: TrackedRead): readonly MeshTailnet
 
 const MAX_MESSAGE_LENGTH = 1024;
 
-function resultOf(all: readonly Swept[], now: Date): ServiceCleanup {
-  const registrations = all.reduce((sum, each) => sum + each.registrations, 0);
-  const services = all.flatMap(each => each.services);
-  const removed =
-    registrations === 0 ? 'no stale registration found' : `${registrations} stale registrations removed`;
-  const deleted =
-    services.length === 0
-      ? []
-      : [`deleted in about a minute, unless a device serves them: ${services.join(', ')}`];
-  const problems = new Set(all.flatMap(({ problem }) => problem ?? []));
-  const message = [removed, ...deleted, ...problems].join('; ');
+/** Of this process and of those before it, which may have ended after they had written their result. */
+function resultOf(before: ServiceCleanup | undefined, swept: readonly Swept[], now: Date): ServiceCleanup {
+  const problems = new Set(swept.flatMap(({ problem }) => problem ?? []));
+  const removed = swept.reduce((sum, each) => sum + each.registrations, 0);
+  const names = swept.flatMap(({ services }) => services);
+  if (before && removed === 0 && names.length === 0 && problems.size === 0) return before;
+  const registrations = (before?.registrations ?? 0) + removed;
+  const services = (before?.services ?? 0) + names.length;
+  const message = [
+    registrations === 0 ? 'no stale registration found' : `${registrations} stale registrations removed`,
+    ...(services === 0 ? [] : [deletedText(names, services)]),
+    ...problems,
+  ].join('; ');
   return {
     time: inSeconds(now),
-    ...{ registrations, services: services.length },
+    ...{ registrations, services, inProgress: true },
     message: message.length > MAX_MESSAGE_LENGTH ? `${message.slice(0, MAX_MESSAGE_LENGTH - 3)}...` : message,
   };
+}
+
+function deletedText(names: readonly string[], total: number): string {
+  const others = total - names.length;
+  const listed = others > 0 ? [...names, names.length > 0 ? `${others} more` : `${others} services`] : names;
+  return `deleted in about a minute, unless a device serves them: ${listed.join(', ')}`;
 }

@@ -8,16 +8,15 @@ import type { Key, ResourceKind } from '../../api/key.ts';
 import { isEqual } from '../../api/json.ts';
 import { HEALTH_WRITE_INTERVAL_MS } from '../../api/shares.ts';
 import type { Controller } from '../../runtime/controller.ts';
-import type { Outcome } from '../../runtime/queue/queue.ts';
 import { conditionChanges, conditionEvent } from '../../store/condition-events.ts';
 import { regardingOf } from '../../store/resources.ts';
 import type { ObjectEvent, RecordEvents, WriteResources } from '../../store/resources.ts';
 import { operatorTrafficKinds } from '../../traffic/access.ts';
-import { asksForCleanup, cleanupBy } from './cleanup.ts';
+import { asksForCleanup, cleanupsBy } from './cleanup.ts';
 import type { Sweep } from './cleanup.ts';
 import { gatherer } from './gather.ts';
 import type { GatherDeps } from './gather.ts';
-import { statusOf } from './status.ts';
+import { statusOf, withCompleted } from './status.ts';
 
 type MeshGateway = Kinds['MeshGateway'];
 
@@ -50,7 +49,7 @@ export const access: Access = {
 export function meshGatewayController(deps: MeshGatewayDeps): Controller<'MeshGateway'> {
   const { write, events, clock, now, sweep } = deps;
   const gather = gatherer(deps);
-  const cleanUp = sweep && cleanupBy(sweep, { clock, now });
+  const cleanups = sweep && cleanupsBy(sweep, { clock, now });
   const pausedUntil = new Map<Key, number>();
   return {
     name: 'mesh-gateway',
@@ -58,27 +57,30 @@ export function meshGatewayController(deps: MeshGatewayDeps): Controller<'MeshGa
     reads,
     reconcile: async (ref, read, { signal }) => {
       const object = read.get(ref);
+      const asks = object !== undefined && asksForCleanup(object);
+      if (!asks) cleanups?.forget(ref);
       if (!object) {
         pausedUntil.delete(keyOf(ref));
         return { requeue: 'on-change' };
       }
-      const cleanup = asksForCleanup(object) ? await cleanUp?.(object, read, signal) : undefined;
-      const result = cleanup?.is === 'complete' ? cleanup.result : undefined;
-      const outcome: Outcome =
-        cleanup?.is === 'incomplete' ? { requeue: 'after', ms: cleanup.nextMs } : { requeue: 'on-change' };
-      const status = statusOf(gather(object, read), now(), result);
+      const cleanup = asks ? await cleanups?.advance(object, read, signal) : undefined;
+      const status = statusOf(gather(object, read), now(), cleanup?.result);
       const ms = (pausedUntil.get(keyOf(ref)) ?? 0) - clock.now();
-      if (!result && isEqual(status, object.status)) return outcome;
-      if (!result && ms > 0) return { requeue: 'after', ms };
-      await write.replaceStatus(object, status);
-      // Not where it fails, so that the backoff of the retry counts.
-      pausedUntil.set(keyOf(ref), clock.now() + HEALTH_WRITE_INTERVAL_MS);
-      for (const event of eventsOf(object, status)) events.record(event);
-      if (result) {
-        events.record(cleanupEvent(object, result));
-        await write.removeAnnotation(object, FORCE_CLEANUP);
+      const isUrgent = !isEqual(status.lastCleanup, object.status?.lastCleanup);
+      if (!isEqual(status, object.status)) {
+        if (ms > 0 && !isUrgent) return { requeue: 'after', ms };
+        await write.replaceStatus(object, status);
+        // Not where it fails, so that the backoff of the retry counts.
+        pausedUntil.set(keyOf(ref), clock.now() + HEALTH_WRITE_INTERVAL_MS);
+        for (const event of eventsOf(object, status)) events.record(event);
       }
-      return outcome;
+      if (!cleanup) return { requeue: 'on-change' };
+      if (!cleanup.isComplete) return { requeue: 'after', ms: Math.max(0, cleanup.nextAt - clock.now()) };
+      events.record(cleanupEvent(object, cleanup.result));
+      await write.removeAnnotation(object, FORCE_CLEANUP);
+      cleanups?.forget(ref);
+      await write.replaceStatus(object, withCompleted(status));
+      return { requeue: 'on-change' };
     },
   };
 }

@@ -9,7 +9,7 @@ type MeshGateway = Kinds['MeshGateway'];
 type Status = NonNullable<MeshGateway['status']>;
 type Decided = Extract<Target, { readonly is: 'decided' }>;
 
-/** The status of a MeshGateway, with the result of a cleanup that has just been done. */
+/** The status of a MeshGateway, with the result of a cleanup whose annotation is still there. */
 export function statusOf(
   { object, targets, endpoints, services }: Input,
   now: Date,
@@ -28,7 +28,7 @@ export function statusOf(
     servicesReadyOf(services),
   ];
   const entries = servicesIn(services);
-  const lastCleanup = cleanup ?? status?.lastCleanup;
+  const lastCleanup = cleanup ?? completed(status?.lastCleanup);
   const lastTranslation = decided
     .flatMap(({ gateway, binding }) => (binding && lastTranslationOf(gateway, binding)) ?? [])
     .sort()
@@ -55,6 +55,18 @@ export function statusOf(
     ...(lastCleanup && { lastCleanup }),
     ...(lastTranslation !== undefined && { lastTranslation }),
   };
+}
+
+/** The status once the annotation that asked for the cleanup is removed. */
+export function withCompleted(status: Status): Status {
+  const lastCleanup = completed(status.lastCleanup);
+  return { ...status, ...(lastCleanup && { lastCleanup }) };
+}
+
+function completed(cleanup: ServiceCleanup | undefined): ServiceCleanup | undefined {
+  if (!cleanup) return undefined;
+  const { inProgress: _inProgress, ...result } = cleanup;
+  return result;
 }
 
 function gatewayOf(target: Target): NonNullable<Status['gateways']>[number] {

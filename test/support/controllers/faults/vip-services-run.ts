@@ -3,7 +3,9 @@ import type { State } from '../../../../lab/control-api/state.ts';
 import { ControlError } from '../../../../src/control/control.ts';
 import type { ControlApi } from '../../../../src/control/control.ts';
 import type { ServicesOfTailnet } from '../../../../src/controllers/mesh-endpoints/vip-services.ts';
+import { meshGatewayController } from '../../../../src/controllers/mesh-gateway/controller.ts';
 import { vipServicesController } from '../../../../src/controllers/vip-services/controller.ts';
+import { sweeper } from '../../../../src/controllers/vip-services/sweep.ts';
 import { createPublished } from '../../../../src/runtime/published.ts';
 import { sharedIndexes } from '../../../../src/store/indexes.ts';
 import { ResourceError } from '../../../../src/store/resources.ts';
@@ -28,18 +30,21 @@ function authenticatedTailnet(): object {
   return { ...named(meshTailnet(), 'example'), status: { conditions } };
 }
 
+/** Which controllers run; with that of MeshGateways there are cleanups. */
+type Controllers = 'of VIP services' | 'of VIP services and MeshGateways';
+
 /** The controller of VIP services with a simulated control API, whose calls may be disturbed, too. */
 export class VipServicesRun extends ClusterRun {
   readonly state: State;
 
-  private constructor(state: State, run: Run) {
+  private constructor(state: State, run: Run, controllers: Controllers) {
     let states: ServicesOfTailnet | undefined;
     const process = (deps: ProcessDeps): undefined => {
       const vipServices = createPublished<ServicesOfTailnet>();
       vipServices.subscribe(name => {
         states = vipServices.of(name);
       });
-      startOn(state, deps, vipServices);
+      startOn(state, deps, { vipServices, controllers });
     };
     const objects = [named(meshTailnet(), 'example')];
     const outside = () => ({ services: state.services.all(), states });
@@ -47,11 +52,11 @@ export class VipServicesRun extends ClusterRun {
     this.state = state;
   }
 
-  static start(run: Run): VipServicesRun {
+  static start(run: Run, controllers: Controllers = 'of VIP services'): VipServicesRun {
     const clock = { now: () => 0 };
     const domain = 'example.ts.net';
     const state = createState({ dialect: 'vendor', domain, behaviour: {}, clock, seed: 1, settings: {} });
-    return new VipServicesRun(state, run);
+    return new VipServicesRun(state, run, controllers);
   }
 
   /** From then on services are registered. */
@@ -60,10 +65,15 @@ export class VipServicesRun extends ClusterRun {
   }
 }
 
+type Options = {
+  readonly vipServices: ReturnType<typeof createPublished<ServicesOfTailnet>>;
+  readonly controllers: Controllers;
+};
+
 function startOn(
   state: State,
-  { tracking, write, clock, now, counted, start }: ProcessDeps,
-  vipServices: ReturnType<typeof createPublished<ServicesOfTailnet>>,
+  { tracking, write, events, clock, now, counted, start }: ProcessDeps,
+  { vipServices, controllers }: Options,
 ): void {
   const api = servicesApiOn(state, async (name, act) => {
     const port = counted({ [name]: () => Promise.resolve(act()) });
@@ -75,15 +85,15 @@ function startOn(
     }
   });
   const view = { devices: [], expected: [], isStale: false, hasServices: true };
+  const tailnets = { api: () => api as ControlApi, lastView: () => view as never };
+  const values = trafficValues(tracking, TRAFFIC);
+  const shared = { tailnets, write, now, record, installation: '0a1b2c3d' };
   start(
     vipServicesController({
-      ...{ vipServices, write, clock, now, record, installation: '0a1b2c3d', random: () => 0 },
-      tailnets: {
-        api: () => api as ControlApi,
-        lastView: () => view as never,
-        subscribe: () => () => undefined,
-      },
-      values: trafficValues(tracking, TRAFFIC),
+      ...{ ...shared, vipServices, values, clock, random: () => 0 },
+      tailnets: { ...tailnets, subscribe: () => () => undefined },
     }),
   );
+  if (controllers === 'of VIP services') return;
+  start(meshGatewayController({ ...shared, tracking, values, events, clock, sweep: sweeper(shared) }));
 }
