@@ -18,13 +18,13 @@ import { addDevice, changeDevice } from './operations/registration.ts';
 import { advertise, withdraw } from './operations/services.ts';
 import type { Device, Key, State } from './state.ts';
 
-/** The test control server knows no other names and addresses than those that it gives, no routes and no approval. */
+/** The test control server has its own names and addresses and no routes, and it approves at its admin endpoint only. */
 const UNSUPPORTED = ['device.authorize', 'device.name', 'device.key', 'device.ip', 'device.routes.set'];
 
 /**
  * The tailnet of a lab or a cluster, by its admin endpoint: keys that the simulator mints are keys of its control
- * server, devices are its nodes, services that it creates are served there, and what is deleted is removed there. Approval is
- * simulated: others reach a service at a device that waits for it.
+ * server, devices are its nodes, services that it creates are served there, and what is deleted is removed there. Approval of
+ * services is simulated: others reach a service at a device that waits for it.
  */
 export function tailnetBehind(admin: string): TailnetBehind {
   let last: Promise<unknown> = Promise.resolve();

@@ -69,10 +69,12 @@ export async function forgetJoinKey(admin: string, id: string): Promise<void> {
 }
 
 /**
- * A change of a device: disconnected, connected again, or its key expired. With `expire` a join key ends that; with
- * `expire-for-good` join keys are used up, and only deleting the device ends it, as with tagged devices of headscale.
+ * A change of a device: disconnected, connected again, waiting for approval, approved, or its key expired. With `expire` a
+ * join key ends that; with `expire-for-good` join keys are used up, and only deleting the device ends it, as with tagged
+ * devices of headscale.
  */
-export type NodeChange = 'offline' | 'online' | 'expire' | 'expire-for-good';
+export type NodeChange =
+  'offline' | 'online' | 'withdraw-approval' | 'approve' | 'expire' | 'expire-for-good';
 
 /** Changes a device. */
 export async function changeNode(admin: string, id: string, change: NodeChange): Promise<void> {

@@ -19,6 +19,8 @@ func (c *control) admin() http.Handler {
 	mux.HandleFunc("POST /nodes/{id}/expire-for-good", c.expireNodeForGood)
 	mux.HandleFunc("POST /nodes/{id}/offline", c.takeNodeOffline)
 	mux.HandleFunc("POST /nodes/{id}/online", c.bringNodeBack)
+	mux.HandleFunc("POST /nodes/{id}/withdraw-approval", c.withdrawApproval)
+	mux.HandleFunc("POST /nodes/{id}/approve", c.approveNode)
 	mux.HandleFunc("PUT /nodes/{id}/tags", c.setTags)
 	mux.HandleFunc("POST /keys", c.addKey)
 	mux.HandleFunc("GET /keys", c.listKeys)
@@ -29,7 +31,7 @@ func (c *control) admin() http.Handler {
 	mux.HandleFunc("DELETE /services/{name}", c.removeService)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusNotFound, fault{Field: "path", Message: "no such call: " + r.Method + " " + r.URL.Path,
-			Fix: "use GET /nodes, GET|DELETE /nodes/{id}, POST /nodes/{id}/forget|expire|expire-for-good|offline|online, PUT /nodes/{id}/tags, GET|POST /keys, DELETE /keys/{id}, POST /keys/{id}/forget, GET /services, PUT|DELETE /services/{name}"})
+			Fix: "use GET /nodes, GET|DELETE /nodes/{id}, POST /nodes/{id}/forget|expire|expire-for-good|offline|online|withdraw-approval|approve, PUT /nodes/{id}/tags, GET|POST /keys, DELETE /keys/{id}, POST /keys/{id}/forget, GET /services, PUT|DELETE /services/{name}"})
 	})
 	return mux
 }

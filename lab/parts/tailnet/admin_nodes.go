@@ -37,7 +37,7 @@ func (c *control) view(m member) nodeView {
 	if n := c.vendor.Node(m.nodeKey); n != nil {
 		v.Hostname = n.Hostinfo.Hostname()
 		v.Reachable = m.online() && !m.expired() && n.HomeDERP != 0
-		v.Authorized = n.MachineAuthorized && !m.expired() && !m.removed
+		v.Authorized = n.MachineAuthorized && !m.waits && !m.expired() && !m.removed
 		for _, a := range n.Addresses {
 			v.Addresses = append(v.Addresses, a.Addr())
 		}
@@ -87,6 +87,16 @@ func (c *control) takeNodeOffline(w http.ResponseWriter, r *http.Request) {
 // bringNodeBack undoes takeNodeOffline.
 func (c *control) bringNodeBack(w http.ResponseWriter, r *http.Request) {
 	c.changeNode(w, r, "node brought back", func(m *member) { m.offline = false })
+}
+
+// withdrawApproval makes a node wait for approval, as one that joins a tailnet with device approval: no peer reaches it.
+func (c *control) withdrawApproval(w http.ResponseWriter, r *http.Request) {
+	c.changeNode(w, r, "approval withdrawn", func(m *member) { m.waits = true })
+}
+
+// approveNode undoes withdrawApproval.
+func (c *control) approveNode(w http.ResponseWriter, r *http.Request) {
+	c.changeNode(w, r, "node approved", func(m *member) { m.waits = false })
 }
 
 // setTags replaces the tags of a node.

@@ -24,6 +24,7 @@ type member struct {
 	lastSeen       time.Time
 	streams        int // open map polls; a node is online while it has one
 	offline        bool
+	waits          bool      // for approval
 	expiredAt      time.Time // zero while the node key is good
 	expiredForGood bool      // no join key ends it
 	removed        bool      // a tombstone: its client learns that its key expired, and no other node sees it

@@ -15,7 +15,9 @@ type lookup func(key.NodePublic) (member, bool)
 //	viewer   peer                 what the viewer gets of the peer
 //	removed  any                  nothing, and its own key expired
 //	unknown  any                  no netmap: it was forgotten, see serveMap
-//	any      removed or unknown   nothing
+//	waiting  any                  nothing, and that it waits for approval
+//	any      removed, waiting     nothing
+//	         or unknown
 //	any      expired              a peer marked expired, behind a dead key
 //	offline  any                  an offline peer behind a dead key
 //	any      offline              an offline peer behind a dead key
@@ -29,12 +31,13 @@ func redraw(res *tailcfg.MapResponse, viewer member, find lookup, now time.Time)
 	res.Node.Name = viewer.name + "."
 	res.Node.Tags = viewer.tags
 	res.Node.KeyExpiry = viewer.expiredAt
+	res.Node.MachineAuthorized = !viewer.waits
 
 	var shown []*tailcfg.Node
 	var hidden []tailcfg.NodeID
 	for _, p := range res.Peers {
 		peer, ok := find(p.Key)
-		if !ok || peer.removed || viewer.removed {
+		if !ok || peer.removed || peer.waits || viewer.removed || viewer.waits {
 			hidden = append(hidden, p.ID)
 			continue
 		}

@@ -15,6 +15,7 @@ func TestRedrawShowsEachViewerWhatItMaySee(t *testing.T) {
 	offline := with(func(m *member) { m.offline = true })
 	expired := with(func(m *member) { m.expiredAt = now })
 	removed := with(func(m *member) { m.expiredAt, m.removed = now, true })
+	waiting := with(func(m *member) { m.waits = true })
 	gone := with(func(m *member) { m.streams = 0 })
 
 	for _, c := range []struct {
@@ -29,11 +30,16 @@ func TestRedrawShowsEachViewerWhatItMaySee(t *testing.T) {
 		{"peer expired", up, expired, true, true, true},
 		{"peer removed", up, removed, false, false, true},
 		{"viewer removed", removed, up, false, false, true},
+		{"peer waits for approval", up, waiting, false, false, true},
+		{"viewer waits for approval", waiting, up, false, false, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			k := key.NewNode().Public()
 			res := &tailcfg.MapResponse{Node: &tailcfg.Node{}, Peers: []*tailcfg.Node{{ID: 7, Key: k}}}
 			redraw(res, c.viewer, func(key.NodePublic) (member, bool) { return c.peer, true }, now)
+			if res.Node.MachineAuthorized == c.viewer.waits {
+				t.Errorf("approved %t, want %t", res.Node.MachineAuthorized, !c.viewer.waits)
+			}
 			if !res.ControlTime.Equal(now) {
 				t.Errorf("control time %s, want that of the machine", res.ControlTime)
 			}

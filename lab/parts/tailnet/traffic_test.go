@@ -144,6 +144,23 @@ func TestOfflineNodeIsUnreachableUntilItIsBack(t *testing.T) {
 	t.Logf("back after %s", time.Since(start))
 }
 
+func TestNodeWithoutApprovalIsOutUntilItIsApproved(t *testing.T) {
+	p := startPair(t)
+	p.do("POST", "/withdraw-approval")
+	eventually(t, "far waits for approval", func() error { return isState(p.far, "NeedsMachineAuth") })
+	if err := p.isCut(); err != nil {
+		t.Error(err)
+	}
+	if far := p.lab.find("far.example.ts.net"); far.Expired || far.Authorized {
+		t.Errorf("far is %+v, want it not expired and not authorized", far)
+	}
+	p.do("POST", "/approve")
+	eventually(t, "near reaches far again", func() error { return reach(p.near.connect, p.byName) })
+	if far := p.lab.find("far.example.ts.net"); !far.Authorized {
+		t.Errorf("far is %+v, want it authorized", far)
+	}
+}
+
 func TestExpiredNodeIsOutUntilItJoinsAnew(t *testing.T) {
 	p := startPair(t)
 	before := p.lab.find("far.example.ts.net")
