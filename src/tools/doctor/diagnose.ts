@@ -32,8 +32,9 @@ function routeLines({ declarations }: Observed): readonly Line[] {
   const errors = findings.filter(({ severity, rule }) => severity === 'error' && rule !== 'NothingToCheck');
   const unread = findings.filter(({ rule }) => rule === 'NotRead');
   const lines = errors.map(({ object = '', rule, message }) => {
-    const [text = '', ...fix] = message.split('\n');
-    return failed('routes', `${object}: ${rule}: ${text}`, fix.length > 0 ? fix.join('\n') : undefined);
+    const [text = '', ...more] = message.split('\n');
+    const fix = more.join('\n').trim();
+    return failed('routes', `${object}: ${rule}: ${text}`, fix === '' ? undefined : fix);
   });
   const plurals = unread.map(({ message }) => message.split(' ', 1)[0]).join(', ');
   const holes =

@@ -1,16 +1,21 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { ClientCredentials } from '../../../lab/control-api/control-api.ts';
 import { waitFor } from '../../../lab/process/wait.ts';
-import { OAUTH_SECRET } from '../../../src/api/names.ts';
+import { changeNode, listNodes } from '../../../lab/tailnet/tailnet.ts';
+import type { NodeChange } from '../../../lab/tailnet/tailnet.ts';
+import { OAUTH_SECRET, poolName } from '../../../src/api/names.ts';
 import { operatorAccess } from '../../../src/controllers/registry.ts';
 import { runDoctor } from '../../../src/tools/doctor/command.ts';
 import type { Line } from '../../../src/tools/doctor/observed.ts';
 import { testCluster } from '../../support/cluster/cluster.ts';
-import { startManagedTailnet } from '../../support/cluster/install/mesh.ts';
+import { remoteEndpoints, startManagedTailnet } from '../../support/cluster/install/mesh.ts';
 import type { ManagedTailnet } from '../../support/cluster/install/mesh.ts';
 import { installScene, PLACE } from '../../support/cluster/install/scene.ts';
 import type { InstallScene } from '../../support/cluster/install/scene.ts';
 import { printLogsOnFailure } from '../../support/cluster/logs.ts';
+import { createNamespace, removeNamespace } from '../../support/cluster/namespace.ts';
+import { meshBackend } from '../../support/declared.ts';
+import { remoteOf } from '../../support/lab/lab.ts';
 import { EXPIRED_CERTIFICATE } from '../../support/traffic/certificates.ts';
 
 const cluster = testCluster();
@@ -132,6 +137,34 @@ const removeFrom = (policy: string, path: string, checked: Readonly<Record<strin
   );
 };
 
+const { admin } = cluster.tailnet;
+
+/** Changes the device of the first mesh pod in the tailnet itself. */
+async function changeDevice(change: NodeChange): Promise<void> {
+  const first = `${poolName(scene.namespace)}-0-`;
+  const device = (await listNodes(admin)).find(({ hostname }) => hostname.startsWith(first));
+  if (!device) throw new Error('the first mesh pod has not joined');
+  await changeNode(admin, device.id, change);
+}
+
+/** A route to MeshEndpoints of another namespace, which does not permit it. */
+async function referElsewhere(): Promise<void> {
+  elsewhere = await createNamespace(scene.client);
+  await scene.client.apply(remoteEndpoints(cluster, 'web-2', `${elsewhere}/web`));
+  const { http: port } = remoteOf(cluster, 'web-2').ports;
+  const rules = [{ backendRefs: [meshBackend({ name: 'web', namespace: elsewhere, port })] }];
+  await applyObject(
+    routeWith({ parentRefs: [{ name: 'public' }], hostnames: ['elsewhere.example.com'], rules }),
+  );
+}
+
+let elsewhere = '';
+
+const patchListeners = (operation: object) =>
+  sh(
+    `kubectl -n ${scene.namespace} patch gateway public --type=json --patch='${JSON.stringify([operation])}'`,
+  );
+
 const BREAKS: readonly Break[] = [
   {
     what: 'an old CRD',
@@ -175,6 +208,19 @@ const BREAKS: readonly Break[] = [
     by: () => patchTailnet({ tailnet: 'other.ts.net' }),
     check: 'tailnet',
     heal: () => patchTailnet({ tailnet: 'example.ts.net' }),
+  },
+  {
+    what: 'an approval',
+    by: () => changeDevice('withdraw-approval'),
+    check: 'approvals',
+    heal: () => changeDevice('approve'),
+  },
+  {
+    what: 'an expired key',
+    by: () => changeDevice('expire'),
+    check: 'key-expiry',
+    // The operator gives the device another join key.
+    heal: () => Promise.resolve(),
   },
   {
     what: 'an image',
@@ -239,6 +285,35 @@ const BREAKS: readonly Break[] = [
       ),
     check: 'routes',
     heal: removeRoute,
+  },
+  {
+    what: 'a listener that Envoy Gateway refuses',
+    by: () => {
+      const tls = { certificateRefs: [{ name: 'none' }] };
+      const listener = { name: 'https', port: 443, protocol: 'HTTPS', tls };
+      return patchListeners({ op: 'add', path: '/spec/listeners/-', value: listener });
+    },
+    check: 'listeners',
+    heal: () => patchListeners({ op: 'remove', path: '/spec/listeners/1' }),
+  },
+  {
+    what: 'a grant',
+    by: referElsewhere,
+    check: 'routes',
+    after: async () => {
+      await removeRoute();
+      await removeNamespace(scene.client, elsewhere);
+    },
+  },
+  {
+    what: 'DNS',
+    // The DNS of this cluster has no pods: one that never starts stands in for them.
+    by: () =>
+      sh(
+        'kubectl -n kube-system run coredns --image=registry.invalid/coredns:none --restart=Never --labels=k8s-app=kube-dns',
+      ),
+    check: 'dns',
+    heal: () => sh('kubectl -n kube-system delete pod coredns --grace-period=1'),
   },
   {
     what: 'a CA',

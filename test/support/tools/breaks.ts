@@ -468,7 +468,7 @@ export const BREAKS: readonly Break[] = [
     },
     'routes',
     'HTTPRoute default/web: RefNotPermitted: ',
-    'kind: ReferenceGrant',
+    'apiVersion: gateway.networking.k8s.io/v1beta1\nkind: ReferenceGrant',
   ],
   [
     'a CA that has expired',
