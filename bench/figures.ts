@@ -43,7 +43,8 @@ function recordOf(figure: Figure) {
 }
 
 function aimOf({ aim, unit, good }: Figure): string {
-  return aim === undefined ? '' : `${good === 'high' ? 'at least' : 'at most'} ${aim} ${unit}`;
+  if (aim === undefined) return '';
+  return `${good === 'high' ? 'at least' : 'at most'} ${Number.isInteger(aim) ? aim : rounded(aim)} ${unit}`;
 }
 
 function isMet({ value, aim, good }: Figure): boolean | undefined {
