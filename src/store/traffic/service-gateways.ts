@@ -16,9 +16,12 @@ import { meshGatewaysByGateway } from './resources.ts';
 /*
  * Which MeshGateway decides about the VIP services of a MeshEndpoints:
  *
- *   routes that use it attach to Gateways with a MeshGateway    the oldest of those that decide about these Gateways
- *   else                                                        the oldest of its namespace
- *   none                                                        defaults apply
+ *   routes of its namespace that use it attach to
+ *   Gateways with a MeshGateway                     the oldest of those that decide about these Gateways
+ *   else                                            the oldest of its namespace
+ *   none                                            defaults apply
+ *
+ * A ReferenceGrant lets routes of another namespace send traffic, and decide nothing else.
  */
 
 /** By the key of a MeshEndpoints: the key of the MeshGateway that decides about its VIP services. */
@@ -30,8 +33,9 @@ export function serviceGatewaysFrom(
     const { exceptStatus: read } = run;
     const { namespace } = refOf(key as Key) as Ref<'MeshEndpoints'>;
     const resources = settingsResources(run);
-    const routes = routesTo(key as Key, read).filter(route =>
-      usedBy(route, resources).some(used => keyOf(used) === key),
+    const routes = routesTo(key as Key, read).filter(
+      route =>
+        route.metadata.namespace === namespace && usedBy(route, resources).some(used => keyOf(used) === key),
     );
     const gateways = new Set(routes.flatMap(route => gatewaysOf(route, resources)));
     const deciding = [...gateways].flatMap(

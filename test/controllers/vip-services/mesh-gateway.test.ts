@@ -5,6 +5,7 @@ import type { Owner } from '../../../src/controllers/vip-services/owners.ts';
 import { INSTALLATION, publishing, startVipScene } from '../../support/controllers/vip-services/scene.ts';
 import { gatewayObject, meshBackend, named, route } from '../../support/declared.ts';
 import { meshGateway } from '../../support/objects.ts';
+import { grantObject } from '../../support/traffic/objects.ts';
 
 type Scene = Awaited<ReturnType<typeof startVipScene>>;
 
@@ -12,10 +13,11 @@ const coordinated = (serviceCoordination: object, name = 'default/edge') =>
   named(meshGateway({ serviceCoordination }), name);
 
 /** The Gateway that `coordinated` targets, in a namespace. */
-const GATEWAY = gatewayObject('Gateway', 'public', {
-  gatewayClassName: 'mesh',
-  listeners: [{ name: 'http', port: 80, protocol: 'HTTP' }],
-});
+const gateway = (name: string) =>
+  gatewayObject('Gateway', name, {
+    gatewayClassName: 'mesh',
+    listeners: [{ name: 'http', port: 80, protocol: 'HTTP' }],
+  });
 
 /** An entry of another installation. */
 const THERE: Owner = {
@@ -105,7 +107,7 @@ describe('serviceCoordination of a MeshGateway', () => {
     const scene = await startVipScene();
     await scene.put(coordinated({ clusterID: 'of-namespace' }, 'team/a'));
     await scene.put(coordinated({ clusterID: 'of-gateway' }));
-    await scene.put(GATEWAY);
+    await scene.put(gateway('public'));
     await scene.put(named(publishing('x', ['web']), 'team/x'));
     await scene.until(() => expect(ownersOf(scene)).toMatchObject([{ cluster: 'of-namespace' }]));
     const rules = [{ backendRefs: [meshBackend({ name: 'x' })] }];
@@ -122,6 +124,24 @@ describe('serviceCoordination of a MeshGateway', () => {
     await scene.until(() => expect(ownersOf(scene)).toMatchObject([{ cluster: 'of-gateway' }]));
     await scene.until(() => expect(scene.gateway('edge')?.services).toMatchObject([{ object: 'team/x' }]));
     expect(scene.gateway('a', 'team')?.services).toBeUndefined();
+  });
+});
+
+describe('a MeshGateway of another namespace', () => {
+  it('decides nothing where only its own routes use the MeshEndpoints, by a ReferenceGrant', async () => {
+    const scene = await startVipScene();
+    await scene.put(coordinated({ strategy: 'isolated', clusterID: 'of-others' }, 'far/edge'));
+    await scene.put(gateway('far/public'));
+    const rules = [{ backendRefs: [meshBackend({ name: 'a', namespace: 'default' })] }];
+    await scene.put(route('HTTPRoute', 'far/x', { parentRefs: [{ name: 'public' }], rules }));
+    await scene.put(grantObject('default', { from: { namespace: 'far' } }));
+    await scene.put(publishing('a', ['web']));
+    await scene.until(() => expect(scene.entry('a')).toMatchObject({ status: 'Registered' }));
+    expect(ownersOf(scene)).toMatchObject([{ cluster: 'unknown', strategy: 'shared' }]);
+
+    await scene.put(coordinated({ clusterID: 'of-namespace' }, 'default/own'));
+    await scene.until(() => expect(ownersOf(scene)).toMatchObject([{ cluster: 'of-namespace' }]));
+    expect(scene.gateway('edge', 'far')?.services).toBeUndefined();
   });
 });
 
