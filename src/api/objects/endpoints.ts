@@ -55,6 +55,14 @@ export function discoveredEndpoint(
   };
 }
 
+/** The most endpoints of an object: an API server refuses a status with more. */
+const MAX_ENDPOINTS = 1000;
+
+/** How many endpoints can be discovered beside those that are listed. */
+export function roomFor(listed: number): number {
+  return Math.max(0, MAX_ENDPOINTS - listed);
+}
+
 const NONE: readonly MeshEndpoint[] = [];
 
 /** By object: it is asked for once for each backendRef, and an object may have 1000. */
@@ -70,7 +78,8 @@ function discoveredOf(object: MeshEndpoints): readonly MeshEndpoint[] {
   const discovered = discoveredEntriesOf(object)
     .flatMap(entry => endpointIn(entry, endpointTemplate) ?? [])
     // A static endpoint that was added since replaces it.
-    .filter(endpoint => !names.has(endpoint.name) && !addresses.has(addressText(endpoint)));
+    .filter(endpoint => !names.has(endpoint.name) && !addresses.has(addressText(endpoint)))
+    .slice(0, roomFor(endpoints.length));
   DISCOVERED.set(object, discovered);
   return discovered;
 }

@@ -1,5 +1,5 @@
 import type { Kinds, MeshEndpoint } from '../../../api/generated/types.ts';
-import { discoveredEndpoint } from '../../../api/objects/endpoints.ts';
+import { discoveredEndpoint, roomFor } from '../../../api/objects/endpoints.ts';
 import { addressText } from '../../../api/socket-address.ts';
 import type { Device } from '../../../control/control.ts';
 import { factsOf, fullNameOf, metadataOf, misfitOf, serviceOf } from './device-endpoint.ts';
@@ -32,8 +32,6 @@ export type Discovered = {
   /** The keys of selectors that lie beyond the allowed tags, so that the object matches nothing. */
   readonly beyondAllowed: readonly string[];
 };
-
-const MAX_ENDPOINTS = 1000;
 
 /** The longest id that an entry of status may have. */
 const MAX_ID_LENGTH = 128;
@@ -72,7 +70,7 @@ export function discover(
     return false;
   });
   const named = inOrderOfNames(usable, template, new Set(listed.map(({ name }) => name)));
-  const kept = named.slice(0, Math.max(0, MAX_ENDPOINTS - listed.length));
+  const kept = named.slice(0, roomFor(listed.length));
   return {
     endpoints: kept.map(([device, name]) => endpointOf(device, name, spec)),
     matched: matching.length,

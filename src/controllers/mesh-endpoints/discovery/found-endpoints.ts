@@ -1,6 +1,6 @@
 import type { EndpointStatus, Kinds } from '../../../api/generated/types.ts';
 import { isEqual } from '../../../api/json.ts';
-import { discoveredEntriesOf } from '../../../api/objects/endpoints.ts';
+import { discoveredEntriesOf, roomFor } from '../../../api/objects/endpoints.ts';
 import { addressText } from '../../../api/socket-address.ts';
 import type { DiscoveredEndpoint } from './discover.ts';
 import type { Discovery } from './discovery.ts';
@@ -14,7 +14,7 @@ type MeshEndpoints = Kinds['MeshEndpoints'];
 export function withFound(object: MeshEndpoints, discovery: Discovery): MeshEndpoints {
   if (discovery.is === 'off' || discovery.is === 'unlisted') return object;
   const written = discoveredEntriesOf(object);
-  const found = discovery.is === 'refused' ? [] : entriesOf(discovery, written);
+  const found = discovery.is === 'refused' ? [] : entriesOf(discovery, object);
   if (found.length === written.length && found.every((entry, at) => entry === written[at])) return object;
   const { status, spec } = object;
   const others = (status?.endpoints ?? []).filter(({ source }) => source !== 'TagSelector');
@@ -30,18 +30,15 @@ export function withFound(object: MeshEndpoints, discovery: Discovery): MeshEndp
 
 function entriesOf(
   { discovered, kept }: Extract<Discovery, { readonly is: 'listed' }>,
-  written: readonly EndpointStatus[],
+  object: MeshEndpoints,
 ): readonly EndpointStatus[] {
-  const byDevice = new Map(written.map(entry => [entry.deviceID, entry]));
+  const byDevice = new Map(discoveredEntriesOf(object).map(entry => [entry.deviceID, entry]));
   const entries = discovered.endpoints.map(each => entryOf(each, byDevice.get(each.deviceID)));
   if (kept.length === 0) return entries;
   // Beyond the limit, what a list shows goes first.
-  const room = Math.max(0, MAX_ENTRIES - entries.length);
+  const room = roomFor((object.spec.endpoints ?? []).length + entries.length);
   return [...entries, ...kept.slice(0, room)].sort((one, other) => (one.name < other.name ? -1 : 1));
 }
-
-/** The most that status.endpoints may have beside those of a spec, which are fewer where any are discovered. */
-const MAX_ENTRIES = 1000;
 
 /** The fields of an entry by which a discovered endpoint is made again. */
 type Shown = Pick<
