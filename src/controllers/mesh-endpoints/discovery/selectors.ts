@@ -73,10 +73,15 @@ function textOf({ key, values = [] }: TagSelector): string {
   return [bare(key), ...values].join(' ');
 }
 
+/** Devices that are kept for the conditions of all objects, which take 10 MB: anyone can write any number of selectors. */
+const MAX_KEPT = 300_000;
+
 /** The devices of one list by their tags, so that their texts are compared once for all objects. */
 class Snapshot {
   readonly #byTag = new Map<string, Device[]>();
   readonly #found = new Map<string, ReadonlySet<Device>>();
+  /** How many devices `#found` has in all. */
+  #kept = 0;
 
   constructor(devices: readonly Device[]) {
     for (const device of devices)
@@ -94,7 +99,12 @@ class Snapshot {
     if (known) return known;
     const found = new Set<Device>();
     for (const [tag, devices] of this.#byTag) if (holds(tag)) for (const device of devices) found.add(device);
+    if (this.#kept + found.size > MAX_KEPT) {
+      this.#found.clear();
+      this.#kept = 0;
+    }
     this.#found.set(condition, found);
+    this.#kept += found.size;
     return found;
   }
 }
