@@ -57,7 +57,7 @@ export const HEALTH_WRITE_INTERVAL_MS = 1000;
 /** The longest timeout of a health check, as in the schema: so long a service that hangs takes a place of its namespace. */
 export const MAX_CHECK_TIMEOUT_MS = 30_000;
 
-/** MeshEndpoints of a namespace in the anchors of a GatewayClass: enough for 1,000 L4 routes; each is a line in every log of a translation. */
+/** MeshEndpoints of a namespace in the anchors of all GatewayClasses: enough for 1,000 L4 routes; each is a line in every log of a translation. */
 export const ANCHORED_OF_NAMESPACE = 1024;
 
 /** TLS settings, certificates included, in a response to Envoy Gateway: an eighth of one of 100 MB, with room for clusters. */

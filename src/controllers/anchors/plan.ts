@@ -42,7 +42,7 @@ export const MAX_IN_ANCHOR = 16;
 
 /** Plans the anchors of all GatewayClasses. */
 export function plan({ anchors, gateways }: Input): Plan {
-  const planned = withNames(classesOf(gateways).flatMap(each => anchorsOfClass(each, anchors)));
+  const planned = withNames(withinShares(classesOf(gateways, anchors)).flatMap(anchorsOfClass));
   const names = new Set(planned.map(({ name }) => name));
   return { anchors: planned, remove: anchors.map(({ name }) => name).filter(name => !names.has(name)) };
 }
@@ -50,32 +50,33 @@ export function plan({ anchors, gateways }: Input): Plan {
 type GatewayClass = {
   readonly gateways: readonly [Key, ...Key[]];
   readonly meshEndpoints: ReadonlySet<Key>;
+  readonly existing: readonly Anchor[];
 };
 
-function classesOf(gateways: readonly AnchoredGateway[]): readonly GatewayClass[] {
+function classesOf(
+  gateways: readonly AnchoredGateway[],
+  anchors: readonly Anchor[],
+): readonly GatewayClass[] {
   const needing = gateways.filter(({ meshEndpoints }) => meshEndpoints.length > 0);
   const names = [...new Set(needing.map(({ className }) => className))].sort();
   return names.flatMap(name => {
     const members = needing.filter(({ className }) => className === name);
-    const [first, ...rest] = members.map(({ gateway }) => gateway).sort();
+    const keys = members.map(({ gateway }) => gateway).sort();
+    const [first, ...rest] = keys;
     if (first === undefined) return [];
     const meshEndpoints = new Set(members.flatMap(each => each.meshEndpoints));
-    return [{ gateways: [first, ...rest], meshEndpoints }];
+    const existing = anchors
+      .filter(({ gateway }) => keys.includes(gateway))
+      .sort((a, b) => (a.name < b.name ? -1 : 1));
+    return [{ gateways: [first, ...rest], meshEndpoints, existing }];
   });
 }
 
 /** An anchor without a name is a new one. */
 type Planned = Omit<Anchor, 'name'> & { readonly name?: string };
 
-function anchorsOfClass(
-  { gateways, meshEndpoints }: GatewayClass,
-  all: readonly Anchor[],
-): readonly Planned[] {
-  const existing = all
-    .filter(({ gateway }) => gateways.includes(gateway))
-    .sort((a, b) => (a.name < b.name ? -1 : 1));
-  const placed = new Set(existing.flatMap(anchor => anchor.meshEndpoints));
-  const missing = new Set(withinShares(meshEndpoints, placed));
+function anchorsOfClass({ gateways, meshEndpoints, existing }: GatewayClass): readonly Planned[] {
+  const missing = new Set(meshEndpoints);
   const kept = existing.map(anchor => ({
     ...anchor,
     meshEndpoints: anchor.meshEndpoints.filter(each => missing.delete(each)).slice(0, MAX_IN_ANCHOR),
@@ -90,18 +91,25 @@ function anchorsOfClass(
   return [...filled.filter(anchor => anchor.meshEndpoints.length > 0), ...added];
 }
 
-/** As many as each namespace may have: those that have a place already, and then the first by name. */
-function withinShares(wanted: ReadonlySet<Key>, placed: ReadonlySet<Key>): readonly Key[] {
+/**
+ * The classes with as many MeshEndpoints as each namespace may have in all of them, since a Gateway can name any class: those that
+ * have a place already, and then the first by name.
+ */
+function withinShares(classes: readonly GatewayClass[]): readonly GatewayClass[] {
+  const wanted = classes.flatMap(of => {
+    const placed = new Set(of.existing.flatMap(({ meshEndpoints }) => meshEndpoints));
+    return [...of.meshEndpoints].map(key => ({ of, key, isPlaced: placed.has(key) }));
+  });
   const counts = new Map<string, number>();
-  const inOrder = [...wanted].sort(
-    (a, b) => Number(placed.has(b)) - Number(placed.has(a)) || (a < b ? -1 : 1),
-  );
-  return inOrder.filter(key => {
+  const kept = new Map(classes.map(each => [each, new Set<Key>()]));
+  wanted.sort((a, b) => Number(b.isPlaced) - Number(a.isPlaced) || (a.key < b.key ? -1 : 1));
+  for (const { of, key } of wanted) {
     const { namespace } = refOf(key);
     const count = (counts.get(namespace) ?? 0) + 1;
     counts.set(namespace, count);
-    return count <= ANCHORED_OF_NAMESPACE;
-  });
+    if (count <= ANCHORED_OF_NAMESPACE) kept.get(of)?.add(key);
+  }
+  return classes.map(each => ({ ...each, meshEndpoints: kept.get(each) ?? each.meshEndpoints }));
 }
 
 function withNames(planned: readonly Planned[]): readonly Anchor[] {

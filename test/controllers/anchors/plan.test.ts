@@ -89,4 +89,16 @@ describe('the plan of anchors', () => {
     expect(contentOf(anchors)).toHaveLength(ANCHORED_OF_NAMESPACE + 1);
     expect(contentOf(anchors)).toEqual(expect.arrayContaining([...contentOf(before)]));
   });
+
+  it('has one share for all GatewayClasses, because a Gateway can name any number that do not exist', () => {
+    const names = Array.from({ length: 100 }, (_, index) => `class-${index}`);
+    const gateways = names.map(name => gateway(name, webs(100, 'greedy'), name));
+    const before = firstAnchors(...gateways);
+    expect(contentOf(before)).toHaveLength(ANCHORED_OF_NAMESPACE);
+    const { anchors } = plan({
+      anchors: before,
+      gateways: [...gateways, gateway('first', [web(0, 'greedy'), web(1, 'other')], 'a')],
+    });
+    expect(contentOf(anchors)).toEqual([...contentOf(before), web(1, 'other')]);
+  });
 });
