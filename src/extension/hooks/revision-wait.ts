@@ -36,7 +36,8 @@ const LIMITS = {
   waiting: 16,
   revisionsOfGateway: 8,
   gateways: MAX_BINDINGS,
-  objectBytes: 128 * 1024,
+  /** A MeshBinding with the most settings has 331 KB. */
+  objectBytes: 512 * 1024,
   bindingLength: 1024,
 } as const;
 

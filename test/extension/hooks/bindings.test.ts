@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { MAX_CHECKED_BY_OPERATOR } from '../../../src/api/shares.ts';
 import { bindingsIn, MAX_BINDINGS } from '../../../src/extension/hooks/revision-wait.ts';
 import type { Binding } from '../../../src/extension/hooks/revision-wait.ts';
 import { bytesField } from '../../../src/extension/wire.ts';
@@ -41,10 +42,18 @@ describe('the bindings of a translation', () => {
     ['a name that is too long', withObject(JSON.stringify(bindingObject('r', 'n'.repeat(1024))))],
     [
       'more than a binding can be',
-      withObject(JSON.stringify({ ...bindingObject('r'), more: 'x'.repeat(140_000) })),
+      withObject(JSON.stringify({ ...bindingObject('r'), more: 'x'.repeat(530_000) })),
     ],
   ])('are empty for %s', (_, request) => {
     expect(bindingsIn(request)).toEqual([]);
+  });
+
+  it('are read with as many backends that Envoy does not check as they may have', () => {
+    const [namespace, name] = ['n'.repeat(63), 'o'.repeat(253)];
+    const backends = Array.from({ length: MAX_CHECKED_BY_OPERATOR }, (_, at) => `${namespace}/${name}:${at}`);
+    const spec = { revision: 'r1', settings: { checkedByOperator: backends } };
+    const full = { ...bindingObject('r1'), spec };
+    expect(bindingsIn(translation({}, [full]))).toEqual([binding('r1', 'web')]);
   });
 
   it('are read from a limited number of objects', () => {
