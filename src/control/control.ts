@@ -232,3 +232,30 @@ export interface Tailnets {
   /** Closes the connections of a tailnet. */
   forget(name: string): void;
 }
+
+/** The domains that the tailnet's own devices are in, the most common first. Headscale lists short names, which have none. */
+export function domainsOf(devices: readonly Device[]): readonly string[] {
+  const counts = new Map<string, number>();
+  for (const device of devices) {
+    const domain = domainOf(device);
+    if (domain !== undefined) counts.set(domain, (counts.get(domain) ?? 0) + 1);
+  }
+  return [...counts].sort((one, other) => other[1] - one[1]).map(([domain]) => domain);
+}
+
+function domainOf({ name, isExternal }: Device): string | undefined {
+  if (isExternal || !name.includes('.')) return undefined;
+  const domain = name.slice(name.indexOf('.') + 1).replace(/\.$/, '');
+  return domain === '' ? undefined : domain.toLowerCase();
+}
+
+/** The domain of the tailnet that lists its devices, if it is another one than that of the MeshTailnet. */
+export function otherDomainOf(
+  { devices = [], missing }: Pick<TailnetView, 'devices' | 'missing'>,
+  domain: string,
+): string | undefined {
+  // Those that the last list lacks are of another tailnet then.
+  const isListed = ({ id }: Device) => !missing.has(id);
+  const isOfDomain = (device: Device) => isListed(device) && domainOf(device) === domain.toLowerCase();
+  return devices.some(isOfDomain) ? undefined : domainsOf(devices.filter(isListed))[0];
+}

@@ -11,7 +11,7 @@ import { scopeProblemOf, scopesFix } from './pool/key-problem.ts';
 import { SKIP_CLEANUP } from '../../api/names.ts';
 import { hasFinalizer } from './pool/mesh-pods.ts';
 import type { ReconciledPool } from './pool/reconcile.ts';
-import { ControlError } from '../../control/control.ts';
+import { ControlError, domainsOf, otherDomainOf } from '../../control/control.ts';
 import type { Device, TailnetView } from '../../control/control.ts';
 
 type MeshTailnet = Kinds['MeshTailnet'];
@@ -228,35 +228,21 @@ function errorProblem(
   }
 }
 
-/** Headscale shows short names, which have no domain to compare. */
 function mismatch(
   view: TailnetView | undefined,
   domain: string,
   origin: string,
 ): AuthenticationProblem | undefined {
-  // Those that the last list lacks are of another tailnet then.
-  const listed = view?.devices?.filter(({ id }) => !view.missing.has(id)) ?? [];
-  const suffixes = suffixesOf(listed);
-  if (suffixes.length === 0 || suffixes.includes(domain.toLowerCase())) return undefined;
+  const other = view && otherDomainOf(view, domain);
+  if (other === undefined) return undefined;
   return {
     reason: 'TailnetMismatch',
-    message: `the credentials of ${origin} belong to the tailnet ${suffixes[0]}, not ${domain}: correct spec.tailnet, or use the credentials of that tailnet`,
+    message: `the credentials of ${origin} belong to the tailnet ${other}, not ${domain}: correct spec.tailnet, or use the credentials of that tailnet`,
   };
 }
 
-/** The domains that the tailnet's own devices are in, the most common first. */
-function suffixesOf(devices: readonly Device[]): readonly string[] {
-  const counts = new Map<string, number>();
-  for (const { name, isExternal } of devices) {
-    const suffix =
-      name.includes('.') && !isExternal ? name.slice(name.indexOf('.') + 1).replace(/\.$/, '') : '';
-    if (suffix !== '') counts.set(suffix.toLowerCase(), (counts.get(suffix.toLowerCase()) ?? 0) + 1);
-  }
-  return [...counts].sort((one, other) => other[1] - one[1]).map(([suffix]) => suffix);
-}
-
 function tailnetInfoOf(view: TailnetView | undefined): Pick<Status, 'tailnetInfo'> {
-  const suffix = suffixesOf(view?.devices ?? [])[0]?.slice(0, 253);
+  const suffix = domainsOf(view?.devices ?? [])[0]?.slice(0, 253);
   return suffix === undefined ? {} : { tailnetInfo: { name: suffix, magicDNSSuffix: suffix } };
 }
 

@@ -4,6 +4,7 @@ import { keyOf } from '../../../api/key.ts';
 import type { Key } from '../../../api/key.ts';
 import { discoveredEntriesOf, discovers } from '../../../api/objects/endpoints.ts';
 import { refTo } from '../../../api/objects/references.ts';
+import { otherDomainOf } from '../../../control/control.ts';
 import type { Device, Tailnets } from '../../../control/control.ts';
 import { discover } from './discover.ts';
 import type { Discovered } from './discover.ts';
@@ -77,7 +78,10 @@ export function discoveryReader(lists: DeviceLists): ReadDiscovery {
       if (!tailnet) return { is: 'unlisted', tailnet: undefined, why: undefined };
       if (!isAllowed) return { is: 'refused' };
       const { name } = tailnet.metadata;
-      if (!lists.lastView(name)?.devices) return { is: 'unlisted', tailnet: name, why: problemOf(tailnet) };
+      const view = lists.lastView(name);
+      // A list of another tailnet, by credentials of that, has none of these devices.
+      if (!view?.devices || otherDomainOf(view, tailnet.spec.tailnet) !== undefined)
+        return { is: 'unlisted', tailnet: name, why: problemOf(tailnet) };
       expectOnce(object, name);
       const { devices = [], expected = NONE, isStale = false, lastSuccess } = lists.lastView(name) ?? {};
       const discovered = discoveredIn(object, devices, tailnet.spec.allowedTags);

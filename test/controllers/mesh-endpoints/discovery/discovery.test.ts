@@ -232,6 +232,19 @@ describe('while the control API is away', () => {
     expect(scene.status()?.discovery?.stale).toBe(true);
   });
 
+  it('a list of another tailnet changes nothing, which has other devices under these tags', async () => {
+    const scene = await EndpointsScene.start(tailnet(), web());
+    await scene.list([A, B]);
+    const stranger = at('stranger', 1, { name: 'stranger.other.ts.net' });
+    const missing = new Map([A, B].map(({ id }) => [id, 1]));
+    await scene.list([A, B, stranger], { missing });
+    expect(names(scene)).toEqual(['a', 'b']);
+    await scene.list([stranger], { missing: new Map() });
+    expect(names(scene)).toEqual(['a', 'b']);
+    await scene.list([A], { missing: new Map() });
+    expect(names(scene)).toEqual(['a']);
+  });
+
   it('a new leader keeps written devices that its first lists lack until they are known not to exist', async () => {
     const scene = await EndpointsScene.start(tailnet(), web());
     await scene.list([A, B]);
