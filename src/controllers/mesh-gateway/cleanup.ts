@@ -23,6 +23,8 @@ type SweepOptions = {
   readonly object: string;
   /** After which time without a renewal an owner counts as stale; undefined for the default. */
   readonly staleMs: number | undefined;
+  /** The services that earlier parts have tried: each is tried once. */
+  readonly tried: ReadonlySet<string>;
   readonly signal: AbortSignal;
 };
 
@@ -32,10 +34,17 @@ type Swept = {
   readonly registrations: number;
   /** The services that have no other. */
   readonly services: readonly string[];
+  /** The services that were tried, whatever came of it. */
+  readonly tried: readonly string[];
+  /** Those of them that could not be written. */
+  readonly failed: readonly Failed[];
+  /** Whether no service is left to try. */
   readonly isComplete: boolean;
-  /** Why something may be left. */
+  /** Why no more services could be tried for now. */
   readonly problem?: string;
 };
+
+type Failed = { readonly service: string; readonly error: Error & { readonly reason: string } };
 
 /** Whether a user has asked for a cleanup. */
 export function asksForCleanup({ metadata }: MeshGateway): boolean {
@@ -67,11 +76,18 @@ export type CleanupDeps = {
 /** Between two parts of a cleanup, so that it takes no more than a part of the rate limit of the control API. */
 const PART_MS = 30_000;
 
+/** A cleanup ends after this many parts in a row in which it could try nothing. */
+const MAX_IDLE_PARTS = 3;
+
+/** What was done in a tailnet, by its name. */
+type SweptByTailnet = ReadonlyMap<string, Swept>;
+
 type Progress = Cleanup & {
   readonly uid: string;
   /** What a process that has ended has removed. */
   readonly before: ServiceCleanup | undefined;
-  readonly swept: readonly Swept[];
+  readonly swept: SweptByTailnet;
+  readonly idleParts: number;
 };
 
 export function cleanupsBy(sweep: Sweep, { clock, now }: CleanupDeps): Cleanups {
@@ -86,13 +102,20 @@ export function cleanupsBy(sweep: Sweep, { clock, now }: CleanupDeps): Cleanups 
       const before = known ? known.before : last?.inProgress ? last : undefined;
       const threshold = object.spec.serviceCoordination?.staleThreshold;
       const staleMs = threshold === undefined ? undefined : durationMs(threshold);
-      const part: Swept[] = [];
-      for (const tailnet of tailnetsFor(namespace, read))
-        part.push(await sweep(tailnet, { object: `${namespace}/${name}`, staleMs, signal }));
-      const swept = [...(known?.swept ?? []), ...part];
+      const swept = new Map<string, Swept>();
+      let isIdle = true;
+      for (const tailnet of tailnetsFor(namespace, read)) {
+        const earlier = known?.swept.get(tailnet.metadata.name);
+        const tried = new Set(earlier?.tried);
+        const part = await sweep(tailnet, { object: `${namespace}/${name}`, staleMs, tried, signal });
+        isIdle &&= part.tried.length === 0;
+        swept.set(tailnet.metadata.name, earlier ? sumOf(earlier, part) : part);
+      }
+      const idleParts = isIdle ? (known?.idleParts ?? 0) + 1 : 0;
+      const isDone = [...swept.values()].every(({ isComplete }) => isComplete);
       const progress = {
-        ...{ uid, before, swept, result: resultOf(before, swept, now()) },
-        isComplete: part.every(({ isComplete }) => isComplete),
+        ...{ uid, before, swept, idleParts, result: resultOf(before, swept, now()) },
+        isComplete: isDone || idleParts === MAX_IDLE_PARTS,
         nextAt: clock.now() + PART_MS,
       };
       all.set(key, progress);
@@ -112,30 +135,71 @@ function tailnetsFor(namespace: string, read: TrackedRead): readonly MeshTailnet
     .filter(each => oldestOf(read.exceptStatus.find(tailnetsByDomain, each.spec.tailnet)) === each);
 }
 
+/** What two parts did in a tailnet; whether anything is left is what the later one found. */
+function sumOf(earlier: Swept, later: Swept): Swept {
+  return {
+    ...later,
+    registrations: earlier.registrations + later.registrations,
+    services: [...earlier.services, ...later.services],
+    tried: [...earlier.tried, ...later.tried],
+    failed: [...earlier.failed, ...later.failed],
+  };
+}
+
 const MAX_MESSAGE_LENGTH = 1024;
 
 /** Of this process and of those before it, which may have ended after they had written their result. */
-function resultOf(before: ServiceCleanup | undefined, swept: readonly Swept[], now: Date): ServiceCleanup {
-  const problems = new Set(swept.flatMap(({ problem }) => problem ?? []));
-  const removed = swept.reduce((sum, each) => sum + each.registrations, 0);
-  const names = swept.flatMap(({ services }) => services);
-  if (before && removed === 0 && names.length === 0 && problems.size === 0) return before;
+function resultOf(before: ServiceCleanup | undefined, swept: SweptByTailnet, now: Date): ServiceCleanup {
+  const problems = [...swept].flatMap(([tailnet, each]) => problemsOf(tailnet, each));
+  const removed = [...swept.values()].reduce((sum, each) => sum + each.registrations, 0);
+  const names = [...swept.values()].flatMap(({ services }) => services);
+  if (before && removed === 0 && names.length === 0 && problems.length === 0) return before;
   const registrations = (before?.registrations ?? 0) + removed;
   const services = (before?.services ?? 0) + names.length;
+  // What has a limit is before what has none.
   const message = [
-    registrations === 0 ? 'no stale registration found' : `${registrations} stale registrations removed`,
-    ...(services === 0 ? [] : [deletedText(names, services)]),
+    registrations > 0
+      ? `${registrations} stale registrations removed`
+      : `no stale registration ${problems.length > 0 ? 'removed' : 'found'}`,
     ...problems,
+    ...(services === 0 ? [] : [deletedText(names, services)]),
   ].join('; ');
   return {
     time: inSeconds(now),
     ...{ registrations, services, inProgress: true },
-    message: message.length > MAX_MESSAGE_LENGTH ? `${message.slice(0, MAX_MESSAGE_LENGTH - 3)}...` : message,
+    message: cut(message, MAX_MESSAGE_LENGTH),
   };
 }
 
+function cut(text: string, maxLength: number): string {
+  return text.length > maxLength ? `${text.slice(0, maxLength - 3)}...` : text;
+}
+
+/** Why services of a tailnet are left, with one error of each reason. */
+function problemsOf(tailnet: string, { failed, problem }: Swept): readonly string[] {
+  const errors = new Map(failed.map(({ error }) => [error.reason, error.message]));
+  const byReason = [...errors].map(([reason, message]) => {
+    const names = failed.filter(({ error }) => error.reason === reason).map(({ service }) => service);
+    const text = `${listed(names.slice(0, MAX_NAMED), names.length)} cannot be written: ${message}`;
+    return cut(text, MAX_PROBLEM_LENGTH);
+  });
+  return problem === undefined
+    ? byReason
+    : [
+        ...byReason,
+        cut(`MeshTailnet ${tailnet}: not all services were tried: ${problem}`, MAX_PROBLEM_LENGTH),
+      ];
+}
+
+/** So that a few of them leave space for the others. */
+const [MAX_NAMED, MAX_PROBLEM_LENGTH] = [3, 300];
+
 function deletedText(names: readonly string[], total: number): string {
+  return `deleted in about a minute, unless a device serves them: ${listed(names, total)}`;
+}
+
+function listed(names: readonly string[], total: number): string {
   const others = total - names.length;
-  const listed = others > 0 ? [...names, names.length > 0 ? `${others} more` : `${others} services`] : names;
-  return `deleted in about a minute, unless a device serves them: ${listed.join(', ')}`;
+  if (others === 0) return names.join(', ');
+  return names.length === 0 ? `${others} services` : `${names.join(', ')} and ${others} more`;
 }

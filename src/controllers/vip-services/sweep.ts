@@ -20,6 +20,8 @@ type Options = {
   readonly object: string;
   /** Undefined for the default. */
   readonly staleMs: number | undefined;
+  /** The services that earlier parts of the cleanup have tried: each is tried once. */
+  readonly tried: ReadonlySet<string>;
   readonly signal: AbortSignal;
 };
 
@@ -31,24 +33,25 @@ const MAX_WRITES = 20;
  * other owner has is taken over as one that this installation removes.
  */
 export function sweeper(deps: SweeperDeps) {
-  return async (tailnet: Kinds['MeshTailnet'], { object, staleMs = STALE_MS, signal }: Options) => {
+  return async (tailnet: Kinds['MeshTailnet'], { object, staleMs = STALE_MS, tried, signal }: Options) => {
     const { name } = tailnet.metadata;
-    const left = (problem?: string) => ({
-      ...{ registrations: 0, services: [], isComplete: true },
-      ...(problem !== undefined && { problem: `MeshTailnet ${name} is left as it is: ${problem}` }),
-    });
     const connection = await connectionOf(tailnet, deps);
-    if (connection.is === 'unusable') return left(connection.problem.message);
-    if (connection.is === 'without-services') return left();
+    if (connection.is === 'unusable') return stopped(NOTHING_DONE, connection.problem.message);
+    if (connection.is === 'without-services') return { ...NOTHING_DONE, isComplete: true };
     const { devices, isStale: areOld = true } = deps.tailnets.lastView(name) ?? {};
-    if (!devices || areOld) return left('its devices are not known');
+    if (!devices || areOld) return stopped(NOTHING_DONE, 'its devices are not known');
     const { api, installation, services } = connection;
     const online = new Set(onlineIn(devices));
     const isOnline = (other: string) => online.has(other);
     const context = { installation, now: deps.now(), staleMs, object, isOnline };
-    const due = services.filter(service => sweep(service, context));
+    const due = services.filter(service => !tried.has(service.name) && sweep(service, context));
     const done: Done[] = [];
-    const problems: string[] = [];
+    const failed: Failed[] = [];
+    const soFar = () => ({
+      ...sumOf(done),
+      failed,
+      tried: [...done, ...failed].map(({ service }) => service),
+    });
     for (const service of due.slice(0, MAX_WRITES)) {
       signal.throwIfAborted();
       const planned = sweep(service, context);
@@ -56,22 +59,32 @@ export function sweeper(deps: SweeperDeps) {
       if (planned?.isTakenOver) await deps.write.addFinalizer(tailnet, FINALIZER);
       try {
         const swept = await sweepOne(service.name, context, { api, devices });
-        if (!swept) continue;
-        done.push(swept);
-        deps.record.registrations({ tailnet: name, result: 'released' });
+        done.push(swept ?? { service: service.name, removed: 0, isTakenOver: false });
+        if (swept) deps.record.registrations({ tailnet: name, result: 'released' });
       } catch (error) {
         if (!(error instanceof ControlError)) throw error;
-        problems.push(`${service.name} is left as it is: ${error.message}`);
-        if (OF_ALL.has(error.reason)) break;
+        deps.record.registrations({ tailnet: name, result: 'failed' });
+        if (OF_ALL.has(error.reason)) return stopped(soFar(), error.message);
+        failed.push({ service: service.name, error });
       }
     }
-    return {
-      registrations: done.reduce((sum, { removed }) => sum + removed, 0),
-      services: done.flatMap(({ isTakenOver, service }) => (isTakenOver ? [service] : [])),
-      // What cannot be removed is found again each time.
-      isComplete: due.length <= MAX_WRITES || done.length === 0,
-      ...(problems.length > 0 && { problem: problems.join('; ') }),
-    };
+    return { ...soFar(), isComplete: due.length <= MAX_WRITES };
+  };
+}
+
+type Failed = { readonly service: string; readonly error: ControlError };
+
+const NOTHING_DONE = { registrations: 0, services: [], failed: [], tried: [] } as const;
+
+/** What was done until nothing more could be done for now. */
+function stopped<T extends object>(soFar: T, problem: string) {
+  return { ...soFar, isComplete: false, problem };
+}
+
+function sumOf(done: readonly Done[]) {
+  return {
+    registrations: done.reduce((sum, { removed }) => sum + removed, 0),
+    services: done.flatMap(({ isTakenOver, service }) => (isTakenOver ? [service] : [])),
   };
 }
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { FAULTS } from '../../../lab/control-api/faults.ts';
 import { API_VERSION } from '../../../src/api/generated/kinds.ts';
 import { FORCE_CLEANUP } from '../../../src/api/names.ts';
 import { FINALIZER } from '../../../src/controllers/vip-services/finalizer.ts';
@@ -97,12 +98,68 @@ describe('the annotation force-cleanup of a MeshGateway', () => {
     await scene.until(() => expect(scene.services()).toEqual([]), 5000);
   });
 
+  it('tries each service once where many cannot be written, and reports how many', async () => {
+    const scene = await startVipScene();
+    const broken = Array.from({ length: 21 }, (_, index) => `svc:broken-${index}`);
+    const annotations = withOwners({}, [STALE], false);
+    // The control API refuses to write services without addresses.
+    for (const name of broken) scene.api.addService({ name, annotations });
+    for (let index = 0; index < 3; index++) addService(scene, `svc:dead-${index}`, [STALE]);
+    const { registrations, services, message } = await cleanUp(scene);
+    expect([registrations, services]).toEqual([3, 3]);
+    expect(message).toMatch(
+      /^3 stale registrations removed; svc:broken-0, svc:broken-1, svc:broken-2 and 18 more cannot be written: .*addrs must be .*; deleted in/,
+    );
+    await scene.until(() => expect(scene.services()).toEqual(broken), 5000);
+    for (const name of broken) {
+      scene.api.state.services.delete(name);
+      addService(scene, name, [STALE]);
+    }
+    expect(await cleanUp(scene)).toMatchObject({ registrations: 21, services: 21 });
+    await scene.until(() => expect(scene.services()).toEqual([]), 5000);
+  });
+
+  it('ends while the control API is away, and removes everything the next time', async () => {
+    const scene = await startVipScene();
+    for (let index = 0; index < 21; index++) addService(scene, `svc:dead-${index}`, [STALE]);
+    const repair = scene.api.fail({ routes: ['services.put'], fault: FAULTS.unavailable });
+    const result = await cleanUp(scene);
+    expect(result).toMatchObject({ registrations: 0, services: 0 });
+    expect(result.message).toMatch(
+      /^no stale registration removed; MeshTailnet example: not all services were tried: /,
+    );
+    repair();
+    expect(await cleanUp(scene)).toMatchObject({ registrations: 21, services: 21 });
+    await scene.until(() => expect(scene.services()).toEqual([]), 5000);
+  });
+
+  it('deletes later what the control API refuses to delete', async () => {
+    const scene = await startVipScene();
+    for (let index = 0; index < 21; index++) addService(scene, `svc:dead-${index}`, [STALE]);
+    const refusal = { is: 'answer', status: 400, json: { message: 'in use' } } as const;
+    const repair = scene.api.fail({ routes: ['services.delete'], fault: refusal });
+    await cleanUp(scene);
+    // Each service is tried.
+    await scene.until(
+      () => expect(scene.api.countByRoute()['services.delete']).toBeGreaterThanOrEqual(21),
+      5000,
+    );
+    expect(scene.services()).toHaveLength(21);
+    expect(scene.tailnet()?.metadata.finalizers).toContain(FINALIZER);
+    expect(await scene.metrics()).toMatch(/registrations_total{tailnet="example",result="failed"} [1-9]/);
+    repair();
+    await scene.until(() => expect(scene.services()).toEqual([]), 5000);
+    await scene.until(() => expect(scene.tailnet()?.metadata.finalizers ?? []).toEqual([]), 5000);
+  });
+
   it('reports tailnets whose services it cannot list', async () => {
     const scene = await startVipScene({ scopes: ['devices:core', 'auth_keys'] });
     addService(scene, 'svc:dead', [STALE]);
     const { registrations, message } = await cleanUp(scene);
     expect(registrations).toBe(0);
-    expect(message).toMatch(/; MeshTailnet example is left as it is: .* need the scope services/);
+    expect(message).toMatch(
+      /^no stale registration removed; MeshTailnet example: not all services were tried: .* need the scope services/,
+    );
     expect(scene.services()).toEqual(['svc:dead']);
   });
 

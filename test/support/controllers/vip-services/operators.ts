@@ -232,7 +232,7 @@ export class Operators {
       write: { addFinalizer: () => Promise.resolve() },
     });
     const { signal } = new AbortController();
-    await sweep(TAILNET, { object: 'default/edge', staleMs: undefined, signal });
+    await sweep(TAILNET, { object: 'default/edge', staleMs: undefined, tried: new Set(), signal });
   }
 
   #devices(): readonly Device[] {
