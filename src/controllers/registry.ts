@@ -75,7 +75,7 @@ type Deps = ControllerDeps &
 type ClusterDeps = Omit<TrustDeps, keyof ControllerDeps | 'log' | 'syncPeriodMs'> &
   Omit<AnchorsDeps, keyof ControllerDeps | 'values' | 'write'> &
   Omit<RelayPortsDeps, keyof ControllerDeps | 'values' | 'events' | 'httpGet' | 'log'> &
-  Omit<VipServicesDeps, 'tailnets' | 'values' | 'write' | 'clock' | 'now'>;
+  Omit<VipServicesDeps, 'tailnets' | 'tracking' | 'values' | 'write' | 'clock' | 'now'>;
 
 /** A controller, as the processes that start it and the manifests need it. */
 type RegisteredController = {

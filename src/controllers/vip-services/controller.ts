@@ -9,7 +9,7 @@ import type { Tailnets } from '../../control/control.ts';
 import type { Controller } from '../../runtime/controller.ts';
 import type { Outcome } from '../../runtime/queue/queue.ts';
 import type { WriteResources } from '../../store/resources.ts';
-import type { TrackedRead } from '../../store/tracking.ts';
+import type { TrackedRead, Tracking } from '../../store/tracking.ts';
 import type { Recorder } from '../../telemetry/metric-recorder.ts';
 import type { vipServiceMetrics } from '../../telemetry/metrics.ts';
 import { tailnetsByDomain } from '../../store/traffic/resources.ts';
@@ -21,7 +21,7 @@ import type { ConnectionDeps } from './connection.ts';
 import { coordinate, NOTHING_KNOWN } from './coordination.ts';
 import type { Memory } from './coordination.ts';
 import { FINALIZER, hasFinalizer, skipsCleanup } from './finalizer.ts';
-import { claimsOf, NOT_SUPPORTED, servicesWith } from './gather.ts';
+import { advertisedOf, claimsOf, NOT_SUPPORTED, servicesWith } from './gather.ts';
 import type { Published } from '../../runtime/published.ts';
 
 type MeshTailnet = Kinds['MeshTailnet'];
@@ -29,6 +29,7 @@ type MeshTailnet = Kinds['MeshTailnet'];
 /** What the controller works with. */
 export type VipServicesDeps = ConnectionDeps & {
   readonly tailnets: Pick<Tailnets, 'subscribe'>;
+  readonly tracking: Pick<Tracking, 'untracked'>;
   readonly values: Pick<TrafficValues, 'serviceGateways'>;
   readonly vipServices: Published<ServicesOfTailnet>;
   readonly write: Pick<WriteResources, 'addFinalizer' | 'removeFinalizer'>;
@@ -96,8 +97,11 @@ export function vipServicesController(deps: VipServicesDeps): Controller<'MeshTa
       }
       if (claims.claims.size > 0 && !hasFinalizer(tailnet)) await write.addFinalizer(tailnet, FINALIZER);
       const { devices, isStale = true } = tailnets.lastView(name) ?? {};
+      // A change of health alone needs no list of the services.
+      const advertised = advertisedOf(claims, deps.tracking.untracked);
+      const { tags } = tailnet.spec;
       const { memory, states, nextMs } = await coordinate(
-        { ...connection, claims: claims.claims, before, signal, devices, isStale, tags: tailnet.spec.tags },
+        { ...connection, claims: claims.claims, advertised, before, signal, devices, isStale, tags },
         {
           ...deps,
           installation: connection.installation,

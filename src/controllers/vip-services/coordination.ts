@@ -3,8 +3,8 @@ import type { Clock } from '../../api/clock.ts';
 import type { ControlApi, Device, VipService } from '../../control/control.ts';
 import type { VipServiceState } from '../mesh-endpoints/vip-services.ts';
 import type { Claim, Context, Result } from './decision.ts';
-import { readHosts, withHosts } from './hosts.ts';
-import type { HostsByService } from './hosts.ts';
+import { NO_HOSTS, readHosts, withHosts } from './hosts.ts';
+import type { HostsMemory } from './hosts.ts';
 import { ownershipOf } from './owners.ts';
 import { onlineIn, perform } from './perform.ts';
 import { plan } from './plan.ts';
@@ -23,7 +23,7 @@ type Failure = { readonly error: ControlError; readonly times: number; readonly 
 
 /** What is kept of a tailnet between two reconciles. */
 export type Memory = {
-  readonly hosts: HostsByService;
+  readonly hosts: HostsMemory;
   /** Since when all owners of a service are removing it, by the clock. */
   readonly leaving: ReadonlyMap<string, number>;
   /** By the service, and what was wanted of it. */
@@ -32,7 +32,7 @@ export type Memory = {
 };
 
 export const NOTHING_KNOWN: Memory = {
-  hosts: new Map(),
+  hosts: NO_HOSTS,
   leaving: new Map(),
   failures: new Map(),
   listsWithout: 0,
@@ -42,6 +42,8 @@ export type CoordinationOptions = {
   /** All services of the tailnet, as they were just listed. */
   readonly services: readonly VipService[];
   readonly claims: ReadonlyMap<string, Claim>;
+  /** The services that mesh pods of this installation advertise. */
+  readonly advertised: ReadonlySet<string>;
   readonly before: Memory;
   /** The devices of the tailnet; undefined where none were listed. */
   readonly devices: readonly Device[] | undefined;
@@ -73,7 +75,7 @@ export type Coordinated = {
 
 /** Writes the services of a tailnet that are not as they are claimed, and returns what claims are shown as. */
 export async function coordinate(
-  { services, claims, before, devices, isStale, tags, api, signal }: CoordinationOptions,
+  { services, claims, advertised, before, devices, isStale, tags, api, signal }: CoordinationOptions,
   { installation, clock, now, random, count }: CoordinationDeps,
 ): Promise<Coordinated> {
   const online = devices && !isStale ? new Set(onlineIn(devices)) : undefined;
@@ -90,12 +92,18 @@ export async function coordinate(
   const { written, failures } = await perform(due.slice(0, MAX_WRITES), options, { api, count });
   const failed = failuresAfter(before.failures, { planned, failures, keyOf, now: clock.now() });
   const names = [...planned.states].flatMap(([name, { status }]) => (status === 'Registered' ? [name] : []));
-  const hosts = await readHosts({ names, known: before.hosts, now: clock.now() }, api);
+  const byId = new Map(devices?.map(device => [device.id, device]));
+  const onlineIds = new Set(devices?.filter(({ isOnline }) => isOnline).map(({ id }) => id));
+  const hosts = await readHosts(
+    { names, advertised, before: before.hosts, online: onlineIds, now: clock.now() },
+    api,
+  );
   const states = new Map(
     [...planned.states].map(([name, state]) => {
       const failure = failed.get(keyOf(name));
       const owners = ownersIn(services, name);
-      const served = { name, hosts: hosts.get(name)?.hosts, owners, devices: devices ?? [], tags };
+      const known = hosts.memory.byService.get(name)?.hosts;
+      const served = { name, hosts: known, owners, devices: byId, online: onlineIds, tags };
       return [name, failure ? failedState(state, failure) : withHosts(state, served)] as const;
     }),
   );
@@ -105,9 +113,9 @@ export async function coordinate(
   const verifyMs = written.length > 0 || isClear ? VERIFY_MS + VERIFY_JITTER_MS * random() : Infinity;
   const moreMs = due.length > MAX_WRITES ? 1000 : Infinity;
   return {
-    memory: { hosts, leaving: new Map(leaving), failures: failed, listsWithout },
+    memory: { hosts: hosts.memory, leaving: new Map(leaving), failures: failed, listsWithout },
     states,
-    nextMs: Math.min(moreMs, verifyMs, planned.nextMs),
+    nextMs: Math.min(moreMs, verifyMs, planned.nextMs, hosts.nextMs),
   };
 }
 

@@ -6,6 +6,7 @@ import type { Ref } from '../../api/key.ts';
 import { oldestOf } from '../../api/objects/oldest.ts';
 import { refTo } from '../../api/objects/references.ts';
 import { vipServicesByTailnet } from '../../store/indexes.ts';
+import type { ReadObjects } from '../../store/resources.ts';
 import type { TrackedRead } from '../../store/tracking.ts';
 import type { TrafficValues } from '../../store/traffic/values.ts';
 import { isAllowed } from '../../traffic/backend-refs.ts';
@@ -31,7 +32,11 @@ type Listing = {
 export type Claims = {
   readonly listings: readonly Listing[];
   readonly claims: ReadonlyMap<string, Claim>;
+  /** The endpoint of each claimed service. */
+  readonly targets: ReadonlyMap<string, Target>;
 };
+
+type Target = { readonly object: Ref<'MeshEndpoints'>; readonly endpoint: string };
 
 /** What the MeshEndpoints of a tailnet want registered. The oldest object that lists a service has it. */
 export function claimsOf(
@@ -56,6 +61,7 @@ export function claimsOf(
   }
   const uid = read.exceptStatus.get({ kind: 'Namespace', namespace: '', name: 'kube-system' })?.metadata.uid;
   const claims = new Map<string, Claim>();
+  const targets = new Map<string, Target>();
   const listings = objects.flatMap(object => {
     const gateway = gatewayOf(object, read, values);
     const given = gateway?.spec.serviceCoordination;
@@ -70,6 +76,7 @@ export function claimsOf(
         return { ...listing, problem: listedByOther(name, owner, isRepeated) };
       const tags = service.tags ?? tailnet.spec.tags;
       const problem = targetProblem(object, service.targetEndpoint) ?? tagProblem({ tags, tailnet, gateway });
+      targets.set(name, { object: refTo(object), endpoint: service.targetEndpoint });
       claims.set(name, {
         ...{ name, object: placeOf(object), port: service.port, tags },
         mayCreate: object.spec.serviceDiscovery?.autoRegister ?? true,
@@ -81,7 +88,17 @@ export function claimsOf(
       return { ...listing, problem };
     });
   });
-  return { listings, claims };
+  return { listings, claims, targets };
+}
+
+/** The claimed services that mesh pods advertise as soon as they follow: their endpoints are healthy. */
+export function advertisedOf({ targets }: Claims, read: Pick<ReadObjects, 'get'>): ReadonlySet<string> {
+  const healthy = [...targets].filter(([, { object, endpoint }]) =>
+    read
+      .get(object)
+      ?.status?.endpoints?.some(({ name, status }) => name === endpoint && status === 'Healthy'),
+  );
+  return new Set(healthy.map(([name]) => name));
 }
 
 /** What they are where the control server has none. */

@@ -4,49 +4,107 @@ import type { VipServiceState } from '../mesh-endpoints/vip-services.ts';
 import type { Owner } from './owners.ts';
 import { installationOf } from './perform.ts';
 
-/** The devices that advertise services, as they were read last, and when, by the clock. */
-export type HostsByService = ReadonlyMap<
-  string,
-  { readonly hosts: readonly ServiceHost[]; readonly at: number }
->;
+/** The devices that advertise services, as they were read last. */
+export type HostsMemory = {
+  readonly byService: ReadonlyMap<string, KnownHosts>;
+  /** When the last reads were made, by the clock. */
+  readonly reads: readonly number[];
+};
 
-/** How many services have their hosts read in which time, however many lists that has; and how old what is known of one must be. */
-const [MAX_READS, READS_MS, MIN_AGE_MS] = [20, 30_000, 60_000];
+type KnownHosts = {
+  readonly hosts: readonly ServiceHost[];
+  /** When they were read, by the clock. */
+  readonly at: number;
+  /** Since when it is expected to be served, and is not. */
+  readonly awaitedSince: number | undefined;
+};
+
+export const NO_HOSTS: HostsMemory = { byService: new Map(), reads: [] };
+
+/** How many requests may read hosts in which time, however many services there are. */
+const [MAX_READS, READS_MS] = [20, 30_000];
+
+/** How old what is known of a service must be before its hosts are read again. */
+const INTERVAL_MS = 60_000;
+
+/** The same while it is expected to be served, and is not: as long as that has lasted, between these, for three minutes. */
+const [MIN_AWAITED_MS, MAX_AWAITED_MS, AWAITED_FOR_MS] = [2000, 10_000, 180_000];
+
+function intervalMsOf({ at, awaitedSince = -Infinity }: KnownHosts): number {
+  const forMs = at - awaitedSince;
+  if (forMs > AWAITED_FOR_MS) return INTERVAL_MS;
+  return Math.min(MAX_AWAITED_MS, Math.max(MIN_AWAITED_MS, forMs));
+}
 
 export type ReadHostsOptions = {
   /** The registered services of this installation. */
   readonly names: readonly string[];
-  readonly known: HostsByService;
+  /** Those of them that mesh pods advertise. */
+  readonly advertised: ReadonlySet<string>;
+  readonly before: HostsMemory;
+  /** The devices that are online, by ID. */
+  readonly online: ReadonlySet<string>;
   readonly now: number;
 };
 
-/** Reads the hosts of the services for which that is longest ago; one request each, so that not all are read each time. */
+export type ReadHosts = {
+  readonly memory: HostsMemory;
+  /** When those of a service that is expected to be served are to be read again. */
+  readonly nextMs: number;
+};
+
+/** Reads the hosts of the services for which it is time, those that are most overdue first; one request each. */
 export async function readHosts(
-  { names, known, now }: ReadHostsOptions,
+  { names, advertised, before, online, now }: ReadHostsOptions,
   api: Pick<ControlApi, 'serviceHosts'>,
-): Promise<HostsByService> {
-  const read = new Map(names.flatMap(name => (known.has(name) ? [[name, known.get(name)] as const] : [])));
-  const ages = names.map(name => [name, now - (known.get(name)?.at ?? -Infinity)] as const);
-  const due = ages
-    .filter(([, ageMs]) => ageMs >= MIN_AGE_MS)
-    .sort(([, one], [, other]) => (one > other ? -1 : 1));
-  const recent = ages.filter(([, ageMs]) => ageMs < READS_MS).length;
-  for (const [name] of due.slice(0, Math.max(0, MAX_READS - recent))) {
+): Promise<ReadHosts> {
+  const byService = new Map<string, KnownHosts>();
+  const note = (name: string, hosts: readonly ServiceHost[], at: number) => {
+    const isAwaited = advertised.has(name) && !isServed(hosts, online);
+    const awaitedSince = isAwaited ? (before.byService.get(name)?.awaitedSince ?? now) : undefined;
+    byService.set(name, { hosts, at, awaitedSince });
+  };
+  for (const name of names) {
+    const known = before.byService.get(name);
+    if (known) note(name, known.hosts, known.at);
+  }
+  const overdueOf = (name: string) => {
+    const known = byService.get(name);
+    return known ? (now - known.at) / intervalMsOf(known) : Infinity;
+  };
+  const due = names
+    .filter(name => overdueOf(name) >= 1)
+    .sort((one, other) => (overdueOf(one) > overdueOf(other) ? -1 : 1));
+  const reads = before.reads.filter(at => now - at < READS_MS);
+  let isAnswered = true;
+  for (const name of due.slice(0, MAX_READS - reads.length)) {
+    reads.push(now);
     try {
-      read.set(name, { hosts: await api.serviceHosts(name), at: now });
+      note(name, await api.serviceHosts(name), now);
     } catch (error) {
       if (!(error instanceof ControlError)) throw error;
+      isAnswered = false;
       if (error.reason !== 'NotFound') break;
     }
   }
-  return new Map([...read].flatMap(([name, hosts]) => (hosts ? [[name, hosts] as const] : [])));
+  const awaited = [...byService.values()].filter(({ awaitedSince }) => awaitedSince !== undefined);
+  const mayRead = isAnswered && reads.length < MAX_READS;
+  const nextMs = mayRead ? Math.min(...awaited.map(known => known.at + intervalMsOf(known) - now)) : Infinity;
+  return { memory: { byService, reads }, nextMs };
+}
+
+function isServed(hosts: readonly ServiceHost[], online: ReadonlySet<string>): boolean {
+  return hosts.some(({ deviceId, isApproved }) => isApproved && online.has(deviceId));
 }
 
 export type ServedOptions = {
   readonly name: string;
   readonly hosts: readonly ServiceHost[] | undefined;
   readonly owners: readonly Owner[];
-  readonly devices: readonly Device[];
+  /** By ID. */
+  readonly devices: ReadonlyMap<string, Device>;
+  /** Those that are online. */
+  readonly online: ReadonlySet<string>;
   /** The tags of the mesh pods. */
   readonly tags: readonly string[];
 };
@@ -54,12 +112,11 @@ export type ServedOptions = {
 /** A registration with what is known of its hosts. */
 export function withHosts(
   state: VipServiceState,
-  { name, hosts, owners, devices, tags }: ServedOptions,
+  { name, hosts, owners, devices, online, tags }: ServedOptions,
 ): VipServiceState {
-  const byId = new Map(devices.map(device => [device.id, device]));
   const countOf = ({ installation }: Owner) =>
     (hosts ?? []).filter(({ deviceId, isApproved }) => {
-      const device = byId.get(deviceId);
+      const device = devices.get(deviceId);
       return isApproved && device?.isOnline === true && installationOf(device) === installation;
     }).length;
   const shown = owners.slice(0, MAX_OWNERS).map(owner => ({
@@ -69,7 +126,7 @@ export function withHosts(
   }));
   const owned = shown.length === 0 ? state : { ...state, owners: shown };
   if (owned.status !== 'Registered' || !hosts) return owned;
-  if (hosts.some(({ deviceId, isApproved }) => isApproved && byId.get(deviceId)?.isOnline === true)) {
+  if (isServed(hosts, online)) {
     return { ...owned, reason: 'Served', message: 'it is registered, and devices that are online serve it' };
   }
   const waiting = hosts.filter(({ isApproved }) => !isApproved).length;

@@ -48,8 +48,9 @@ function operatorWith(count: number) {
   const reconcile = async (before: Memory): Promise<Memory> => {
     const services = await api.services();
     const devices = { devices: [], isStale: false, tags: ['tag:mesh'] };
+    const advertised = new Set(claims.keys());
     const coordinated = await coordinate(
-      { services, claims, api, before, ...devices },
+      { services, claims, advertised, api, before, ...devices },
       {
         ...{ installation: '0a1b2c3d', clock, now: date, random: () => 0.5 },
         count: result => void results.set(result, (results.get(result) ?? 0) + 1),

@@ -112,6 +112,15 @@ describe('VIP services', () => {
     expect(scene.condition('a')).toMatchObject({ status: 'True', reason: 'ServicesReady' });
   });
 
+  it('have their hosts read every few seconds while their endpoint is healthy and none serves them', async () => {
+    const scene = await startVipScene();
+    await scene.put(publishing('a', ['web']));
+    await scene.until(() => expect(scene.entry('a')).toMatchObject({ status: 'Registered' }));
+    const end = scene.clock.now() + 120_000;
+    await scene.until(() => expect(scene.clock.now()).toBeGreaterThan(end));
+    expect(scene.api.countByRoute()['services.hosts']).toBeGreaterThan(5);
+  });
+
   it('are removed before the MeshTailnet is', async () => {
     const scene = await startVipScene();
     await scene.put(publishing('a', ['web']));

@@ -107,7 +107,8 @@ describe('operators that offer one service', () => {
     ]);
     await world.take({ do: 'change', operator: 0 });
     await world.take({ do: 'change', operator: 1 });
-    await world.settle(120_000);
+    // Longer than hosts are read more often.
+    await world.settle(240_000);
     const before = world.calls;
     await world.settle(600_000);
     // In 10 minutes and of each: 20 lists, 2 renewals with a read, a write and a list, and 10 reads of hosts.

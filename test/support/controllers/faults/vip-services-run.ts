@@ -87,7 +87,7 @@ function startOn(
   const view = { devices: [], expected: [], isStale: false, hasServices: true };
   const tailnets = { api: () => api as ControlApi, lastView: () => view as never };
   const values = trafficValues(tracking, TRAFFIC);
-  const shared = { tailnets, write, now, record, installation: '0a1b2c3d' };
+  const shared = { tailnets, tracking, write, now, record, installation: '0a1b2c3d' };
   start(
     vipServicesController({
       ...{ ...shared, vipServices, values, clock, random: () => 0 },
@@ -95,5 +95,5 @@ function startOn(
     }),
   );
   if (controllers === 'of VIP services') return;
-  start(meshGatewayController({ ...shared, tracking, values, events, clock, sweep: sweeper(shared) }));
+  start(meshGatewayController({ ...shared, values, events, clock, sweep: sweeper(shared) }));
 }

@@ -202,6 +202,7 @@ export class Operators {
         {
           services,
           claims,
+          advertised: new Set(claims.keys()),
           api,
           before: operator.memory,
           devices: this.#devices(),

@@ -58,7 +58,7 @@ export async function startVipScene({
   const running = [
     runtime.start(
       vipServicesController({
-        ...{ tailnets, values, vipServices, clock, now, record: registry.record },
+        ...{ tracking, tailnets, values, vipServices, clock, now, record: registry.record },
         installation: INSTALLATION,
         write: memory.write,
         random: () => 0,
