@@ -8,7 +8,9 @@ import type { ControlApi, Device } from '../../../../src/control/control.ts';
 import { coordinate, NOTHING_KNOWN } from '../../../../src/controllers/vip-services/coordination.ts';
 import type { Memory } from '../../../../src/controllers/vip-services/coordination.ts';
 import type { Claim } from '../../../../src/controllers/vip-services/decision.ts';
+import type { VipServiceState } from '../../../../src/controllers/mesh-endpoints/vip-services.ts';
 import { ownershipOf } from '../../../../src/controllers/vip-services/owners.ts';
+import type { Strategy } from '../../../../src/controllers/vip-services/owners.ts';
 import { sweeper } from '../../../../src/controllers/vip-services/sweep.ts';
 import { vipServiceMetrics } from '../../../../src/telemetry/metrics.ts';
 import { createRegistry } from '../../../../src/telemetry/registry.ts';
@@ -38,11 +40,14 @@ export type OperatorOptions = {
   readonly skewMs: number;
   /** Whether its mesh pod is online. */
   readonly hasPods: boolean;
+  readonly strategy: Strategy;
 };
 
 type Operator = OperatorOptions & {
   readonly installation: string;
   isClaimed: boolean;
+  /** What its user sees of the service, as in `Conflict OwnedByOther`. */
+  state: string | undefined;
   memory: Memory;
   /** Counts the processes, so that what an earlier one does has no effect. */
   process: number;
@@ -82,7 +87,7 @@ export class Operators {
       const installation = `${index}`.repeat(8);
       if (each.hasPods) addDevice(this.state, { hostname: hostnameOf(installation), tags: ['tag:mesh'] });
       return {
-        ...{ ...each, installation, isClaimed: false, memory: NOTHING_KNOWN, process: 0 },
+        ...{ ...each, installation, isClaimed: false, state: undefined, memory: NOTHING_KNOWN, process: 0 },
         ...{ isRunning: false, isToSweep: false, waiting: undefined, nextAt: 0, calls: 0 },
       };
     });
@@ -142,6 +147,30 @@ export class Operators {
     return this.operators.flatMap(({ isClaimed, installation }) => (isClaimed ? [installation] : []));
   }
 
+  /** What is not as the strategies of those that list the service allow. */
+  disagreements(): readonly string[] {
+    const owners = this.owners();
+    const claimants = this.operators.filter(({ isClaimed }) => isClaimed);
+    if (claimants.length === 0) return owners ? [`it is left, with the owners ${owners.join()}`] : [];
+    if (!owners?.length) return ['none of those that list it owns it'];
+    const owning = this.operators.filter(({ installation }) => owners.includes(installation));
+    const isIsolated = owning.some(({ strategy }) => strategy === 'isolated');
+    return [
+      ...owning
+        .filter(({ isClaimed }) => !isClaimed)
+        .map(({ installation }) => `${installation} owns it still`),
+      ...(isIsolated && owning.length > 1 ? [`${owners.join()} share it, and one of them is isolated`] : []),
+      ...claimants.flatMap(({ installation, strategy, state }) => {
+        const mayJoin = !isIsolated && strategy === 'shared';
+        const isOwner = owners.includes(installation);
+        const expected = isOwner || mayJoin ? 'Registered NotServed' : 'Conflict OwnedByOther';
+        return state === expected && (isOwner || !mayJoin)
+          ? []
+          : [`${installation} has ${state}, not ${expected}`];
+      }),
+    ];
+  }
+
   #operator(index: number): Operator {
     const operator = this.operators[index % this.operators.length];
     if (!operator) throw new Error('there are no operators');
@@ -185,8 +214,9 @@ export class Operators {
     operator.isRunning = true;
     const api = this.#apiOf(operator);
     const claims = new Map(operator.isClaimed ? [[NAME, claimOf(operator)]] : []);
-    const done = (nextMs: number, memory = operator.memory) => {
+    const done = (nextMs: number, memory = operator.memory, state?: VipServiceState) => {
       if (operator.process !== process) return;
+      if (state) operator.state = `${state.status} ${state.reason}`;
       operator.isRunning = false;
       operator.memory = memory;
       operator.nextAt = this.#nowMs + Math.min(30_000, nextMs);
@@ -198,7 +228,7 @@ export class Operators {
         await this.#sweep(operator, api, now);
       }
       const services = await api.services();
-      const { memory, nextMs } = await coordinate(
+      const { memory, nextMs, states } = await coordinate(
         {
           services,
           claims,
@@ -217,7 +247,7 @@ export class Operators {
           count: () => undefined,
         },
       );
-      done(nextMs, memory);
+      done(nextMs, memory, states.get(NAME));
     };
     run().catch((error: unknown) => {
       if (!(error instanceof ControlError)) throw error;
@@ -281,10 +311,10 @@ function hostnameOf(installation: string): string {
   return `meshd-example-0-${installation}`;
 }
 
-function claimOf({ installation }: Operator): Claim {
+function claimOf({ installation, strategy }: Operator): Claim {
   return {
     ...{ name: NAME, object: 'default/web', port: 443, tags: ['tag:mesh'], mayCreate: true },
-    ...{ kept: undefined, strategy: 'shared', cluster: `cluster ${installation}` },
+    ...{ kept: undefined, strategy, cluster: `cluster ${installation}` },
     ...{ heartbeatMs: 300_000, staleMs: 1_800_000 },
   };
 }
