@@ -3,16 +3,14 @@ import type { Clock } from '../../api/clock.ts';
 import { durationMs } from '../../api/duration.ts';
 import { GROUP } from '../../api/generated/kinds.ts';
 import type { Kinds } from '../../api/generated/types.ts';
-import { oldestOf } from '../../api/objects/oldest.ts';
 import type { ResourceKind } from '../../api/key.ts';
 import type { Tailnets } from '../../control/control.ts';
 import type { Controller } from '../../runtime/controller.ts';
 import type { Outcome } from '../../runtime/queue/queue.ts';
 import type { WriteResources } from '../../store/resources.ts';
-import type { TrackedRead, Tracking } from '../../store/tracking.ts';
+import type { Tracking } from '../../store/tracking.ts';
 import type { Recorder } from '../../telemetry/metric-recorder.ts';
 import type { vipServiceMetrics } from '../../telemetry/metrics.ts';
-import { tailnetsByDomain } from '../../store/traffic/resources.ts';
 import type { TrafficValues } from '../../store/traffic/values.ts';
 import { operatorTrafficKinds } from '../../traffic/access.ts';
 import type { ServicesOfTailnet } from '../mesh-endpoints/vip-services.ts';
@@ -21,7 +19,7 @@ import type { ConnectionDeps } from './connection.ts';
 import { coordinate, NOTHING_KNOWN } from './coordination.ts';
 import type { Memory } from './coordination.ts';
 import { FINALIZER, hasFinalizer, skipsCleanup } from './finalizer.ts';
-import { advertisedOf, claimsOf, NOT_SUPPORTED, servicesWith } from './gather.ts';
+import { advertisedOf, claimsOf, isSuperseded, NOT_SUPPORTED, servicesWith } from './gather.ts';
 import type { Published } from '../../runtime/published.ts';
 
 type MeshTailnet = Kinds['MeshTailnet'];
@@ -118,10 +116,4 @@ export function vipServicesController(deps: VipServicesDeps): Controller<'MeshTa
 
 function intervalMsOf({ spec }: MeshTailnet): number {
   return durationMs(spec.syncInterval) ?? 30_000;
-}
-
-/** An older MeshTailnet of the domain registers the services. */
-function isSuperseded({ metadata, spec }: MeshTailnet, read: TrackedRead): boolean {
-  const oldest = oldestOf(read.exceptStatus.find(tailnetsByDomain, spec.tailnet));
-  return oldest !== undefined && oldest.metadata.name !== metadata.name;
 }

@@ -6,6 +6,7 @@ import type { Ref } from '../../api/key.ts';
 import { oldestOf } from '../../api/objects/oldest.ts';
 import { refTo } from '../../api/objects/references.ts';
 import { vipServicesByTailnet } from '../../store/indexes.ts';
+import { tailnetsByDomain } from '../../store/traffic/resources.ts';
 import type { ReadObjects } from '../../store/resources.ts';
 import type { TrackedRead } from '../../store/tracking.ts';
 import type { TrafficValues } from '../../store/traffic/values.ts';
@@ -37,6 +38,12 @@ export type Claims = {
 };
 
 type Target = { readonly object: Ref<'MeshEndpoints'>; readonly endpoint: string };
+
+/** An older MeshTailnet of the domain registers the services. */
+export function isSuperseded({ metadata, spec }: MeshTailnet, read: TrackedRead): boolean {
+  const oldest = oldestOf(read.exceptStatus.find(tailnetsByDomain, spec.tailnet));
+  return oldest !== undefined && oldest.metadata.name !== metadata.name;
+}
 
 /** What the MeshEndpoints of a tailnet want registered. The oldest object that lists a service has it. */
 export function claimsOf(
