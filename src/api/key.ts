@@ -17,6 +17,7 @@ export type ResourceKind =
   | 'BackendTLSPolicy'
   | 'BackendTrafficPolicy'
   | 'ConfigMap'
+  | 'EnvoyProxy'
   | 'Gateway'
   | 'GatewayClass'
   | 'ListenerSet'

@@ -94,16 +94,17 @@ function interpretObjects(placed: readonly Placed[], context: FileContext): Pars
 }
 
 /**
- * Decodes an object, unless its kind is only read from a cluster. Only `explain` reads policies: where manifests are kept, those
- * are all that is needed of them.
+ * Decodes an object, unless its kind is only read from a cluster. Where manifests are kept, those are all that is needed of
+ * Envoy Gateway's settings: it reads no Services from files, and only of these a setting matters.
  */
 function decodeDeclared(object: unknown, { defaultNamespace, keepsManifests }: FileContext): Decoding {
   const { apiVersion, kind } = isRecord(object) ? object : {};
-  const isRead = (name: string) =>
-    isDeclaredKind(name) && !(keepsManifests && name === 'BackendTrafficPolicy');
+  const isRead = (name: string) => isDeclaredKind(name) && !(keepsManifests && SETTINGS.includes(name));
   const isDecoded = typeof apiVersion !== 'string' || typeof kind !== 'string' || isRead(kind);
   return isDecoded ? decode(object, defaultNamespace) : { is: 'foreign', apiVersion, kind };
 }
+
+const SETTINGS: readonly string[] = ['BackendTrafficPolicy', 'EnvoyProxy'];
 
 /** Undefined for invalid objects, and for those of other kinds where manifests are not kept. */
 function declaredBy(

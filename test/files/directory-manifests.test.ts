@@ -112,6 +112,7 @@ describe('a manifest in a directory', () => {
   it.each([
     ['v1', 'Secret'],
     ['gateway.envoyproxy.io/v1alpha1', 'BackendTrafficPolicy'],
+    ['gateway.envoyproxy.io/v1alpha1', 'EnvoyProxy'],
   ])('is deleted when a file of kinds that are not read is emptied: %s %s', async (apiVersion, kind) => {
     const { put, manifests, folder } = await open();
     await put('a.yaml', { ...config(), apiVersion, kind });

@@ -18,6 +18,8 @@ export type Service = {
   readonly apiVersion: string;
   readonly metadata: Metadata;
   readonly ports: readonly ServicePort[];
+  /** It has no address of its own. */
+  readonly isHeadless?: true;
 };
 
 /** Some addresses of a Service. */
@@ -60,7 +62,8 @@ export type BackendTLSPolicy = {
 
 /** A Service with its ports. */
 export function decodeService(header: Header<'Service'>, object: FieldValue): Service {
-  const ports = field(field(object, 'spec'), 'ports');
+  const spec = field(object, 'spec');
+  const ports = field(spec, 'ports');
   const appProtocols = items(ports).map(place => optionalText(field(place, 'appProtocol'), forms.any));
   return {
     ...header,
@@ -68,6 +71,7 @@ export function decodeService(header: Header<'Service'>, object: FieldValue): Se
       ...each,
       ...present({ appProtocol: appProtocols[index] }),
     })),
+    ...(field(spec, 'clusterIP').value === 'None' && { isHeadless: true }),
   };
 }
 

@@ -33,7 +33,7 @@ import {
   text,
 } from './place.ts';
 import type { FieldValue } from './place.ts';
-import { decodeTrafficPolicy } from './traffic-policy.ts';
+import { decodeEnvoyProxy, decodeTrafficPolicy } from './traffic-policy.ts';
 import { validate } from '../validation/validate.ts';
 import { withinLimits } from './stored.ts';
 
@@ -158,6 +158,8 @@ function decodeBody(
       return decodeBackendTlsPolicy({ ...slim(header), kind }, object);
     case 'BackendTrafficPolicy':
       return decodeTrafficPolicy({ ...slim(header), kind }, object);
+    case 'EnvoyProxy':
+      return decodeEnvoyProxy({ ...slim(header), kind }, object);
     case 'ConfigMap':
       return decodeConfigMap({ ...slim(header), kind }, object);
     case 'Pod':

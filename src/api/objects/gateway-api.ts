@@ -103,6 +103,15 @@ type AllowedRoutes = {
   readonly namespaces: SelectedNamespaces;
 };
 
+/** An object that configures the proxies of Gateways. */
+type ParametersRef = {
+  readonly group: string;
+  readonly kind: string;
+  readonly name: string;
+  /** Only GatewayClasses name one. */
+  readonly namespace?: string;
+};
+
 /** A Gateway. */
 export type Gateway = {
   readonly kind: 'Gateway';
@@ -112,6 +121,8 @@ export type Gateway = {
   readonly listeners: readonly Listener[];
   /** From where ListenerSets may attach. */
   readonly allowedListeners: SelectedNamespaces;
+  /** What configures its proxy, in its namespace. */
+  readonly parametersRef?: ParametersRef;
 };
 
 /** Listeners of a Gateway that are in an object of their own, which may be in another namespace. */
@@ -130,6 +141,8 @@ export type GatewayClass = {
   readonly apiVersion: string;
   readonly metadata: Metadata;
   readonly controllerName: string;
+  /** What configures the proxies of its Gateways. */
+  readonly parametersRef?: ParametersRef;
 };
 
 /** A namespace, for its labels. */
@@ -250,6 +263,20 @@ export function decodeGateway(header: Header<'Gateway'>, object: FieldValue): Ga
       field(optionalFields(field(spec, 'allowedListeners')), 'namespaces'),
       'None',
     ),
+    ...parametersIn(optionalFields(field(spec, 'infrastructure'))),
+  };
+}
+
+function parametersIn(place: FieldValue): { readonly parametersRef?: ParametersRef } {
+  const ref = optionalFields(field(place, 'parametersRef'));
+  if (ref.value === undefined) return {};
+  return {
+    parametersRef: {
+      group: text(field(ref, 'group'), forms.group),
+      kind: text(field(ref, 'kind'), forms.kind),
+      name: text(field(ref, 'name'), forms.filled),
+      ...present({ namespace: optionalText(field(ref, 'namespace'), forms.label) }),
+    },
   };
 }
 
@@ -290,7 +317,11 @@ export function decodeListenerSet(header: Header<'ListenerSet'>, object: FieldVa
 /** A class of Gateways. */
 export function decodeGatewayClass(header: Header<'GatewayClass'>, object: FieldValue): GatewayClass {
   const spec = withFields(field(object, 'spec'));
-  return { ...header, controllerName: text(field(spec, 'controllerName'), forms.filled) };
+  return {
+    ...header,
+    controllerName: text(field(spec, 'controllerName'), forms.filled),
+    ...parametersIn(spec),
+  };
 }
 
 /** Who may refer to objects of a namespace from another. */

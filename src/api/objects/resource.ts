@@ -6,7 +6,7 @@ import type { Gateway, GatewayClass, ListenerSet, Namespace, ReferenceGrant, Rou
 import type { ResourceKind, RouteKind } from '../key.ts';
 import { MESH_POD, TRUST } from '../names.ts';
 import type { Pod } from './pod.ts';
-import type { BackendTrafficPolicy } from './traffic-policy.ts';
+import type { BackendTrafficPolicy, EnvoyProxy } from './traffic-policy.ts';
 import { ENVOY_GATEWAY_GROUP } from './backends.ts';
 import { GATEWAY_GROUP } from './gateway-api.ts';
 
@@ -35,11 +35,13 @@ export type ResourceOf<K extends ResourceKind> = K extends KindName
                       ? BackendTLSPolicy
                       : K extends 'BackendTrafficPolicy'
                         ? BackendTrafficPolicy
-                        : K extends 'ConfigMap'
-                          ? ConfigMap
-                          : K extends 'Pod'
-                            ? Pod
-                            : never;
+                        : K extends 'EnvoyProxy'
+                          ? EnvoyProxy
+                          : K extends 'ConfigMap'
+                            ? ConfigMap
+                            : K extends 'Pod'
+                              ? Pod
+                              : never;
 
 /** Any decoded object. */
 export type Resource = { [K in ResourceKind]: ResourceOf<K> }[ResourceKind];
@@ -71,6 +73,10 @@ function coreKind(plural: string, scope: Scope = 'Namespaced'): ForeignIdentity 
   return { group: '', versions: ['v1'], plural, scope };
 }
 
+function envoyGatewayKind(plural: string): ForeignIdentity {
+  return { group: ENVOY_GATEWAY_GROUP, versions: ['v1alpha1'], plural, scope: 'Namespaced' };
+}
+
 /** The kinds of other projects by their names. */
 export const FOREIGN_KINDS: Readonly<Record<ForeignKind, ForeignIdentity>> = {
   HTTPRoute: gatewayKind('httproutes', ['v1beta1']),
@@ -90,13 +96,9 @@ export const FOREIGN_KINDS: Readonly<Record<ForeignKind, ForeignIdentity>> = {
     plural: 'endpointslices',
     scope: 'Namespaced',
   },
-  Backend: { group: ENVOY_GATEWAY_GROUP, versions: ['v1alpha1'], plural: 'backends', scope: 'Namespaced' },
-  BackendTrafficPolicy: {
-    group: ENVOY_GATEWAY_GROUP,
-    versions: ['v1alpha1'],
-    plural: 'backendtrafficpolicies',
-    scope: 'Namespaced',
-  },
+  Backend: envoyGatewayKind('backends'),
+  BackendTrafficPolicy: envoyGatewayKind('backendtrafficpolicies'),
+  EnvoyProxy: envoyGatewayKind('envoyproxies'),
   ConfigMap: coreKind('configmaps'),
   Namespace: coreKind('namespaces', 'Cluster'),
   Pod: coreKind('pods'),

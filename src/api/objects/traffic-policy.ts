@@ -1,12 +1,12 @@
 import type { LabelSelector, ObjectMeta } from '../generated/types.ts';
 import { GATEWAY_GROUP } from './gateway-api.ts';
 import type { Header, Metadata } from './gateway-api.ts';
-import { field, forms, items, optionalText, present, text, withFields } from './place.ts';
+import { field, forms, items, optionalFields, optionalText, present, text, withFields } from './place.ts';
 import type { FieldValue } from './place.ts';
 import { decodeNamespaces, decodeSelector } from './selected-namespaces.ts';
 import type { SelectedNamespaces } from './selected-namespaces.ts';
 
-/** What decides where a BackendTrafficPolicy of Envoy Gateway applies; what it sets is not read. */
+/** Where a BackendTrafficPolicy of Envoy Gateway applies, and the only one of its settings that is read. */
 export type BackendTrafficPolicy = {
   readonly kind: 'BackendTrafficPolicy';
   readonly apiVersion: string;
@@ -16,7 +16,19 @@ export type BackendTrafficPolicy = {
   readonly targetSelectors: readonly PolicyTargetSelector[];
   /** Whether a policy of the listener or Gateway sets what it does not. */
   readonly isMerged: boolean;
-};
+} & RoutingType;
+
+/** How Envoy reaches Services: by the addresses of their endpoints (`Endpoint`), or by their own (`Service`). */
+type RoutingType = { readonly routingType?: string };
+
+/** The settings of an EnvoyProxy of Envoy Gateway that are read. */
+export type EnvoyProxy = {
+  readonly kind: 'EnvoyProxy';
+  readonly apiVersion: string;
+  readonly metadata: Metadata;
+  /** Whether the EnvoyProxy of the GatewayClass sets what it does not. */
+  readonly isMerged: boolean;
+} & RoutingType;
 
 type PolicyTargetRef = {
   readonly group: string;
@@ -49,6 +61,22 @@ export function decodeTrafficPolicy(
     ),
     targetSelectors: items(field(spec, 'targetSelectors')).map(decodeTargetSelector),
     isMerged: optionalText(field(spec, 'mergeType'), forms.filled) !== undefined,
+    ...routingTypeIn(spec),
+  };
+}
+
+function routingTypeIn(spec: FieldValue): RoutingType {
+  return present({ routingType: optionalText(field(spec, 'routingType'), forms.filled) });
+}
+
+/** Decodes an EnvoyProxy. */
+export function decodeEnvoyProxy(header: Header<'EnvoyProxy'>, object: FieldValue): EnvoyProxy {
+  const spec = optionalFields(field(object, 'spec'));
+  const mergeType = optionalText(field(spec, 'mergeType'), forms.filled);
+  return {
+    ...header,
+    isMerged: mergeType !== undefined && mergeType !== 'Replace',
+    ...routingTypeIn(spec),
   };
 }
 
