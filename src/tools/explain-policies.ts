@@ -1,25 +1,21 @@
-import { ENVOY_GATEWAY_GROUP } from '../api/objects/backends.ts';
-import { GATEWAY_GROUP } from '../api/objects/gateway-api.ts';
 import type { Route } from '../api/objects/gateway-api.ts';
 import { keyOf } from '../api/key.ts';
 import type { Ref, RouteKind } from '../api/key.ts';
 import { oldestOf } from '../api/objects/oldest.ts';
-import type { BackendTrafficPolicy, PolicyTargetSelector } from '../api/objects/traffic-policy.ts';
-import { attachmentsOf, selectsNamespace } from '../traffic/attachments.ts';
+import type { BackendTrafficPolicy } from '../api/objects/traffic-policy.ts';
+import { attachmentsOf } from '../traffic/attachments.ts';
 import type { Attachment, AttachmentResources } from '../traffic/attachments.ts';
-import { isGranted, selects } from '../traffic/backend-refs.ts';
+import {
+  isTarget,
+  policyTargetOf,
+  routeTargets,
+  titleOfTrafficPolicy,
+} from '../traffic/policy/traffic-policies.ts';
+import type { PolicyTarget } from '../traffic/policy/traffic-policies.ts';
 import type { TrafficResources } from '../traffic/traffic-resources.ts';
 
-type ParentKind = 'Gateway' | 'ListenerSet';
-
-/** What a policy can target: a route, a Gateway or a ListenerSet, or with `sectionName` a rule or a listener. */
-type Target = Omit<Ref<RouteKind | ParentKind>, 'kind'> & {
-  readonly kind: RouteKind | ParentKind;
-  readonly sectionName?: string | undefined;
-  readonly labels: Readonly<Record<string, string>>;
-  /** How it is called in the explanation of a rule. */
-  readonly title: string;
-};
+/** What a policy can target, and how it is called in the explanation of a rule. */
+type Target = PolicyTarget & { readonly title: string };
 
 /** The policy of a target, and those that do not apply because it is older. */
 type Attached = {
@@ -45,7 +41,7 @@ export function policyFinder(
 ): (route: Route, rule: number) => ReadonlySet<BackendTrafficPolicy> {
   const attachedTo = attachedIn(resources, policies);
   return (route, rule) => {
-    const ofRoute = routeTargets(route, rule).flatMap(attachedTo);
+    const ofRoute = targetsOfRoute(route, rule).flatMap(attachedTo);
     const places = attachmentsOf(route, resources).flatMap(attachment => placesAt(attachment, resources));
     const chains = (places.length > 0 ? places : [NOWHERE]).flatMap(({ targets }) =>
       chainOf(route.kind, [...ofRoute, ...targets.flatMap(attachedTo)]),
@@ -69,7 +65,7 @@ export function policyExplainer(
 ): ExplainPolicies {
   const attachedTo = attachedIn(resources, policies);
   return (route, rule, gateways) => {
-    const ofRoute = routeTargets(route, rule).flatMap(attachedTo);
+    const ofRoute = targetsOfRoute(route, rule).flatMap(attachedTo);
     const places = attachmentsOf(route, resources)
       .filter(({ gateway }) => gateways.some(each => keyOf(each) === keyOf(gateway)))
       .flatMap(attachment => placesAt(attachment, resources));
@@ -86,15 +82,11 @@ type Place = { readonly title: string; readonly targets: readonly Target[] };
 
 const NOWHERE: Place = { title: '', targets: [] };
 
-/** The rule, if it has a name, and the route. Envoy Gateway makes one cluster for all rules of an L4 route. */
-function routeTargets(route: Route, rule: number | 'only'): readonly Target[] {
-  const { name, namespace = '', labels = {} } = route.metadata;
-  const target = { kind: route.kind, namespace, name, labels };
-  const sectionName = route.rules[rule === 'only' ? 0 : rule]?.name;
-  return [
-    ...(sectionName === undefined ? [] : [{ ...target, sectionName, title: `rule ${sectionName}` }]),
-    { ...target, title: 'the route' },
-  ];
+function targetsOfRoute(route: Route, rule: number | 'only'): readonly Target[] {
+  return routeTargets(route, rule).map(target => ({
+    ...target,
+    title: target.sectionName === undefined ? 'the route' : `rule ${target.sectionName}`,
+  }));
 }
 
 /** One for each listener; a ListenerSet is closer than its Gateway, whose listeners are none of its own. */
@@ -108,38 +100,9 @@ function placesAt({ gateway, parent, listeners }: Attachment, resources: PolicyR
   });
 }
 
-function targetOf({ kind, metadata }: Attachment['parent']): Target {
-  const { namespace = '', name, labels = {} } = metadata;
-  return { ...{ kind, namespace, name, labels }, title: `${kind} ${namespace}/${name}` };
-}
-
-function isTarget(
-  { metadata: { namespace = '' }, targetRefs, targetSelectors }: BackendTrafficPolicy,
-  target: Target,
-  resources: PolicyResources,
-): boolean {
-  const isNamed = targetRefs.some(
-    ({ group, kind, name, sectionName }) =>
-      group === GATEWAY_GROUP &&
-      kind === target.kind &&
-      name === target.name &&
-      sectionName === target.sectionName,
-  );
-  if (isNamed && namespace === target.namespace) return true;
-  if (target.sectionName !== undefined) return false;
-  return targetSelectors.some(selector => isSelected(selector, namespace, target, resources));
-}
-
-function isSelected(
-  { group, kind, namespaces, ...labels }: PolicyTargetSelector,
-  namespace: string,
-  target: Target,
-  resources: PolicyResources,
-): boolean {
-  if (group !== GATEWAY_GROUP || kind !== target.kind || !selects(labels, target.labels)) return false;
-  const isInNamespace = selectsNamespace(resources, namespaces, { namespace }, target.namespace);
-  const policy = { group: ENVOY_GATEWAY_GROUP, kind: 'BackendTrafficPolicy', namespace };
-  return isInNamespace && isGranted(resources, policy, { ...target, group: GATEWAY_GROUP });
+function targetOf(parent: Attachment['parent']): Target {
+  const target = policyTargetOf(parent);
+  return { ...target, title: `${target.kind} ${target.namespace}/${target.name}` };
 }
 
 /**
@@ -162,7 +125,9 @@ function chainOf(kind: RouteKind, attached: readonly Attached[]): readonly Attac
 function policyText(kind: RouteKind, attached: readonly Attached[]): string | undefined {
   const chain = chainOf(kind, attached);
   if (chain.length === 0) return undefined;
-  return chain.map(({ policy, target }) => `${titleOf(policy)} of ${target.title}`).join(', over ');
+  return chain
+    .map(({ policy, target }) => `${titleOfTrafficPolicy(policy)} of ${target.title}`)
+    .join(', over ');
 }
 
 /** One line if the same applies everywhere, else one for each place. */
@@ -180,10 +145,6 @@ function policyLines(
 function conflictLines({ target, policy, younger }: Attached): readonly string[] {
   return younger.map(
     each =>
-      `    policy not applied: ${titleOf(each)}: ${titleOf(policy)} is older and targets ${target.title} too`,
+      `    policy not applied: ${titleOfTrafficPolicy(each)}: ${titleOfTrafficPolicy(policy)} is older and targets ${target.title} too`,
   );
-}
-
-function titleOf({ metadata: { namespace = '', name } }: BackendTrafficPolicy): string {
-  return `BackendTrafficPolicy ${namespace}/${name}`;
 }

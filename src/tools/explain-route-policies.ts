@@ -1,9 +1,11 @@
 import type { EndpointSelector, Kinds } from '../api/generated/types.ts';
+import type { Ref } from '../api/key.ts';
 import { metadataText } from '../api/objects/metadata-text.ts';
 import { titleOfBackend } from '../traffic/policy/levels.ts';
-import { problemsOfRule } from '../traffic/policy/problems.ts';
+import { failoverSupportOf, problemsOfRule } from '../traffic/policy/problems.ts';
 import { isRequired } from '../traffic/policy/route-policy.ts';
 import type { ResolvedRule } from '../traffic/resolve-route.ts';
+import type { TrafficResources } from '../traffic/traffic-resources.ts';
 
 type MeshRoutePolicy = Kinds['MeshRoutePolicy'];
 
@@ -55,11 +57,20 @@ function levelsOf({ levels, backends, otherBackends }: ResolvedRule): readonly s
 }
 
 /** Lines about what a policy has no effect on, and why. */
-export function policyProblemLines(rule: ResolvedRule): readonly string[] {
+export function policyProblemLines(
+  resources: TrafficResources,
+  rule: ResolvedRule,
+  gateways: readonly Ref<'Gateway'>[],
+): readonly string[] {
   if (!rule.policy) return [];
-  return problemsOfRule(rule).map(
+  const supports = gateways.map(gateway => failoverSupportOf(resources, [rule], gateway));
+  const unsupported = supports.flatMap(each =>
+    each.is === 'service-in-rule' ? [{ reason: 'ServiceInRule', message: each.message }] : [],
+  );
+  const lines = [...problemsOfRule(rule), ...unsupported].map(
     ({ reason, message }) => `    MeshRoutePolicy ${rule.policy?.metadata.name}: ${reason}: ${message}`,
   );
+  return [...new Set(lines)];
 }
 
 function selectedText({ policy, backends }: ResolvedRule): string {

@@ -51,8 +51,7 @@ export function explainRoutes(
   const explainPolicies = policyExplainer(resources, policies);
   const explained = (route: Route) =>
     explainRoute(trafficOfRoute(resources, route, defaultPath, budgets), route, {
-      explainPolicies,
-      meshGateways,
+      ...{ resources, explainPolicies, meshGateways },
       routePolicies: resources.routePolicies(refTo(route)),
     });
   return [...routes].sort(byName).flatMap(explained);
@@ -86,10 +85,12 @@ function explainRoute(
   traffic: readonly RouteTraffic[],
   route: Route,
   {
+    resources,
     explainPolicies,
     meshGateways,
     routePolicies,
   }: {
+    readonly resources: TrafficResources;
     readonly explainPolicies: ExplainPolicies;
     readonly meshGateways: readonly Kinds['MeshGateway'][];
     readonly routePolicies: readonly Kinds['MeshRoutePolicy'][];
@@ -103,7 +104,9 @@ function explainRoute(
         ...explainPolicies(route, rule.cluster.rule, gateways),
         ...explainRoutePolicies(rule, routePolicies),
       ];
-      const explained = rules.map(rule => explainRule(rule, path, policiesOf(rule)));
+      const explained = rules.map(each =>
+        explainRule(each, path, policiesOf(each), policyProblemLines(resources, each.rule, gateways)),
+      );
       const title = `${titleOf(route)}${hosts} at ${placeOf(gateways)}`;
       return {
         text: [title, ...settingLines(gateways, meshGateways), ...explained.map(({ text }) => text)].join(
@@ -149,6 +152,7 @@ function explainRule(
   { rule, localities, unused, isHealthCheckOff }: RuleTraffic,
   path: DataPathMode,
   policies: readonly string[],
+  policyProblems: readonly string[],
 ): Explained {
   const isOurs = (backend: number) =>
     [...rule.backends, ...(rule.levels?.beyond ?? [])].some(({ index }) => index === backend);
@@ -164,7 +168,7 @@ function explainRule(
     ),
   );
   const unready = path === 'Proxy' ? unreadyPools(rule) : new Map<number, string>();
-  const problems = [...unused.map(unusedLine), ...policyProblemLines(rule), ...new Set(unready.values())];
+  const problems = [...unused.map(unusedLine), ...policyProblems, ...new Set(unready.values())];
   const canServe = localities.some(
     ({ backend, endpoints: list }) =>
       isOurs(backend) &&

@@ -1,5 +1,5 @@
 import { GATEWAY_GROUP } from '../api/objects/gateway-api.ts';
-import type { Gateway, Listener, ListenerSet, Route } from '../api/objects/gateway-api.ts';
+import type { Gateway, Listener, ListenerSet, ParentRef, Route } from '../api/objects/gateway-api.ts';
 import { gatewayOfListenerSet, parentsOf, refTo } from '../api/objects/references.ts';
 import type { SelectedNamespaces } from '../api/objects/selected-namespaces.ts';
 import { keyOf, refOf } from '../api/key.ts';
@@ -66,12 +66,8 @@ export function listenersFor(
   parent: Gateway | ListenerSet,
   resources: AttachmentResources,
 ): readonly Listener[] {
-  const { kind, metadata } = parent;
-  const { namespace = '', name } = metadata;
-  const refs = route.parentRefs.filter(
-    ref =>
-      ref.group === GATEWAY_GROUP && ref.kind === kind && ref.namespace === namespace && ref.name === name,
-  );
+  const { metadata } = parent;
+  const refs = parentRefsTo(route, parent);
   return parent.listeners.filter(
     listener =>
       refs.some(
@@ -86,6 +82,17 @@ export function listenersFor(
         metadata,
         route.metadata.namespace ?? '',
       ),
+  );
+}
+
+/** The parentRefs of a route that name a parent, or a listener of it. */
+export function parentRefsTo(
+  route: Route,
+  { kind, metadata: { namespace = '', name } }: Gateway | ListenerSet,
+): readonly ParentRef[] {
+  return route.parentRefs.filter(
+    ref =>
+      ref.group === GATEWAY_GROUP && ref.kind === kind && ref.namespace === namespace && ref.name === name,
   );
 }
 

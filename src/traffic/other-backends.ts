@@ -3,6 +3,7 @@ import type { BackendRef } from '../api/objects/gateway-api.ts';
 import type { SocketAddress } from '../api/socket-address.ts';
 import type { EnvoyClusterName } from './envoy-cluster-name.ts';
 import type { TrafficResources } from './traffic-resources.ts';
+import { isReachedByAddress } from './policy/service-routing.ts';
 import { isMeshEndpoints, isPermitted } from './backend-refs.ts';
 import type { RouteBackendRef } from './backend-refs.ts';
 
@@ -106,13 +107,21 @@ function socketNameOf({ kind, namespace, name, port }: BackendRef): string {
   return `${kind}/${namespace}/${name}${port === undefined ? '' : `:${port}`}`;
 }
 
-/** Whether Envoy Gateway finds the backend and, for a Service or Backend, endpoints; kinds that are not watched count as found. */
-export function isResolved(resources: TrafficResources, backendRef: RouteBackendRef): boolean {
+/**
+ * Whether Envoy Gateway finds the backend and, for a Service or Backend, endpoints, which a Service that is reached by its own
+ * address does not need; kinds that are not watched count as found.
+ */
+export function isResolved(
+  resources: TrafficResources,
+  backendRef: RouteBackendRef,
+  rule: EnvoyClusterName['rule'],
+): boolean {
   const { namespace, name } = backendRef.ref;
   if (isMeshEndpoints(backendRef)) {
     if (resources.meshEndpoints({ kind: 'MeshEndpoints', namespace, name }) === undefined) return false;
   } else if (resources.readsBackends && isServiceOrBackend(backendRef)) {
-    if (endpointsOf(resources, backendRef.ref).length === 0) return false;
+    const hasEndpoints = endpointsOf(resources, backendRef.ref).length > 0;
+    if (!hasEndpoints && !isReachedByAddress(resources, backendRef, rule)) return false;
   }
   return isPermittedFrom(resources, backendRef);
 }

@@ -211,7 +211,7 @@ function refusedByEnvoyGateway(
   if (!isOverHttp(route.kind)) return [];
   const weighted = (backendRefsOf(route, wholeRule) ?? []).filter(({ ref }) => ref.weight > 0);
   const withFilters = weighted.find(each => each.ref.hasFilters && !isMeshEndpoints(each));
-  const unresolved = weighted.filter(each => !isResolved(resources, each));
+  const unresolved = weighted.filter(each => !isResolved(resources, each, wholeRule.rule));
   return meshRefs.flatMap(backendRef => {
     if (backendRef.ref.weight === 0 || unresolved.some(({ index }) => index === backendRef.index)) return [];
     if (withFilters) return [unusedReference.backendFilters(backendRef, withFilters)];

@@ -1,5 +1,13 @@
 import type { Backend, BackendTLSPolicy, EndpointSlice, Service } from '../api/objects/backends.ts';
-import type { Gateway, ListenerSet, Namespace, ReferenceGrant, Route } from '../api/objects/gateway-api.ts';
+import type {
+  Gateway,
+  GatewayClass,
+  ListenerSet,
+  Namespace,
+  ReferenceGrant,
+  Route,
+} from '../api/objects/gateway-api.ts';
+import type { BackendTrafficPolicy, EnvoyProxy } from '../api/objects/traffic-policy.ts';
 import type { Kinds } from '../api/generated/types.ts';
 import type { Ref, RouteKind } from '../api/key.ts';
 import type { CaRef, TrustedCa } from '../api/trust.ts';
@@ -34,6 +42,10 @@ export interface TrafficResources {
   namespace(name: string): Namespace | undefined;
   gateway(ref: Ref<'Gateway'>): Gateway | undefined;
   listenerSet(ref: Ref<'ListenerSet'>): ListenerSet | undefined;
+  gatewayClass(name: string): GatewayClass | undefined;
+  /** The BackendTrafficPolicies that name an object, wholly or by a section, and all that select objects by labels. */
+  trafficPolicies(target: Ref<PolicyTargetKind>): readonly BackendTrafficPolicy[];
+  envoyProxy(ref: Ref<'EnvoyProxy'>): EnvoyProxy | undefined;
   /** The settings of a Gateway; undefined where it has none. */
   gatewaySettings(ref: Ref<'Gateway'>): GatewaySettings | undefined;
   /** The certificates that tls.caRef of a MeshEndpoints names. */
@@ -43,6 +55,9 @@ export interface TrafficResources {
   /** Which addresses may get traffic. The settings of clusters do not depend on it, and so no revision does. */
   readonly guard: AddressGuard;
 }
+
+/** The kinds of objects that a BackendTrafficPolicy can target. */
+export type PolicyTargetKind = RouteKind | 'Gateway' | 'ListenerSet';
 
 /** A mesh pod that relays datagrams into a tailnet. */
 export type Relay = {

@@ -206,6 +206,30 @@ describe('the explanation of a route', () => {
     expect(unusable).toMatch(/\n {4}MeshRoutePolicy p: BackendNotFound: spec\.failover\.levels\[0\]/);
   });
 
+  it('has the Service for which Envoy Gateway splits a rule with levels, unless it uses the address of the Service', async () => {
+    const levels = [{ backends: [{ name: 'shop', port: 80 }] }];
+    const world = [tailnet, web, serviceObject('shop'), openGateway('default/b')];
+    const toBoth = route('HTTPRoute', 'default/web', {
+      parentRefs: [{ name: 'public' }, { name: 'b' }],
+      rules: [{ backendRefs: [meshBackend(), { name: 'shop', port: 80 }] }],
+    });
+    const p = named(meshRoutePolicy({ failover: { levels } }), 'default/p');
+    const problems = async (...objects: readonly object[]) =>
+      (await explained(...world, toBoth, p, ...objects))
+        .join('\n')
+        .match(/(not used|MeshRoutePolicy p): [A-Z]\w+: .*/g);
+    expect(await problems()).toEqual([
+      expect.stringMatching(/^not used: OtherBackendMissing: .* Service default\/shop .* has no endpoints/),
+      expect.stringMatching(/: ServiceInRule: Service default\/shop:80 is a backend of .* or apply \{/),
+    ]);
+    const targetRefs = [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', name: 'web' }];
+    const routing = {
+      ...{ apiVersion: 'gateway.envoyproxy.io/v1alpha1', kind: 'BackendTrafficPolicy' },
+      spec: { targetRefs, routingType: 'Service' },
+    };
+    expect(await problems(named(routing, 'default/routing'))).toBe(null);
+  });
+
   it('lists unused backends with the reason', async () => {
     const rules = [
       { backendRefs: [meshBackend({ port: 81 })] },

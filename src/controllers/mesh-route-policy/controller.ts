@@ -20,8 +20,11 @@ export type MeshRoutePolicyDeps = GatherDeps & {
   readonly now: () => Date;
 };
 
-/** The kinds that the controller reads: those that traffic is derived from. */
-export const reads: readonly ResourceKind[] = operatorTrafficKinds;
+/** The kinds that the controller reads: those that traffic is derived from, and those that have Envoy Gateway's routing type. */
+export const reads: readonly ResourceKind[] = [
+  ...operatorTrafficKinds,
+  ...(['BackendTrafficPolicy', 'EnvoyProxy', 'GatewayClass'] as const),
+];
 
 /** What the controller may do in a cluster, beside watching what it reads: write the status of MeshRoutePolicies. */
 export const access: Access = {

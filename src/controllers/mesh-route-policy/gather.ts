@@ -28,11 +28,10 @@ export type Target = { readonly target: RouteTarget } & (
   | { readonly is: 'missing'; readonly what: 'route' | 'rule' }
   | {
       readonly is: 'found';
-      readonly gateways: readonly Ref<'Gateway'>[];
+      readonly gateways: readonly { readonly ref: Ref<'Gateway'>; readonly failover: FailoverSupport }[];
       /** The policy that applies instead of this one; undefined where this one does. */
       readonly decidedBy: string | undefined;
       readonly problems: readonly PolicyProblem[];
-      readonly failover: FailoverSupport;
     }
 );
 
@@ -76,10 +75,11 @@ function targetOf(object: MeshRoutePolicy, target: RouteTarget, resources: Traff
   return {
     target,
     is: 'found',
-    gateways: gatewaysOf(route, resources).map(key => refOf(key) as Ref<'Gateway'>),
+    gateways: gatewaysOf(route, resources)
+      .map(key => refOf(key) as Ref<'Gateway'>)
+      .map(ref => ({ ref, failover: failoverSupportOf(resources, rules, ref) })),
     decidedBy,
     problems: decidedBy === undefined ? policyProblems(target, rules) : [],
-    failover: failoverSupportOf(rules),
   };
 }
 

@@ -5,10 +5,9 @@ import type { AncestorRef, Kinds, PolicyAncestor } from '../../api/generated/typ
 import { isEqual } from '../../api/json.ts';
 import { keyOf } from '../../api/key.ts';
 import { COMPONENTS } from '../../api/names.ts';
-import { ENVOY_GATEWAY_GROUP } from '../../api/objects/backends.ts';
 import { GATEWAY_GROUP } from '../../api/objects/gateway-api.ts';
 import { titleOfTarget } from '../../traffic/policy/problems.ts';
-import { titleOfBackend } from '../../traffic/policy/levels.ts';
+import type { FailoverSupport } from '../../traffic/policy/problems.ts';
 import type { Input, Target } from './gather.ts';
 
 type Status = NonNullable<Kinds['MeshRoutePolicy']['status']>;
@@ -22,10 +21,10 @@ const MAX_ANCESTORS = 16;
 /** The status of a MeshRoutePolicy: for each Gateway of its routes, and for each target that no Gateway has. */
 export function statusOf({ object, targets }: Input, now: Date): Status {
   const { metadata, status } = object;
-  const ancestors = groupsOf(metadata.namespace ?? '', targets).map(({ ancestorRef, members }) => {
+  const ancestors = groupsOf(metadata.namespace ?? '', targets).map(({ ancestorRef, members, failovers }) => {
     const entry = { ancestorRef, controllerName: CONTROLLER_NAME };
     const before = status?.ancestors?.find(sameAncestor(entry))?.conditions;
-    const updates = [acceptedOf(members), resolvedRefsOf(members), ...failoverSupportedOf(members)];
+    const updates = [acceptedOf(members), resolvedRefsOf(members), ...failoverSupportedOf(failovers)];
     const conditions = conditionsOf(updates, before, { generation: metadata.generation, now });
     return { ...entry, conditions };
   });
@@ -50,19 +49,25 @@ function placeOf({ ancestorRef: { kind, namespace, name, sectionName } }: Policy
   return [kind, namespace, name, sectionName].join('/');
 }
 
-type Group = { readonly ancestorRef: AncestorRef; readonly members: readonly Target[] };
+type Group = {
+  readonly ancestorRef: AncestorRef;
+  readonly members: readonly Target[];
+  /** How the ancestor supports the levels of each. */
+  readonly failovers: readonly FailoverSupport[];
+};
 
 /** The targets by Gateway; one that no Gateway has is its own ancestor. */
 function groupsOf(namespace: string, targets: readonly Target[]): readonly Group[] {
-  const groups = new Map<string, { ancestorRef: AncestorRef; members: Target[] }>();
-  const add = (id: string, ancestorRef: AncestorRef, member: Target) => {
-    const group = groups.get(id) ?? { ancestorRef, members: [] };
-    groups.set(id, group);
-    group.members.push(member);
+  const groups = new Map<string, Group>();
+  const add = (id: string, ancestorRef: AncestorRef, member: Target, ...failovers: FailoverSupport[]) => {
+    const group = groups.get(id) ?? { ancestorRef, members: [], failovers: [] };
+    const members = [...group.members, member];
+    groups.set(id, { ...group, members, failovers: [...group.failovers, ...failovers] });
   };
   for (const each of targets) {
     const gateways = each.is === 'found' ? each.gateways : [];
-    for (const gateway of gateways) add(keyOf(gateway), { group: GATEWAY_GROUP, ...gateway }, each);
+    for (const { ref, failover } of gateways)
+      add(keyOf(ref), { group: GATEWAY_GROUP, ...ref }, each, failover);
     const { group, kind, name, sectionName } = each.target;
     const own = { group, kind, namespace, name, ...(sectionName !== undefined && { sectionName }) };
     if (gateways.length === 0) add(Object.values(own).join('/'), own, each);
@@ -122,22 +127,13 @@ function resolvedRefsOf(targets: readonly Target[]): ConditionUpdate {
   return { type, status: 'False', reason: first.reason, message: `${first.message}${more}` };
 }
 
-/** The condition FailoverSupported, of a policy with levels. */
-function failoverSupportedOf(targets: readonly Target[]): readonly ConditionUpdate[] {
+/** The condition FailoverSupported at a Gateway, of a policy with levels. */
+function failoverSupportedOf(failovers: readonly FailoverSupport[]): readonly ConditionUpdate[] {
   const type = 'FailoverSupported';
-  const found = targets.flatMap(each => (each.is === 'found' ? [each] : []));
-  for (const { target, failover } of found) {
-    if (failover.is !== 'service-in-rule') continue;
-    const { group, kind, name } = target;
-    const policy = {
-      ...{ apiVersion: `${ENVOY_GATEWAY_GROUP}/v1alpha1`, kind: 'BackendTrafficPolicy' },
-      metadata: { name: `${name}-service-routing` },
-      spec: { targetRefs: [{ group, kind, name }], routingType: 'Service' },
-    };
-    const message = `${titleOfBackend(failover.service)} is a backend of the route: while it has no ready endpoints, Envoy Gateway sends no requests to MeshEndpoints of the rule, unless its routing type is Service: remove the Service from backendRefs and name it in spec.failover.levels alone, or apply ${JSON.stringify(policy)}`;
-    return [{ type, status: 'Unknown', reason: 'ServiceInRule', message }];
-  }
-  if (!found.some(({ failover }) => failover.is === 'supported')) return [];
+  for (const each of failovers)
+    if (each.is === 'service-in-rule')
+      return [{ type, status: 'False', reason: 'ServiceInRule', message: each.message }];
+  if (!failovers.some(({ is }) => is === 'supported')) return [];
   const message = 'levels are used whatever endpoints the backends of the rules have';
   return [{ type, status: 'True', reason: 'Supported', message }];
 }

@@ -8,6 +8,7 @@ import type { CaRef, TrustedCa } from '../../api/trust.ts';
 import { byNamespace } from '../resources.ts';
 import type { AnyIndex, Index, ReadObjects } from '../resources.ts';
 import { targetedRoutes } from '../../traffic/policy/route-policy.ts';
+import { SELECTING, targetKeys } from '../../traffic/policy/traffic-policies.ts';
 import { targetsOf } from '../../traffic/gateway-settings.ts';
 import { relaysIn } from '../../traffic/endpoints/relays.ts';
 import type { ReadCaBundle } from '../../traffic/upstream-tls.ts';
@@ -43,6 +44,13 @@ export const policiesByRoute: Index<'MeshRoutePolicy'> = {
   valuesOf: targetedRoutes,
 };
 
+/** BackendTrafficPolicies by the keys of the objects that they name, and those that select objects under one value. */
+const trafficPoliciesByTarget: Index<'BackendTrafficPolicy'> = {
+  name: 'BackendTrafficPolicy by target',
+  kind: 'BackendTrafficPolicy',
+  valuesOf: targetKeys,
+};
+
 const slicesByService: Index<'EndpointSlice'> = {
   name: 'EndpointSlice by Service',
   kind: 'EndpointSlice',
@@ -57,6 +65,7 @@ export const trafficIndexes: readonly AnyIndex[] = [
   bindingsByGateway,
   meshGatewaysByGateway,
   policiesByRoute,
+  trafficPoliciesByTarget,
   slicesByService,
   ...attachmentIndexes,
 ];
@@ -84,6 +93,10 @@ export function trafficResourcesFrom(
     tailnets: domain => read.find(tailnetsByDomain, domain),
     grants: namespace => read.find(byNamespace('ReferenceGrant'), namespace),
     backendTlsPolicies: namespace => read.find(byNamespace('BackendTLSPolicy'), namespace),
+    gatewayClass: name => read.get({ kind: 'GatewayClass', namespace: '', name }),
+    trafficPolicies: target =>
+      [keyOf(target), SELECTING].flatMap(value => read.find(trafficPoliciesByTarget, value)),
+    envoyProxy: ref => read.get(ref),
     service: ref => (readsServices ? read.get(ref) : undefined),
     endpointSlices: service => (readsBackends ? slicesOf(service) : []),
     relays: tailnet =>

@@ -1,8 +1,17 @@
 import type { RouteTarget } from '../../api/generated/types.ts';
-import type { BackendRef } from '../../api/objects/gateway-api.ts';
+import type { Ref } from '../../api/key.ts';
+import { ENVOY_GATEWAY_GROUP } from '../../api/objects/backends.ts';
+import { GATEWAY_GROUP } from '../../api/objects/gateway-api.ts';
+import type { BackendTrafficPolicy } from '../../api/objects/traffic-policy.ts';
+import type { EnvoyClusterName } from '../envoy-cluster-name.ts';
 import type { ResolvedRule } from '../resolve-route.ts';
+import type { TrafficResources } from '../traffic-resources.ts';
+import { titleOfBackend } from './levels.ts';
 import { isRequired, MAX_PRIORITIES, rankOf } from './route-policy.ts';
 import type { PolicyProblem } from './route-policy.ts';
+import { serviceRoutingOf } from './service-routing.ts';
+import type { RoutingResources } from './service-routing.ts';
+import { titleOfTrafficPolicy } from './traffic-policies.ts';
 
 /** The problems of the policy of some rules: those of one of its targets that it applies to. */
 export function policyProblems(
@@ -18,20 +27,52 @@ export function policyProblems(
 export type FailoverSupport =
   | { readonly is: 'without-levels' }
   | { readonly is: 'supported' }
-  /** It depends on the routing type of Envoy Gateway. */
-  | { readonly is: 'service-in-rule'; readonly service: BackendRef };
+  /** The message is for users: which Service prevents it, and the fix. */
+  | { readonly is: 'service-in-rule'; readonly message: string };
 
 /**
- * How levels are supported. While a Service of an HTTPRoute or GRPCRoute has no endpoints, Envoy Gateway makes a cluster for
- * each backend, and sends nothing to those of MeshEndpoints; one that routes to the addresses of Services does not.
+ * How levels are supported at a Gateway. While a Service of an HTTPRoute or GRPCRoute has no endpoints, Envoy Gateway makes a
+ * cluster for each backend, and sends nothing to those of MeshEndpoints; one that routes to the addresses of Services does not.
  */
-export function failoverSupportOf(rules: readonly ResolvedRule[]): FailoverSupport {
+export function failoverSupportOf(
+  resources: RoutingResources & Pick<TrafficResources, 'route' | 'service'>,
+  rules: readonly ResolvedRule[],
+  gateway: Ref<'Gateway'>,
+): FailoverSupport {
   const withLevels = rules.filter(({ levels }) => levels !== undefined);
   if (withLevels.length === 0) return { is: 'without-levels' };
-  const [service] = withLevels
-    .filter(({ cluster: { rule } }) => rule !== 'only')
-    .flatMap(({ otherBackends }) => otherBackends.filter(({ ref }) => ref.kind === 'Service'));
-  return service ? { is: 'service-in-rule', service: service.ref } : { is: 'supported' };
+  for (const { cluster, otherBackends } of withLevels) {
+    const services = otherBackends.map(({ ref }) => ref).filter(({ kind }) => kind === 'Service');
+    const route = resources.route(cluster);
+    if (services.length === 0 || !route || cluster.rule === 'only') continue;
+    const { isByService, policy } = serviceRoutingOf(resources, route, cluster.rule, gateway);
+    for (const ref of services) {
+      const isHeadless = resources.service({ ...ref, kind: 'Service' })?.isHeadless === true;
+      if (isByService && !isHeadless) continue;
+      const [what, unless, fix] = isHeadless
+        ? [', and headless', 'whatever its routing type is', '']
+        : ['', 'unless its routing type is Service', `, or ${routingFix(cluster, policy)}`];
+      const message = `${titleOfBackend(ref)} is a backend of the route${what}: while it has no ready endpoints, Envoy Gateway sends no requests to MeshEndpoints of the rule, ${unless}: remove the Service from backendRefs and name it in spec.failover.levels alone${fix}`;
+      return { is: 'service-in-rule', message };
+    }
+  }
+  return { is: 'supported' };
+}
+
+/** A policy of the Gateway, or another one of the route, would not apply beside the one that the route has. */
+function routingFix({ kind, name }: EnvoyClusterName, existing: BackendTrafficPolicy | undefined): string {
+  if (existing) return `set spec.routingType to Service in ${titleOfTrafficPolicy(existing)}`;
+  const policy = {
+    ...{ apiVersion: `${ENVOY_GATEWAY_GROUP}/v1alpha1`, kind: 'BackendTrafficPolicy' },
+    metadata: { name: `${name}-service-routing` },
+    spec: {
+      targetRefs: [{ group: GATEWAY_GROUP, kind, name }],
+      // What the policy of a Gateway sets stays in effect.
+      mergeType: 'StrategicMerge',
+      routingType: 'Service',
+    },
+  };
+  return `apply ${JSON.stringify(policy)}`;
 }
 
 /** A target as users read it, such as rule checkout of HTTPRoute web. */

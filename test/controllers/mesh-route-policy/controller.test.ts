@@ -3,7 +3,7 @@ import { access, meshRoutePolicyController } from '../../../src/controllers/mesh
 import type { ObjectEvent } from '../../../src/store/resources.ts';
 import { trafficIndexes } from '../../../src/store/traffic/resources.ts';
 import { trafficValues } from '../../../src/store/traffic/values.ts';
-import { meshBackend, named, openGateway, route } from '../../support/declared.ts';
+import { gatewayObject, meshBackend, named, openGateway, route } from '../../support/declared.ts';
 import { endpoint, meshEndpoints, meshRoutePolicy, meshTailnet } from '../../support/objects.ts';
 import { Runtime } from '../../support/runtime/runtime.ts';
 
@@ -195,38 +195,24 @@ describe('the condition ResolvedRefs of a MeshRoutePolicy', () => {
   });
 });
 
-describe('the condition of a MeshRoutePolicy with levels', () => {
-  const levels = (...all: readonly (readonly Fields[])[]) =>
-    policy('p', { failover: { levels: all.map(backends => ({ backends })) } });
-  const SHOP = { name: 'shop', port: 80 };
-  const HOME = meshBackend();
-  const shop = named({ apiVersion: 'v1', kind: 'Service', spec: { ports: [{ port: 80 }] } }, 'default/shop');
-  const SUPPORTED = 'True Supported: levels are used whatever endpoints the backends of the rules have';
+const levels = (...all: readonly (readonly Fields[])[]) =>
+  policy('p', { failover: { levels: all.map(backends => ({ backends })) } });
+const SHOP = { name: 'shop', port: 80 };
+const HOME = meshBackend();
+const SHOP_SERVICE = named(
+  { apiVersion: 'v1', kind: 'Service', spec: { ports: [{ port: 80 }] } },
+  'default/shop',
+);
+const SUPPORTED = 'True Supported: levels are used whatever endpoints the backends of the rules have';
 
+describe('the condition of a MeshRoutePolicy with levels', () => {
   it('ResolvedRefs is False while a Service that a level names does not exist', async () => {
     const { statusOf, put } = await controllerOn(...MESH, levels([SHOP], [HOME]));
     expect(statusOf()?.[0]?.[2]).toMatch(
       /^False BackendNotFound: spec\.failover\.levels\[0\]\.backends\[0\]: Service default\/shop:80 does not exist: /,
     );
-    await put(shop);
+    await put(SHOP_SERVICE);
     expect(statusOf()).toEqual([['Gateway default/public', ACCEPTED, RESOLVED, SUPPORTED]]);
-  });
-
-  it('FailoverSupported is Unknown where the rule has a Service, with the policy to apply', async () => {
-    const rules = [{ backendRefs: [meshBackend(), SHOP] }];
-    const objects = [...MESH, to(['public'], { rules }), shop];
-    const { statusOf } = await controllerOn(...objects, levels([SHOP], [HOME]));
-    const text = statusOf()?.[0]?.[3] ?? '';
-    expect(text).toMatch(/^Unknown ServiceInRule: Service default\/shop:80 is a backend of the route: /);
-    expect(JSON.parse(text.replace(/^.* or apply /, ''))).toEqual({
-      apiVersion: 'gateway.envoyproxy.io/v1alpha1',
-      kind: 'BackendTrafficPolicy',
-      metadata: { name: 'web-service-routing' },
-      spec: {
-        targetRefs: [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', name: 'web' }],
-        routingType: 'Service',
-      },
-    });
   });
 
   it('FailoverSupported is True for a TCPRoute with a Service, which Envoy Gateway never splits', async () => {
@@ -238,8 +224,82 @@ describe('the condition of a MeshRoutePolicy with levels', () => {
       failover: { levels: [{ backends: [SHOP] }, { backends: [HOME] }] },
     });
     const route4 = route(kind, 'default/web', { rules });
-    const { statusOf } = await controllerOn(...MESH.slice(0, 2), tcp, route4, shop, given);
+    const { statusOf } = await controllerOn(...MESH.slice(0, 2), tcp, route4, SHOP_SERVICE, given);
     expect(statusOf()?.[0]?.[3]).toBe(SUPPORTED);
+  });
+});
+
+describe('the condition FailoverSupported of a MeshRoutePolicy for a rule with a Service', () => {
+  const group = 'gateway.networking.k8s.io';
+  const envoyGateway = (kind: string, name: string, spec: Fields) =>
+    named({ apiVersion: 'gateway.envoyproxy.io/v1alpha1', kind, spec }, name);
+  const routedBy = (targetRef: Fields, spec: Fields = { routingType: 'Service' }) =>
+    envoyGateway('BackendTrafficPolicy', 'default/routing', {
+      targetRefs: [{ group, ...targetRef }],
+      ...spec,
+    });
+  const WORLD = [
+    ...[...MESH.slice(0, 3), openGateway('default/b'), SHOP_SERVICE],
+    to(['public', 'b'], { rules: [{ backendRefs: [meshBackend(), SHOP] }] }),
+    levels([SHOP], [HOME]),
+  ];
+  const WHY =
+    'False ServiceInRule: Service default/shop:80 is a backend of the route: while it has no ready endpoints, Envoy Gateway sends no requests to MeshEndpoints of the rule, ';
+  const FIX = 'remove the Service from backendRefs and name it in spec.failover.levels alone';
+
+  it('is False by default, with the policy to apply, and then True', async () => {
+    const { statusOf, put, events } = await controllerOn(...WORLD);
+    const text = statusOf()?.[0]?.[3] ?? '';
+    expect(text).toContain(`${WHY}unless its routing type is Service: ${FIX}, or apply {`);
+    const given = JSON.parse(text.replace(/^.* or apply /, '')) as Fields;
+    expect(given).toEqual({
+      apiVersion: 'gateway.envoyproxy.io/v1alpha1',
+      kind: 'BackendTrafficPolicy',
+      metadata: { name: 'web-service-routing' },
+      spec: {
+        targetRefs: [{ group, kind: 'HTTPRoute', name: 'web' }],
+        ...{ mergeType: 'StrategicMerge', routingType: 'Service' },
+      },
+    });
+    await put(named(given, 'default/web-service-routing'));
+    expect(statusOf()?.map(([, , , supported]) => supported)).toEqual([SUPPORTED, SUPPORTED]);
+    expect(events.map(({ type, reason }) => `${type} ${reason}`)).toEqual([
+      'Warning ServiceInRule',
+      'Normal Supported',
+    ]);
+  });
+
+  it('is True at a Gateway whose policy or EnvoyProxy has the routing type Service, and follows them', async () => {
+    const { statusOf, put } = await controllerOn(...WORLD);
+    const supported = () =>
+      statusOf()
+        ?.filter(([, , , text]) => text === SUPPORTED)
+        .map(([gateway]) => gateway);
+    expect(supported()).toEqual([]);
+    await put(routedBy({ kind: 'Gateway', name: 'public' }));
+    expect(supported()).toEqual(['Gateway default/public']);
+    const parametersRef = { group: 'gateway.envoyproxy.io', kind: 'EnvoyProxy', name: 'all' };
+    await put(envoyGateway('EnvoyProxy', 'default/all', {}));
+    await put(gatewayObject('GatewayClass', 'mesh', { controllerName: 'example.com/a', parametersRef }));
+    expect(supported()).toEqual(['Gateway default/public']);
+    await put(envoyGateway('EnvoyProxy', 'default/all', { routingType: 'Service' }));
+    expect(supported()).toEqual(['Gateway default/b', 'Gateway default/public']);
+  });
+
+  it('names the policy that the route has, because another one would not apply', async () => {
+    const { statusOf } = await controllerOn(...WORLD, routedBy({ kind: 'HTTPRoute', name: 'web' }, {}));
+    expect(statusOf()?.[0]?.[3]).toContain(
+      `${FIX}, or set spec.routingType to Service in BackendTrafficPolicy default/routing`,
+    );
+  });
+
+  it('is False for a headless Service, whatever the routing type is', async () => {
+    const headless = { spec: { clusterIP: 'None', ports: [{ port: 80 }] } };
+    const { statusOf, put } = await controllerOn(...WORLD, routedBy({ kind: 'HTTPRoute', name: 'web' }));
+    expect(statusOf()?.[0]?.[3]).toBe(SUPPORTED);
+    await put({ ...SHOP_SERVICE, ...headless });
+    const why = WHY.replace('of the route:', 'of the route, and headless:');
+    expect(statusOf()?.[0]?.[3]).toBe(`${why}whatever its routing type is: ${FIX}`);
   });
 });
 

@@ -49,6 +49,9 @@ export function resourcesOf(resources: readonly Resource[], guard = DEFAULT_GUAR
     routePolicies: ref =>
       list('MeshRoutePolicy').filter(policy => targetedRoutes(policy).includes(keyOf(ref))),
     gateway: get,
+    gatewayClass: name => get({ kind: 'GatewayClass', namespace: '', name }),
+    trafficPolicies: () => list('BackendTrafficPolicy'),
+    envoyProxy: get,
     listenerSet: get,
     tailnets: domain => list('MeshTailnet').filter(({ spec }) => spec.tailnet === domain),
     grants: namespace => list('ReferenceGrant').filter(({ metadata }) => metadata.namespace === namespace),
