@@ -58,14 +58,17 @@ export function creationReconciler(deps: CreationDeps) {
     return connection.view?.devices ?? [];
   };
   return async (name: string, existing: MeshTailnet | undefined, read: TrackedRead): Promise<Outcome> => {
-    const wanted = gather(name, existing, isUsed, read);
-    const { domain } = wanted;
-    // Without a control API there is nothing to create a MeshTailnet from.
-    const url = isCandidate(wanted) && domain !== undefined ? urlFor(domain, read) : undefined;
+    const wanted = gather(name, existing, isUsed, read).map(each => {
+      const isNamed = isCandidate(each) && each.domain !== undefined;
+      // Without a control API there is nothing to create a MeshTailnet from.
+      return { ...each, url: isNamed ? urlFor(each.domain, read) : undefined };
+    });
+    const [url] = wanted.flatMap(each => each.url ?? []);
     if (url !== undefined) candidates.add(name);
     else if (candidates.delete(name) && candidates.size === 0) tailnets.forget(OBSERVED_AS);
     const devices = url === undefined ? [] : await devicesOf(url);
-    await perform(plan({ ...wanted, devices }), write);
+    const actions = wanted.map(each => plan({ ...each, devices: each.url === url ? devices : [] }));
+    await perform(actions.find(action => action.do !== 'nothing') ?? { do: 'nothing' }, write);
     return url === undefined ? { requeue: 'on-change' } : { requeue: 'after', ms: RETRY_MS };
   };
 }
@@ -76,16 +79,20 @@ function usesSecretElsewhere({ spec: { oauth, controlURL } }: MeshTailnet): bool
   return usesSecret && controlURL !== undefined && !isVendorAPI(controlURL);
 }
 
+/** For each domain that is wanted under the name: anyone can name one whose MeshTailnet would have it, and has no devices. */
 function gather(
   name: string,
   existing: MeshTailnet | undefined,
   isUsed: Derived<boolean>,
   read: TrackedRead,
-): Omit<Input, 'devices'> {
+): readonly Omit<Input, 'devices'>[] {
   const domains = existing ? [existing.spec.tailnet] : domainsNamed(name, read);
-  const domain = domains.find(one => read.value(isUsed, one));
-  const others = domain === undefined ? [] : read.exceptStatus.find(tailnetsByDomain, domain);
-  return { existing, domain, isTaken: others.some(({ metadata }) => metadata.name !== name) };
+  const used = domains.filter(one => read.value(isUsed, one));
+  if (used.length === 0) return [{ existing, domain: undefined, isTaken: false }];
+  return used.map(domain => {
+    const others = read.exceptStatus.find(tailnetsByDomain, domain);
+    return { existing, domain, isTaken: others.some(({ metadata }) => metadata.name !== name) };
+  });
 }
 
 /** The domains of MeshEndpoints whose MeshTailnet would have this name. */

@@ -88,6 +88,17 @@ describe('MeshEndpoints without a MeshTailnet', () => {
     expect(memory.read.list('MeshTailnet')).toEqual([]);
   });
 
+  it('get one although others name a domain whose MeshTailnet would have the same name', async () => {
+    const { api, put, clock, memory } = await sceneOf({ isDefault: true, objects: [] });
+    api.addDevice({ hostname: 'web-1' });
+    await put(named(meshEndpoints({ tailnet: 'example-ts.net' }), 'others/web'));
+    await put(web('example.ts.net'));
+    await eventually(async () => {
+      await clock.advance(1000);
+      expect(memory.read.get(refOf('example-ts-net'))?.spec.tailnet).toBe('example.ts.net');
+    });
+  });
+
   it('of many unknown domains cause one list in an interval together', async () => {
     const { api, put, interval, metrics, memory, clock } = await sceneOf({ isDefault: true, objects: [] });
     const names = ['one', 'two', 'three'];
