@@ -27,7 +27,15 @@ describe('mesh-gateway completion', () => {
 
   it('completes the flags of a command', () => {
     expect(offered('mesh-gateway', 'doctor', '--')).toEqual([
-      ...['--context', '--envoy-gateway-namespace', '--kubeconfig', '--namespace', '--output', '--wait'],
+      ...[
+        '--connect',
+        '--context',
+        '--envoy-gateway-namespace',
+        '--kubeconfig',
+        '--namespace',
+        '--output',
+        '--wait',
+      ],
     ]);
     expect(offered('kubectl-mesh', 'status', '--o')).toEqual(['--output']);
   });

@@ -47,10 +47,10 @@ function writableTo(use: (chunk: Buffer) => void): Writable {
 }
 
 /** The WebSocket of the library, which has no types of its own. */
-type Socket = { onclose: () => void; readonly terminate: () => void };
+export type Socket = { onclose: () => void; readonly terminate: () => void };
 
 /** The library with the credentials of all other requests. */
-function libraryConfig({ server, tls, headers }: RestConfig, timeoutMs: number): KubeConfig {
+export function libraryConfig({ server, tls, headers }: RestConfig, timeoutMs: number): KubeConfig {
   return Object.assign(new KubeConfig(), {
     getCurrentCluster: () => ({ name: '', server, skipTLSVerify: false }),
     applyToHTTPSOptions: (options: RequestOptions) => {
@@ -61,7 +61,7 @@ function libraryConfig({ server, tls, headers }: RestConfig, timeoutMs: number):
 }
 
 /** The library fails with an event, whose message has the status of the response. */
-function kubeErrorOf(event: unknown, what: string): KubeError {
+export function kubeErrorOf(event: unknown, what: string): KubeError {
   const message = (event as { readonly message?: unknown }).message;
   const text = typeof message === 'string' ? message : '';
   const status = Number(/^Unexpected server response: (\d+)$/.exec(text)?.[1]);

@@ -7,6 +7,7 @@ import { isRecord } from '../../api/json.ts';
 import { ROUTE_KINDS } from '../../api/key.ts';
 import type { ResourceKind } from '../../api/key.ts';
 import { restConfigSource } from '../../kubernetes/auth/config-source.ts';
+import type { CommandResult, PodCommand } from '../../kubernetes/auth/pod-command.ts';
 import type { PodPort } from '../../kubernetes/auth/port-forward.ts';
 import { pageSizeOf, pathOfAll, SERVED } from '../../kubernetes/served-kinds.ts';
 import { openTransport } from '../../kubernetes/transport/open-transport.ts';
@@ -44,10 +45,13 @@ export async function readCluster(options: ClusterOptions): Promise<Declarations
 /** Connects to a port of a pod, which the caller closes; fails with KubeError, also after a timeout. */
 export type OpenPort = (port: PodPort, timeoutMs: number) => Promise<Duplex>;
 
+/** Runs a command in a pod; fails with KubeError, with Aborted after a timeout. */
+export type RunInPod = (command: PodCommand, timeoutMs: number) => Promise<CommandResult>;
+
 /** Connects to a cluster as kubectl does, and closes the connections at the end. */
 export async function withCluster<T>(
   options: Pick<ClusterOptions, 'kubeconfig' | 'context' | 'environment'>,
-  use: (transport: KubeTransport & TextTransport, openPort: OpenPort) => Promise<T>,
+  use: (transport: KubeTransport & TextTransport, openPort: OpenPort, runInPod: RunInPod) => Promise<T>,
 ): Promise<T> {
   const { context, environment } = options;
   const kubeconfig = options.kubeconfig ?? (environment['KUBECONFIG'] || join(homedir(), '.kube', 'config'));
@@ -57,8 +61,12 @@ export async function withCluster<T>(
     const { connectToPod } = await import('../../kubernetes/auth/port-forward.ts');
     return await connectToPod(await configSource.load('refresh'), port, timeoutMs);
   };
+  const run: RunInPod = async (command, timeoutMs) => {
+    const { runInPod } = await import('../../kubernetes/auth/pod-command.ts');
+    return await runInPod(await configSource.load('refresh'), command, timeoutMs);
+  };
   try {
-    return await use(transport, openPort);
+    return await use(transport, openPort, run);
   } finally {
     await transport.close();
   }

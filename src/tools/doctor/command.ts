@@ -6,6 +6,7 @@ import { systemClock } from '../../runtime/clock.ts';
 import { withCluster } from '../check/cluster.ts';
 import { plainText } from '../sources.ts';
 import { observe } from './cluster.ts';
+import { checkConnections } from './connect.ts';
 import { diagnose } from './diagnose.ts';
 import type { Line } from './observed.ts';
 
@@ -18,6 +19,9 @@ approvals and keys, CA certificates, and routes. Each line is ok, failed with th
 checked and why. What the operator has found out is read from status. It changes nothing, and reads
 no Secret.
 
+  --connect     a MeshEndpoints, as NAME or NAMESPACE/NAME: also connect to each of its endpoints
+                from each mesh pod, with tailscale nc in the pod and your own rights
+                (pods/exec in the namespace of the installation)
   --wait        repeat the checks for up to this time, such as 2m, while one fails or waits
                 for the operator
   --namespace   of the installation (default: ${NAMESPACE})
@@ -30,6 +34,7 @@ no Secret.
 Examples:
   mesh-gateway doctor
   mesh-gateway doctor --wait 2m
+  mesh-gateway doctor --connect default/web
   kubectl mesh doctor --output json
 
 Exit status: 0 nothing has failed, 1 something has, 2 wrong usage, or the cluster does not answer.
@@ -49,6 +54,7 @@ export async function runDoctor(args: readonly string[], deps: DoctorDeps): Prom
   const { values } = parseArgs({
     args: [...args],
     options: {
+      connect: { type: 'string' },
       wait: { type: 'string', default: '0s' },
       namespace: { type: 'string', default: NAMESPACE },
       'envoy-gateway-namespace': { type: 'string', default: 'envoy-gateway-system' },
@@ -60,11 +66,11 @@ export async function runDoctor(args: readonly string[], deps: DoctorDeps): Prom
   const waitMs = durationMs(values.wait);
   if (waitMs === undefined || waitMs < 0)
     throw new Error(`doctor: --wait ${JSON.stringify(values.wait)} is not a duration, such as 2m`);
-  const { output, kubeconfig, context, namespace } = values;
+  const { connect, output, kubeconfig, context, namespace } = values;
   if (output !== 'text' && output !== 'json')
     throw new Error(`doctor: --output ${JSON.stringify(output)} is neither text nor json`);
   const { environment, operatorAccess } = deps;
-  const lines = await withCluster({ kubeconfig, context, environment }, async transport => {
+  const lines = await withCluster({ kubeconfig, context, environment }, async (transport, _, runInPod) => {
     const until = systemClock.now() + waitMs;
     for (;;) {
       const observed = await observe({
@@ -72,8 +78,10 @@ export async function runDoctor(args: readonly string[], deps: DoctorDeps): Prom
         envoyGatewayNamespace: values['envoy-gateway-namespace'],
         onPart: part => show(`reading ${part} ...`),
       });
+      show(connect === undefined ? '' : `connecting to ${connect} ...`);
+      const connections = connect === undefined ? [] : await checkConnections(connect, observed, runInPod);
       show('');
-      const found = diagnose(observed);
+      const found = [...diagnose(observed), ...connections];
       const open = found.filter(({ is, isPending }) => is === 'failed' || isPending === true).length;
       const leftMs = until - systemClock.now();
       if (open === 0 || leftMs <= 0) return found;

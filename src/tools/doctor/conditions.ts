@@ -85,7 +85,8 @@ spec:
   tailnet: example.ts.net  # the domain of your tailnet
   controlURL: https://api.tailscale.com`;
 
-function resourcesOf<K extends keyof Kinds>(objects: Objects, kind: K): readonly Kinds[K][] {
+/** The valid objects of a kind. */
+export function resourcesOf<K extends keyof Kinds>(objects: Objects, kind: K): readonly Kinds[K][] {
   return objects.flatMap(({ resource }) =>
     resource?.kind === kind ? [resource as unknown as Kinds[K]] : [],
   );

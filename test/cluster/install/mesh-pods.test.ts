@@ -217,6 +217,14 @@ describe('an installation that runs mesh pods', () => {
     expect((await devices()).map(({ tags }) => tags)).toEqual([['tag:mesh'], ['tag:mesh']]);
   });
 
+  it('lets doctor connect to an endpoint from each mesh pod', async () => {
+    const flags = `--kubeconfig "$CLUSTER_KUBECONFIG" --connect ${scene.namespace}/web`;
+    // It fails where other tests leave something that it finds.
+    expect(await scene.shell.sh(`mesh-gateway doctor ${flags} || true`)).toMatch(
+      /^ok +connect +endpoint web of MeshEndpoints \S+ accepts connections at \S+ from 2 mesh pods$/m,
+    );
+  });
+
   it('fails no request later than 3 s after a mesh pod is killed', async () => {
     const { metadata } = await scene.client.get(podRef(0));
     const failures = await underTraffic('a mesh pod killed', async () => {

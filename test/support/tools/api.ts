@@ -8,6 +8,7 @@ import { kubeconfigText, makeFiles } from '../kubernetes/wire-kubeconfig.ts';
 import { ACCOUNTS, missingIn, NOW } from './installation.ts';
 import type { Installation, Json } from './installation.ts';
 import { servePortForwards } from './port-forward.ts';
+import type { RunCommand } from './port-forward.ts';
 
 /** Where each reading of an installation is served. */
 const PATHS: Readonly<Record<Exclude<keyof Installation, 'declared' | 'roles'>, RegExp>> = {
@@ -31,12 +32,13 @@ const PATHS: Readonly<Record<Exclude<keyof Installation, 'declared' | 'roles'>, 
 
 const LISTS = /\/(deployments|statefulsets|pods|resourcequotas|events|networkpolicies)$/;
 
-/** An API server on loopback with the objects of an installation, texts of its pods by the rest of their paths, and ports of loopback in place of theirs; returns the file with its address. */
+/** An API server on loopback with the objects of an installation, texts of its pods by the rest of their paths, ports of loopback in place of theirs, and commands in them; returns the file with its address. */
 export async function serveInstallation(
   installation: Installation,
   refused: (path: string) => boolean = () => false,
   texts: Readonly<Record<string, string>> = {},
   portOf: (pod: string, port: number) => number = () => 0,
+  run?: RunCommand,
 ): Promise<string> {
   const server = createServer((request, response) => {
     void text(request).then(body => {
@@ -52,7 +54,7 @@ export async function serveInstallation(
       response.writeHead(code, { 'content-type': 'application/json' }).end(JSON.stringify(value));
     });
   });
-  servePortForwards(server, portOf, refused);
+  servePortForwards(server, portOf, refused, run);
   await new Promise<void>(resolve => {
     server.listen(0, '127.0.0.1', resolve);
   });

@@ -73,7 +73,9 @@ function readInstallation(): Installation {
     pods: [
       pod('mesh-operator-1', OWN, { 'app.kubernetes.io/name': 'mesh-operator', ...INSTANCE }),
       pod('mesh-extension-server-1', OWN, { 'app.kubernetes.io/name': 'mesh-extension-server', ...INSTANCE }),
-      pod('meshd-example-0', OWN, { 'app.kubernetes.io/name': 'mesh-endpoint' }),
+      pod('meshd-example-0', OWN, {
+        ...{ 'app.kubernetes.io/name': 'mesh-endpoint', 'mesh-gateway.dev/tailnet': 'example' },
+      }),
     ],
     quotas: [],
     refusals: [],

@@ -25,11 +25,18 @@ const { WebSocketServer: Sockets } = createRequire(library)('ws') as {
 const PROTOCOL = 'v4.channel.k8s.io';
 const [DATA, ERROR] = [0, 1] as const;
 
-/** Forwards connections to pods to a port of loopback, as an API server and kubelet do over WebSockets. */
+/** The end of a command in a pod: its exit code and what it wrote, or a status of its own; undefined for one that hangs. */
+export type CommandEnd = { readonly exitCode?: number; readonly stderr?: string; readonly status?: object };
+
+/** Commands in pods. */
+export type RunCommand = (pod: string, command: readonly string[]) => CommandEnd | undefined;
+
+/** Forwards connections to pods to a port of loopback, and runs commands in them, as an API server and kubelet do over WebSockets. */
 export function servePortForwards(
   server: Server,
   portOf: (pod: string, port: number) => number,
   refused: (path: string) => boolean,
+  run: RunCommand = () => ({}),
 ): void {
   const sockets = new Sockets({
     noServer: true,
@@ -41,12 +48,29 @@ export function servePortForwards(
       socket.end('HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n');
       return;
     }
-    const [, pod = ''] = /\/pods\/([^/]+)\/portforward$/.exec(pathname) ?? [];
+    const [, pod = '', call] = /\/pods\/([^/]+)\/(portforward|exec)$/.exec(pathname) ?? [];
     const port = Number(searchParams.get('ports'));
     sockets.handleUpgrade(request, socket, head, webSocket => {
-      forward(webSocket, port, portOf(pod, port));
+      if (call === 'exec') end(webSocket, run(pod, searchParams.getAll('command')));
+      else forward(webSocket, port, portOf(pod, port));
     });
   });
+}
+
+const [STDERR, STATUS] = [2, 3] as const;
+
+/** The last channel has how the command ended. */
+function end(webSocket: WebSocket, ended: CommandEnd | undefined): void {
+  if (!ended) return;
+  const { exitCode = 0, stderr = '', status } = ended;
+  const causes = [{ reason: 'ExitCode', message: String(exitCode) }];
+  const failure = { status: 'Failure', reason: 'NonZeroExitCode', details: { causes } };
+  const value = status ?? (exitCode === 0 ? { status: 'Success' } : failure);
+  const send = (channel: number, data: string) =>
+    webSocket.send(Buffer.concat([Buffer.of(channel), Buffer.from(data)]));
+  send(STDERR, '');
+  if (stderr !== '') send(STDERR, stderr);
+  send(STATUS, JSON.stringify(value));
 }
 
 /** Each channel begins with the port of the pod; a first byte names the channel of a message. */
