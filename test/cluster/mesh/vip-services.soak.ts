@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { NETWORK } from '../../../lab/cluster/network.ts';
 import { containerProcess } from '../../../lab/install/mesh-pod.ts';
+import { applyAll } from '../../../lab/kube/apply.ts';
+import { refOf } from '../../../lab/kube/object.ts';
+import type { KubeObject } from '../../../lab/kube/object.ts';
 import { waitForAbsence } from '../../../lab/kube/wait.ts';
 import { waitFor } from '../../../lab/process/wait.ts';
 import { setService } from '../../../lab/tailnet/backends.ts';
@@ -17,6 +20,7 @@ import {
   servedService,
   serviceWhen,
   strangerForTest,
+  vipService,
 } from '../../support/cluster/vip-services.ts';
 import type { VipServicesScene } from '../../support/cluster/vip-services.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -67,6 +71,66 @@ it('a VIP service is withdrawn while its target is not healthy', async () => {
     await setService(control, 'tcp', { mode: 'healthy' });
   }
   expect((await servedService(scene)).status).toBe('Registered');
+});
+
+/** How many services are created, changed and deleted, unless that takes longer. */
+const [CYCLES, MAX_MS] = [1000, 420_000];
+
+/** The objects of a round, and how many services each lists. */
+const [OBJECTS, SERVICES] = [4, 10];
+
+/** The services of a round. Every second name is that of a service that was deleted two rounds before, and which may still exist. */
+function namesIn(round: number, object: number): readonly string[] {
+  const nameOf = (index: number) => (index % 2 === 0 ? `new-${round}` : `again-${round % 2}`);
+  return Array.from({ length: SERVICES }, (_, index) => `${nameOf(index)}-${object}-${index}`);
+}
+
+/** The objects of a round, whose services all have this port. */
+function objectsIn(round: number, port: number): readonly KubeObject[] {
+  return Array.from({ length: OBJECTS }, (_, index) => {
+    const vipServices = namesIn(round, index).map(name => ({ name, port, targetEndpoint: 'web' }));
+    const { spec, ...object } = vipService(cluster, scene.namespace) as KubeObject & {
+      readonly spec: object;
+    };
+    const metadata = { ...object.metadata, name: `cycle-${round}-${index}` };
+    return { ...object, metadata, spec: { ...spec, serviceDiscovery: { vipServices } } };
+  });
+}
+
+/** Creates, changes and deletes the objects of a round. Its services are deleted a minute later, during other rounds. */
+async function runRound(round: number): Promise<void> {
+  const { services } = tailnet.api.state;
+  const names = Array.from({ length: OBJECTS }, (_, index) => namesIn(round, index)).flat();
+  for (const port of [443, 8443]) {
+    await applyAll(scene.client, objectsIn(round, port));
+    await waitFor(`the services of round ${round} to have port ${port}`, note => {
+      const missing = names.filter(name => services.current(`svc:${name}`)?.ports.join() !== `tcp:${port}`);
+      note(`missing: ${missing.join()}`);
+      return Promise.resolve(missing.length === 0 || undefined);
+    });
+  }
+  for (const object of objectsIn(round, 8443)) await scene.client.remove(refOf(object));
+}
+
+it('services that are created, changed and deleted in many cycles leave nothing in the tailnet', async () => {
+  printLogsOnFailure(scene.client, scene.namespace, PLACE.system);
+  // By default it would take an hour: a cycle is about 10 requests, of which 5 a second are allowed.
+  const declared = tailnet.tailnetNamed(scene.namespace);
+  const rateLimit = { requestsPerSecond: 100, burst: 100 };
+  await applyAll(scene.client, [{ ...declared, spec: { ...(declared['spec'] as object), rateLimit } }]);
+  const startMs = performance.now();
+  let rounds = 0;
+  for (; rounds * OBJECTS * SERVICES < CYCLES && performance.now() - startMs < MAX_MS; rounds++)
+    await runRound(rounds);
+  const cycles = rounds * OBJECTS * SERVICES;
+  console.log(`${cycles} cycles in ${Math.round((performance.now() - startMs) / 1000)} s`);
+  const left = () => tailnet.api.state.services.all().map(({ name }) => name);
+  const isClean = () => Promise.resolve(left().join() === 'svc:web' || undefined);
+  await waitFor('the services of all rounds to be deleted', isClean, { timeoutMs: 300_000 });
+  expect(tailnet.api.countByRoute()['services.delete']).toBeGreaterThanOrEqual(cycles / 2);
+  // The service that was there before is as it was.
+  expect((await servedService(scene)).reason).toBe('Served');
+  expect(cycles).toBeGreaterThanOrEqual(100);
 });
 
 it('an installation leaves nothing in the tailnet', async () => {
