@@ -1,22 +1,26 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { requestThrough } from '../../../lab/gateway/envoy.ts';
 import { setService } from '../../../lab/tailnet/backends.ts';
 import { createService, listServices, removeService } from '../../../lab/tailnet/tailnet.ts';
 import type { TailnetService } from '../../../lab/tailnet/tailnet.ts';
 import type { ServedService } from '../../../src/api/served-services.ts';
 import { eventually } from '../../support/eventually.ts';
-import { remoteOf, serviceAt, startTestLab } from '../../support/lab/lab.ts';
-import type { TestLab } from '../../support/lab/lab.ts';
+import { remoteOf, serviceAt } from '../../support/lab/lab.ts';
 import { startServingNode } from '../../support/lab/serving-node.ts';
 import type { ServingNode } from '../../support/lab/serving-node.ts';
 import { portsToTry, startStranger } from '../../support/lab/stranger.ts';
+import { refusalsOf } from '../../support/lab/traffic/matrix/matrix-system.ts';
+import { clusterOf, meshEndpoints, meshRoute, meshTailnet } from '../../support/lab/traffic/objects.ts';
+import { startSystem } from '../../support/lab/traffic/system.ts';
+import type { System } from '../../support/lab/traffic/system.ts';
 import { connectTunnel, exchange, socksTunnel } from '../../support/lab/tunnel.ts';
 
-let own: TestLab;
+let own: System;
 let one: ServingNode;
 let two: ServingNode;
 let web: TailnetService;
 beforeAll(async () => {
-  own = await startTestLab();
+  own = await startSystem();
   // In order: of devices that advertise a service, others reach the one that joined first.
   one = await startServingNode(own, 'pod-0');
   two = await startServingNode(own, 'pod-1');
@@ -139,5 +143,53 @@ describe('a VIP service of real tailscaleds', () => {
     await one.kill();
     await ended;
     expect(await ask('after')).toContain('after');
+  });
+});
+
+/** Routes requests for HOST.test to a service as an endpoint of the tailnet. */
+function route(host: string, { name, addresses }: TailnetService, protocol: 'HTTP' | 'HTTPS'): void {
+  const [meshIP] = addresses;
+  const meshFQDN = name.replace('svc:', '') + `.${own.lab.tailnet.domain}`;
+  const options = { name: host, kind: 'HTTPRoute', listener: 'http', hostnames: [`${host}.test`] } as const;
+  own.put(host, [
+    meshEndpoints(own.lab, host, [{ name: 'service', meshIP, meshFQDN, port: 443, protocol }]),
+    meshRoute(own.gateway, { ...options, refs: [{ name: host, port: 443 }] }),
+  ]);
+}
+
+/** The answer to a request through Envoy. */
+async function answer(host: string): Promise<string> {
+  const { status, body } = await requestThrough(own.listeners['http'] ?? '', { host: `${host}.test` });
+  return `${status} ${body}`;
+}
+
+describe('a VIP service that another device serves, as the endpoint of a route', () => {
+  beforeAll(() => own.put('tailnet', [meshTailnet(own.lab, [own.lab.proxy])]));
+
+  const serve = (names: readonly string[], service: 'http' | 'https') => {
+    const target = serviceAt(remoteOf(own.lab, 'web-1'), service);
+    two.update(names.map(name => toward('web-1', { name, target })));
+  };
+
+  it('answers through Envoy by its address, also if it is created later', async () => {
+    serve(['svc:web', 'svc:late'], 'http');
+    route('web', web, 'HTTP');
+    await eventually(async () => expect(await answer('web')).toMatch(/^200 .*"web-1"/));
+    const late = await createService(own.lab.tailnet.admin, 'svc:late');
+    onTestFinished(() => removeService(own.lab.tailnet.admin, 'svc:late'));
+    route('late', late, 'HTTP');
+    await eventually(async () => expect(await answer('late')).toMatch(/^200 .*"web-1"/));
+  });
+
+  it('is reached through Envoy by its name where Envoy originates TLS', async () => {
+    serve(['svc:web'], 'https');
+    // No device has this address.
+    route('named', { ...web, addresses: ['100.64.99.99'] }, 'HTTPS');
+    // The certificate of web-1 is of an authority that Envoy does not trust: it came from there if Envoy refuses it.
+    await eventually(async () => {
+      expect(await answer('named')).toMatch(/^503/);
+      const cluster = clusterOf({ kind: 'HTTPRoute', name: 'named' });
+      expect(await refusalsOf(own, cluster)).toBeGreaterThan(0);
+    });
   });
 });

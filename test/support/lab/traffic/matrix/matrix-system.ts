@@ -146,7 +146,7 @@ async function addressesOf({ gateway }: System, cluster: string): Promise<readon
 }
 
 /** How many certificates Envoy has refused, with whichever of its sockets for a cluster. */
-async function refusalsOf({ gateway }: System, cluster: string): Promise<number> {
+export async function refusalsOf({ gateway }: Pick<System, 'gateway'>, cluster: string): Promise<number> {
   const text = await (await fetch(`${gateway.admin}/stats?filter=ssl.fail_verify`)).text();
   const counts = text.split('\n').filter(line => line.startsWith(`cluster.${cluster}.`));
   return counts.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
