@@ -75,7 +75,7 @@ type Deps = ControllerDeps &
 type ClusterDeps = Omit<TrustDeps, keyof ControllerDeps | 'log' | 'syncPeriodMs'> &
   Omit<AnchorsDeps, keyof ControllerDeps | 'values' | 'write'> &
   Omit<RelayPortsDeps, keyof ControllerDeps | 'values' | 'events' | 'httpGet' | 'log'> &
-  Omit<VipServicesDeps, 'tailnets' | 'tracking' | 'values' | 'write' | 'clock' | 'now'>;
+  Omit<VipServicesDeps, 'tailnets' | 'tracking' | 'values' | 'write' | 'clock' | 'now' | 'log'>;
 
 /** A controller, as the processes that start it and the manifests need it. */
 type RegisteredController = {
@@ -160,7 +160,8 @@ const controllers: readonly RegisteredController[] = [
     reads: vipServicesReads,
     access: vipServicesAccess,
     needs: 'cluster',
-    start: (deps, options) => startController(vipServicesController(deps), deps, options),
+    start: (deps, options) =>
+      startController(vipServicesController({ ...deps, log: deps.telemetry.log }), deps, options),
   },
 ];
 

@@ -1,14 +1,13 @@
 import type { Access } from '../../api/access.ts';
 import type { Clock } from '../../api/clock.ts';
-import { durationMs } from '../../api/duration.ts';
 import { GROUP } from '../../api/generated/kinds.ts';
-import type { Kinds } from '../../api/generated/types.ts';
 import type { ResourceKind } from '../../api/key.ts';
 import type { Tailnets } from '../../control/control.ts';
 import type { Controller } from '../../runtime/controller.ts';
 import type { Outcome } from '../../runtime/queue/queue.ts';
 import type { WriteResources } from '../../store/resources.ts';
 import type { Tracking } from '../../store/tracking.ts';
+import type { Log } from '../../telemetry/log.ts';
 import type { Recorder } from '../../telemetry/metric-recorder.ts';
 import type { vipServiceMetrics } from '../../telemetry/metrics.ts';
 import type { TrafficValues } from '../../store/traffic/values.ts';
@@ -19,10 +18,8 @@ import type { ConnectionDeps } from './connection.ts';
 import { coordinate, NOTHING_KNOWN } from './coordination.ts';
 import type { Memory } from './coordination.ts';
 import { FINALIZER, hasFinalizer, skipsCleanup } from './finalizer.ts';
-import { advertisedOf, claimsOf, isSuperseded, NOT_SUPPORTED, servicesWith } from './gather.ts';
+import { advertisedOf, claimsOf, intervalMsOf, isSuperseded, NOT_SUPPORTED, servicesWith } from './gather.ts';
 import type { Published } from '../../runtime/published.ts';
-
-type MeshTailnet = Kinds['MeshTailnet'];
 
 /** What the controller works with. */
 export type VipServicesDeps = ConnectionDeps & {
@@ -36,6 +33,7 @@ export type VipServicesDeps = ConnectionDeps & {
   readonly now: () => Date;
   readonly random: () => number;
   readonly record: Pick<Recorder<typeof vipServiceMetrics>, 'registrations'>;
+  readonly log: Log;
 };
 
 /** The kinds that the controller reads: what is listed, and by which routes a MeshGateway decides about it. */
@@ -103,6 +101,7 @@ export function vipServicesController(deps: VipServicesDeps): Controller<'MeshTa
         {
           ...deps,
           installation: connection.installation,
+          log: deps.log.child({ tailnet: name }),
           count: result => deps.record.registrations({ tailnet: name, result }),
         },
       );
@@ -112,8 +111,4 @@ export function vipServicesController(deps: VipServicesDeps): Controller<'MeshTa
       return { requeue: 'after', ms: Math.min(nextMs, intervalMsOf(tailnet)) };
     },
   };
-}
-
-function intervalMsOf({ spec }: MeshTailnet): number {
-  return durationMs(spec.syncInterval) ?? 30_000;
 }

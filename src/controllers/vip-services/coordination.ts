@@ -1,12 +1,13 @@
 import { ControlError } from '../../control/control.ts';
 import type { Clock } from '../../api/clock.ts';
 import type { ControlApi, Device, VipService } from '../../control/control.ts';
+import type { Log } from '../../telemetry/log.ts';
 import type { VipServiceState } from '../mesh-endpoints/vip-services.ts';
 import type { Claim, Context, Result } from './decision.ts';
 import { NO_HOSTS, readHosts, withHosts } from './hosts.ts';
 import type { HostsMemory } from './hosts.ts';
 import { ownershipOf } from './owners.ts';
-import { onlineIn, perform } from './perform.ts';
+import { OF_ALL, onlineIn, perform } from './perform.ts';
 import { plan } from './plan.ts';
 import type { Plan } from './plan.ts';
 
@@ -63,6 +64,8 @@ export type CoordinationDeps = {
   readonly now: () => Date;
   readonly random: () => number;
   readonly count: (result: Result) => void;
+  /** For what no status can have. */
+  readonly log: Pick<Log, 'warn'>;
 };
 
 export type Coordinated = {
@@ -76,7 +79,7 @@ export type Coordinated = {
 /** Writes the services of a tailnet that are not as they are claimed, and returns what claims are shown as. */
 export async function coordinate(
   { services, claims, advertised, before, devices, isStale, tags, api, signal }: CoordinationOptions,
-  { installation, clock, now, random, count }: CoordinationDeps,
+  { installation, clock, now, random, count, log }: CoordinationDeps,
 ): Promise<Coordinated> {
   const online = devices && !isStale ? new Set(onlineIn(devices)) : undefined;
   const contextOf = (service: string): Context => ({
@@ -90,6 +93,11 @@ export async function coordinate(
   const due = planned.due.filter(service => !isPaused(service));
   const options = { claims, contextOf, devices, ...(signal && { signal }) };
   const { written, failures } = await perform(due.slice(0, MAX_WRITES), options, { api, count });
+  for (const [service, error] of failures) {
+    const isKnown = before.failures.get(keyOf(service))?.error.reason === error.reason;
+    if (claims.has(service) || isKnown || OF_ALL.has(error.reason)) continue;
+    log.warn('a VIP service that no object lists cannot be removed yet', { service, why: error.message });
+  }
   const failed = failuresAfter(before.failures, { planned, failures, keyOf, now: clock.now() });
   const names = [...planned.states].flatMap(([name, { status }]) => (status === 'Registered' ? [name] : []));
   const byId = new Map(devices?.map(device => [device.id, device]));

@@ -39,6 +39,11 @@ export type Claims = {
 
 type Target = { readonly object: Ref<'MeshEndpoints'>; readonly endpoint: string };
 
+/** How often the services of a tailnet are listed. */
+export function intervalMsOf({ spec }: MeshTailnet): number {
+  return durationMs(spec.syncInterval) ?? 30_000;
+}
+
 /** An older MeshTailnet of the domain registers the services. */
 export function isSuperseded({ metadata, spec }: MeshTailnet, read: TrackedRead): boolean {
   const oldest = oldestOf(read.exceptStatus.find(tailnetsByDomain, spec.tailnet));

@@ -53,6 +53,7 @@ function operatorWith(count: number) {
       { services, claims, advertised, api, before, ...devices },
       {
         ...{ installation: '0a1b2c3d', clock, now: date, random: () => 0.5 },
+        log: { warn: () => undefined },
         count: result => void results.set(result, (results.get(result) ?? 0) + 1),
       },
     );

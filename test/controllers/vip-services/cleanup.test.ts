@@ -146,6 +146,10 @@ describe('the annotation force-cleanup of a MeshGateway', () => {
     );
     expect(scene.services()).toHaveLength(21);
     expect(scene.tailnet()?.metadata.finalizers).toContain(FINALIZER);
+    await scene.until(() => {
+      const warnings = scene.lines.filter(({ msg }) => msg.includes('cannot be removed yet'));
+      expect(warnings.map(({ service }) => service).toSorted()).toEqual(scene.services().toSorted());
+    });
     expect(await scene.metrics()).toMatch(/registrations_total{tailnet="example",result="failed"} [1-9]/);
     repair();
     await scene.until(() => expect(scene.services()).toEqual([]), 5000);

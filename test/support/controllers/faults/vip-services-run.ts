@@ -72,7 +72,7 @@ type Options = {
 
 function startOn(
   state: State,
-  { tracking, write, events, clock, now, counted, start }: ProcessDeps,
+  { tracking, write, events, clock, now, log, counted, start }: ProcessDeps,
   { vipServices, controllers }: Options,
 ): void {
   const api = servicesApiOn(state, async (name, act) => {
@@ -90,7 +90,7 @@ function startOn(
   const shared = { tailnets, tracking, write, now, record, installation: '0a1b2c3d' };
   start(
     vipServicesController({
-      ...{ ...shared, vipServices, values, clock, random: () => 0 },
+      ...{ ...shared, vipServices, values, clock, log, random: () => 0 },
       tailnets: { ...tailnets, subscribe: () => () => undefined },
     }),
   );

@@ -245,6 +245,7 @@ export class Operators {
           now,
           random: () => Number(operator.installation[0]) / 5,
           count: () => undefined,
+          log: { warn: () => undefined },
         },
       );
       done(nextMs, memory, states.get(NAME));

@@ -60,7 +60,7 @@ export async function startVipScene({
       vipServicesController({
         ...{ tracking, tailnets, values, vipServices, clock, now, record: registry.record },
         installation: INSTALLATION,
-        write: memory.write,
+        ...{ write: memory.write, log: runtime.telemetry.log },
         random: () => 0,
       }),
     ),
@@ -91,7 +91,7 @@ export async function startVipScene({
   const get = (name: string) => memory.read.get({ kind: 'MeshEndpoints', namespace: 'default', name });
   return {
     api: simulated,
-    ...{ events, clock, memory, metrics: () => registry.text() },
+    ...{ events, clock, memory, lines: scene.lines, metrics: () => registry.text() },
     put: (object: object) => memory.author.put(object),
     remove: (name: string) => memory.author.remove({ kind: 'MeshEndpoints', namespace: 'default', name }),
     /** Lets time pass in steps until an expectation holds. */
