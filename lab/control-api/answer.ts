@@ -4,6 +4,8 @@ import type { Dialect } from './state.ts';
 export type Answer = {
   readonly status: number;
   readonly json?: unknown;
+  /** In place of `json`: the same, encoded. */
+  readonly encodedJson?: string;
   readonly text?: string;
   readonly headers?: Readonly<Record<string, string>>;
 };

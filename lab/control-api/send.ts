@@ -10,10 +10,10 @@ export async function send(
   answer: Answer,
   fault: Fault | undefined,
 ): Promise<void> {
-  const json = fault?.is === 'wrong-types' ? withWrongTypes(answer.json) : answer.json;
-  const whole = answer.json === undefined ? (answer.text ?? '') : JSON.stringify(json);
+  const json = jsonOf(answer, fault);
+  const whole = json ?? answer.text ?? '';
   const body = Buffer.from(fault?.is === 'truncate' ? whole.slice(0, Math.floor(whole.length / 2)) : whole);
-  const contentType = answer.json === undefined ? 'text/plain; charset=utf-8' : 'application/json';
+  const contentType = json === undefined ? 'text/plain; charset=utf-8' : 'application/json';
   const headers = {
     ...(body.length > 0 ? { 'content-type': contentType } : {}),
     ...answer.headers,
@@ -31,6 +31,12 @@ export async function send(
   }
   if (fault?.is === 'drip') response.end();
   else response.end(body);
+}
+
+function jsonOf({ json, encodedJson }: Answer, fault: Fault | undefined): string | undefined {
+  const encoded = encodedJson ?? (json === undefined ? undefined : JSON.stringify(json));
+  if (fault?.is !== 'wrong-types' || encoded === undefined) return encoded;
+  return JSON.stringify(withWrongTypes(JSON.parse(encoded)));
 }
 
 async function drip(
