@@ -107,7 +107,7 @@ class ObservedTailnet {
   #detectedAt = -Infinity;
   #listError: ControlError | undefined = PENDING;
   #credentialError: ControlError | undefined;
-  #refreshedAt = -Infinity;
+  #lastRefresh = { startedAt: -Infinity, endedAt: -Infinity };
   #tried: Credentials | undefined;
   /** Resolved while the refresh continues after its callers have stopped waiting. */
   #running: Promise<void> | undefined;
@@ -173,13 +173,21 @@ class ObservedTailnet {
     this.#running = Promise.race([refresh, timeout]);
   }
 
+  /**
+   * From the start of a list to the start of the next, so that a change is listed within one interval however long a list takes;
+   * but half an interval is free of lists. After a failure, from its end.
+   */
   #msToNext(intervalMs: number): number {
     const isAway = isUnavailable(this.#listError) || isUnavailable(this.#credentialError);
-    const ms = isAway ? Math.min(intervalMs, MAX_AWAY_MS) : intervalMs;
-    return this.#refreshedAt + ms - this.#deps.clock.now();
+    const { startedAt, endedAt } = this.#lastRefresh;
+    const nextAt = isAway
+      ? endedAt + Math.min(intervalMs, MAX_AWAY_MS)
+      : Math.max(startedAt + intervalMs, endedAt + intervalMs / 2);
+    return nextAt - this.#deps.clock.now();
   }
 
   async #refresh(credentials: Credentials | undefined): Promise<void> {
+    const startedAt = this.#deps.clock.now();
     this.#tried = credentials;
     const isProven = this.#lastSuccess !== undefined && !this.#listError;
     let credentialError: ControlError | undefined;
@@ -188,12 +196,18 @@ class ObservedTailnet {
       if (credentials) credentialError = await failureOf(() => this.#tokens.use(credentials));
       if (!this.#tokens.current()) return;
       this.#take(await this.api.devices());
+      // What follows may wait for the rate limit.
+      this.#report(credentialError, undefined);
       await this.#requestMissing();
       await this.#detectServices();
     });
-    // All at once: until then, others see the errors of the refresh before.
+    this.#lastRefresh = { startedAt, endedAt: this.#deps.clock.now() };
+    this.#report(credentialError, listError);
+  }
+
+  /** All at once: until then, others see the errors of the refresh before. */
+  #report(credentialError: ControlError | undefined, listError: ControlError | undefined): void {
     [this.#credentialError, this.#listError] = [credentialError, listError];
-    this.#refreshedAt = this.#deps.clock.now();
     this.#notifyOfChange();
   }
 

@@ -115,7 +115,7 @@ export function tailnetController(deps: TailnetDeps): Controller<'MeshTailnet'> 
       authentication.write(name, status);
       // A write that failed is retried with a backoff, and counted as an error.
       if (pool?.error instanceof ResourceError) throw pool.error;
-      return outcomeOf(input, pool);
+      return outcomeOf(input, pool, deps.now());
     },
   };
 }

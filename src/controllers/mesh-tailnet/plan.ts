@@ -41,14 +41,15 @@ export function isDeleted({ metadata }: Kinds['MeshTailnet']): boolean {
 /** How soon a pool that is not as it should be is reconciled again; changes of its pods do not wait for that. */
 const [UNSETTLED_MS, FAILED_MS] = [2000, 10_000];
 
-/** When a MeshTailnet is reconciled again. */
-export function outcomeOf(input: Input, pool: ReconciledPool | undefined): Outcome {
+/** When a MeshTailnet is reconciled again; its pool and its status may have taken a while since it was observed. */
+export function outcomeOf(input: Input, pool: ReconciledPool | undefined, now: Date): Outcome {
   const { tailnet, olderName, problem, view } = input;
   const isPolled = olderName === undefined && problem?.reason !== 'ControlURLMissing';
-  const nextMs = isPolled ? (view?.nextMs ?? intervalMsOf(tailnet.spec)) : Infinity;
+  const sinceMs = Math.max(0, now.getTime() - input.now.getTime());
+  const nextMs = isPolled ? (view?.nextMs ?? intervalMsOf(tailnet.spec)) - sinceMs : Infinity;
   const isSlow = pool?.error !== undefined || isLongUnready(input);
   const poolMs = !pool || pool.isSettled ? Infinity : isSlow ? FAILED_MS : UNSETTLED_MS;
-  const ms = Math.min(nextMs, poolMs);
+  const ms = Math.max(0, Math.min(nextMs, poolMs));
   return ms === Infinity ? { requeue: 'on-change' } : { requeue: 'after', ms };
 }
 

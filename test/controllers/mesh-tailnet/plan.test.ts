@@ -58,10 +58,18 @@ describe('the plan of a MeshTailnet', () => {
 
 describe('a MeshTailnet without a pool is reconciled again', () => {
   it('when devices are to be listed', () => {
-    expect(outcomeOf(input({}), undefined)).toEqual({ requeue: 'after', ms: 7000 });
+    expect(outcomeOf(input({}), undefined, new Date(0))).toEqual({ requeue: 'after', ms: 7000 });
+  });
+
+  it.each([
+    [2000, 5000],
+    [9000, 0],
+    [-2000, 7000],
+  ])('without the %i ms that have passed since it was observed', (passedMs, ms) => {
+    expect(outcomeOf(input({}), undefined, new Date(passedMs))).toEqual({ requeue: 'after', ms });
   });
 
   it.each([{ olderName: 'older' }, { problem }])('on a change alone with %j', more => {
-    expect(outcomeOf(input(more), undefined)).toEqual({ requeue: 'on-change' });
+    expect(outcomeOf(input(more), undefined, new Date(0))).toEqual({ requeue: 'on-change' });
   });
 });
