@@ -54,13 +54,17 @@ export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoi
     subscribe: enqueue => {
       const unsubscribers = [
         relayPorts?.subscribe(name => {
-          for (const ref of usersOf(name, udpEndpointsByTailnet, tracking.untracked)) enqueue(ref);
+          for (const object of usersOf(name, udpEndpointsByTailnet, tracking.untracked))
+            enqueue(refTo(object));
         }),
         vipServices?.subscribe(name => {
-          for (const ref of usersOf(name, vipServicesByTailnet, tracking.untracked)) enqueue(ref);
+          for (const object of usersOf(name, vipServicesByTailnet, tracking.untracked))
+            enqueue(refTo(object));
         }),
         tailnets.subscribe(name => {
-          for (const ref of usersOf(name, selectingByTailnet, tracking.untracked)) enqueue(ref);
+          const isConcerned = discovery.concernedBy(name);
+          for (const object of usersOf(name, selectingByTailnet, tracking.untracked))
+            if (isConcerned(object)) enqueue(refTo(object));
         }),
         health.subscribe(key => enqueue(refOf(key) as Ref<'MeshEndpoints'>)),
         ...inputs.map(source => source.subscribe?.(key => enqueue(refOf(key) as Ref<'MeshEndpoints'>))),
@@ -101,11 +105,7 @@ export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoi
 }
 
 /** The MeshEndpoints of the domain of a MeshTailnet that an index has. */
-function usersOf(
-  name: string,
-  index: Index<'MeshEndpoints'>,
-  read: ReadObjects,
-): readonly Ref<'MeshEndpoints'>[] {
+function usersOf(name: string, index: Index<'MeshEndpoints'>, read: ReadObjects): readonly MeshEndpoints[] {
   const tailnet = read.get({ kind: 'MeshTailnet', namespace: '', name });
-  return tailnet ? read.find(index, tailnet.spec.tailnet).map(refTo) : [];
+  return tailnet ? read.find(index, tailnet.spec.tailnet) : [];
 }

@@ -8,6 +8,7 @@ import { otherDomainOf } from '../../../control/control.ts';
 import type { Device, Tailnets } from '../../../control/control.ts';
 import { discover } from './discover.ts';
 import type { Discovered } from './discover.ts';
+import { select } from './selectors.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
 type MeshTailnet = Kinds['MeshTailnet'];
@@ -44,14 +45,23 @@ export type DeviceLists = Pick<Tailnets, 'lastView' | 'subscribe' | 'expect'>;
 /** Reads what discovery finds for objects. */
 export interface ReadDiscovery {
   of(object: MeshEndpoints, tailnet: MeshTailnet | undefined, isAllowed: boolean): Discovery;
+  /**
+   * Which objects may find something else after the last change of the devices of a MeshTailnet. It is called once for each
+   * change, and what it returns for each object of the tailnet before the next.
+   */
+  concernedBy(tailnet: string): (object: MeshEndpoints) => boolean;
   /** The object is deleted. */
   forget(object: Key): void;
 }
 
-/** Reads from lists of devices; what is found in one is computed once for an object. */
+/**
+ * Reads from lists of devices; what is found in one is computed once for an object, and holds for the next list where no device
+ * differs that its selectors match: in a large tailnet other devices change with each list.
+ */
 export function discoveryReader(lists: DeviceLists): ReadDiscovery {
   const expecting = new Set<Key>();
   const computed = new WeakMap<MeshEndpoints['spec'], Computed>();
+  const seen = new Map<string, Seen>();
   const expectOnce = (object: MeshEndpoints, tailnet: string) => {
     const key = keyOf(refTo(object));
     if (expecting.has(key)) return;
@@ -61,33 +71,46 @@ export function discoveryReader(lists: DeviceLists): ReadDiscovery {
       discoveredEntriesOf(object).flatMap(({ deviceID }) => deviceID ?? []),
     );
   };
-  const discoveredIn = (
-    { spec }: MeshEndpoints,
-    devices: readonly Device[],
-    allowedTags: readonly string[] | undefined,
-  ): Discovered => {
-    const last = computed.get(spec);
-    if (last?.devices === devices && last.allowedTags === allowedTags) return last.discovered;
-    const discovered = discover(spec, devices, allowedTags);
-    computed.set(spec, { devices, allowedTags, discovered });
-    return discovered;
+  const isListed = ({ metadata, spec }: MeshTailnet): boolean => {
+    const view = lists.lastView(metadata.name);
+    // A list of another tailnet, by credentials of that, has none of these devices.
+    return view?.devices !== undefined && otherDomainOf(view, spec.tailnet) === undefined;
+  };
+  const listed = (object: MeshEndpoints, { metadata, spec: { allowedTags } }: MeshTailnet): Discovery => {
+    const { name } = metadata;
+    expectOnce(object, name);
+    const { devices = [], expected = NONE, isStale = false, lastSuccess } = lists.lastView(name) ?? {};
+    const last = computed.get(object.spec);
+    const isSame = last?.devices === devices && last.allowedTags === allowedTags;
+    const discovered = isSame ? last.discovered : discover(object.spec, devices, allowedTags);
+    const kept = expected.size === 0 ? [] : keptOf(object, expected, discovered);
+    computed.set(object.spec, { devices, allowedTags, discovered, isKeeping: kept.length > 0 });
+    const found = { is: 'listed', tailnet: name, discovered, kept } as const;
+    return { ...found, devices: devices.length, isStale, lastSync: lastSuccess };
   };
   return {
     of: (object, tailnet, isAllowed) => {
+      if (discovers(object) && tailnet && isAllowed && isListed(tailnet)) return listed(object, tailnet);
+      computed.delete(object.spec);
       if (!discovers(object)) return { is: 'off' };
       if (!tailnet) return { is: 'unlisted', tailnet: undefined, why: undefined };
       if (!isAllowed) return { is: 'refused' };
-      const { name } = tailnet.metadata;
-      const view = lists.lastView(name);
-      // A list of another tailnet, by credentials of that, has none of these devices.
-      if (!view?.devices || otherDomainOf(view, tailnet.spec.tailnet) !== undefined)
-        return { is: 'unlisted', tailnet: name, why: problemOf(tailnet) };
-      expectOnce(object, name);
-      const { devices = [], expected = NONE, isStale = false, lastSuccess } = lists.lastView(name) ?? {};
-      const discovered = discoveredIn(object, devices, tailnet.spec.allowedTags);
-      const kept = expected.size === 0 ? [] : keptOf(object, expected, discovered);
-      const found = { is: 'listed', tailnet: name, discovered, kept } as const;
-      return { ...found, devices: devices.length, isStale, lastSync: lastSuccess };
+      return { is: 'unlisted', tailnet: tailnet.metadata.name, why: problemOf(tailnet) };
+    },
+    concernedBy: tailnet => {
+      const { devices, isStale = false } = lists.lastView(tailnet) ?? {};
+      const before = seen.get(tailnet);
+      if (!devices) seen.delete(tailnet);
+      else seen.set(tailnet, { devices, isStale });
+      if (!before || !devices || before.isStale !== isStale) return () => true;
+      const changed = differing(before.devices, devices);
+      return ({ spec }) => {
+        const last = computed.get(spec);
+        if (last?.devices !== before.devices || last.isKeeping) return true;
+        if (select(changed, spec.tagSelectors ?? [], undefined).devices.length > 0) return true;
+        computed.set(spec, { ...last, devices });
+        return false;
+      };
     },
     forget: object => void expecting.delete(object),
   };
@@ -106,7 +129,18 @@ type Computed = {
   readonly devices: readonly Device[];
   readonly allowedTags: readonly string[] | undefined;
   readonly discovered: Discovered;
+  /** Endpoints were kept of devices that are in no list. */
+  readonly isKeeping: boolean;
 };
+
+/** The devices of a tailnet at the last change of them. */
+type Seen = { readonly devices: readonly Device[]; readonly isStale: boolean };
+
+/** The devices of two lists that are not in both, as they were and as they are. */
+function differing(before: readonly Device[], after: readonly Device[]): readonly Device[] {
+  const [old, present] = [new Set(before), new Set(after)];
+  return [...before.filter(device => !present.has(device)), ...after.filter(device => !old.has(device))];
+}
 
 /** A device that is back under another id has taken the name. */
 function keptOf(

@@ -110,6 +110,7 @@ describe('a MeshEndpoints with tagSelectors', () => {
     expect(scene.writes).toBe(writes);
     expect(scene.status()?.discovery).toMatchObject({ lastSync: '2026-01-15T12:00:00Z', devices: 1 });
     await scene.list([A, device('db', ['db'])], { lastSuccess: at12(1000) });
+    await scene.runtime.clock.advance(30_000);
     expect(scene.status()?.discovery).toMatchObject({ lastSync: '2026-01-15T12:16:40Z', devices: 2 });
   });
 
