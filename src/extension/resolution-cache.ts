@@ -27,7 +27,7 @@ export type ClusterSnapshot = LoadAssignmentResult & {
 
 /** Snapshots of clusters; a Gateway is named as in Envoy's `node.cluster`, which is `namespace/name`. */
 export interface SnapshotCache {
-  /** Returns undefined if no mesh backend has the cluster. */
+  /** Returns undefined if no mesh backend has the cluster, and the same value while nothing differs. */
   snapshot(cluster: string, gateway: string): ClusterSnapshot | undefined;
   /** Notifies the watcher each time that the last snapshot may have become stale. */
   watch(cluster: string, gateway: string, watcher: Watcher): void;
@@ -63,6 +63,7 @@ export function createResolutionCache(
 ): ResolutionCache {
   const budgets: TlsBudgets = namespace => overTlsBudget.read(namespace);
   const cachedSettingsFor = settingsForCache();
+  const lastSnapshots = new WeakMap<ResolvedCluster, LastSnapshot>();
   const decidedFor = (cluster: EnvoyClusterName, gateways: readonly Ref<'Gateway'>[]) => {
     const [only] = gateways;
     if (gateways.length < 2) return only && settings.read(keyOf(only));
@@ -77,7 +78,12 @@ export function createResolutionCache(
       if (!resolved?.settings) return undefined;
       const decided = settingsInEnvoy.read(envoyAndRoute(gateway, cluster));
       const path = decided?.dataPath?.mode ?? dataPath;
-      return snapshotOf(resolved, cachedSettingsFor(resolved.settings, decided, resolved.rule), path, guard);
+      const given = cachedSettingsFor(resolved.settings, decided, resolved.rule);
+      const last = lastSnapshots.get(resolved);
+      if (last?.settings === given && last.path === path) return last.snapshot;
+      const snapshot = snapshotOf(resolved, given, path, guard);
+      lastSnapshots.set(resolved, { settings: given, path, snapshot });
+      return snapshot;
     },
     watch: (cluster, gateway, watcher) => {
       clusters.watch(cluster, watcher);
@@ -108,6 +114,13 @@ export function createResolutionCache(
     },
   };
 }
+
+/** The last snapshot of a cluster, which is the same for the same settings and data path. */
+type LastSnapshot = {
+  readonly settings: EnvoyClusterSettings;
+  readonly path: DataPathMode;
+  readonly snapshot: ClusterSnapshot;
+};
 
 /** Most clusters of a translation are not ours; this recognizes them without tracking dependencies. */
 function isMeshCluster(read: ReadObjects, cluster: string): boolean {

@@ -167,6 +167,21 @@ describe('the resolution cache', () => {
     expect(addressesIn(cache)).toEqual(['10.0.0.8 100.64.0.1:8080']);
   });
 
+  it('returns the same snapshot while a MeshTailnet counts other devices, and another for another proxy', async () => {
+    const counting = (total: number, proxyAddress = '10.96.0.7:1055') => {
+      const pool = { ready: 2, desired: 2, proxyAddress };
+      const api = { lastSuccess: `2026-01-15T12:00:0${total}Z` };
+      return managedTailnet('main', { status: { pool, api, devices: { total, online: 1 } } });
+    };
+    const { memory, cache } = await cacheOf([...web.slice(0, 2), counting(1)]);
+    cache.watch(WEB, GATEWAY, new Counter());
+    const before = cache.snapshot(WEB, GATEWAY);
+    await putStatus(memory, counting(2));
+    expect(cache.snapshot(WEB, GATEWAY)).toBe(before);
+    await putStatus(memory, counting(2, '10.96.0.8:1055'));
+    expect(addressesIn(cache)).toEqual(['10.96.0.8 100.64.0.1:8080']);
+  });
+
   describe('with tls.caRef', () => {
     const caRef = [
       httpRoute('web', [backend('web', { port: 443 })]),

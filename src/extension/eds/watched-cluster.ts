@@ -86,6 +86,7 @@ export class WatchedCluster implements Watcher {
     this.#isStale = false;
     try {
       const next = this.#deps.snapshots.snapshot(this.name, this.gateway);
+      if (next && next === this.#snapshot && this.#draining.length === 0) return;
       this.#updateDraining(next);
       this.#resource = next && encodeResource(withDraining(next.assignment, this.#draining));
       this.#snapshot = next;

@@ -1,4 +1,5 @@
 import { isEqual } from '../../api/json.ts';
+import type { Kinds } from '../../api/generated/types.ts';
 import { keyOf, refOf } from '../../api/key.ts';
 import type { Key, Ref, RouteKind } from '../../api/key.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
@@ -28,8 +29,10 @@ import type { ReadObjects } from '../resources.ts';
 import type { TrackedRead, Tracking } from '../tracking.ts';
 import { attachedRoutesFrom } from './attachments.ts';
 import { crowdedByGateway, gatewaySettingsFrom, settingsInEnvoyFrom } from './gateway-settings.ts';
-import { caOf, policiesByRoute, trafficResourcesFrom } from './resources.ts';
+import { caOf, policiesByRoute, tailnetsByDomain, trafficResourcesFrom } from './resources.ts';
 import { serviceGatewaysFrom } from './service-gateways.ts';
+
+type MeshTailnet = Kinds['MeshTailnet'];
 
 /** What a cluster of Envoy resolves to. */
 export type ResolvedCluster = {
@@ -100,7 +103,15 @@ export function trafficValues(tracking: Tracking, options: TrafficOptions): Traf
       // No status of a policy decides about traffic.
       routePolicies: route => read.exceptStatus.find(policiesByRoute, keyOf(route)),
     });
-  const resources = (read: TrackedRead) => resourcesOf(read, read);
+  const tailnets = new Derived<readonly MeshTailnet[]>(
+    tracking,
+    (domain, read) => read.find(tailnetsByDomain, domain),
+    areSameToTraffic,
+  );
+  const resources = (read: TrackedRead): TrafficResources => ({
+    ...resourcesOf(read, read),
+    tailnets: domain => read.value(tailnets, domain),
+  });
   const settingsResources = (read: TrackedRead) => resourcesOf(read, read.exceptStatus);
   const attachedRoutes = attachedRoutesFrom(tracking);
   const crowded = crowdedByGateway(tracking, settingsResources, attachedRoutes);
@@ -137,6 +148,19 @@ export function trafficValues(tracking: Tracking, options: TrafficOptions): Traf
     ...{ guard, settings, crowded, settingsInEnvoy: settingsInEnvoyFrom(tracking, settings) },
     serviceGateways: serviceGatewaysFrom(tracking, settingsResources),
   };
+}
+
+/**
+ * Whether nothing differs but what traffic does not depend on: counts of devices, times and the credential. These change with
+ * many lists of devices, and all objects of a tailnet depend on it.
+ */
+function areSameToTraffic(some: readonly MeshTailnet[], others: readonly MeshTailnet[]): boolean {
+  return isEqual(some.map(partsForTraffic), others.map(partsForTraffic));
+}
+
+function partsForTraffic({ metadata, spec, status }: MeshTailnet): object {
+  const { resourceVersion: _, ...identity } = metadata;
+  return { identity, spec, conditions: status?.conditions, pool: status?.pool };
 }
 
 /** By `caRefText`. What is published for all references is in one object, which changes with any of them. */
