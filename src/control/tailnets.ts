@@ -101,6 +101,9 @@ class ObservedTailnet {
   readonly #deps: ObservedDeps;
   readonly #tokens: TokenSource;
   #known: ReadonlyMap<string, Known> = new Map();
+  /** Those of `#known` that lists lack: devices with the number of these lists, and expected ones. */
+  #missing: TailnetView['missing'] = new Map();
+  #expected: TailnetView['expected'] = new Set();
   #devices: readonly Device[] | undefined;
   #lastSuccess: Date | undefined;
   #hasServices: boolean | undefined;
@@ -147,7 +150,7 @@ class ObservedTailnet {
   }
 
   #keep(earlier: ObservedTailnet): void {
-    this.#known = earlier.#known;
+    this.#know(earlier.#known);
     this.#devices = earlier.#devices;
     this.#lastSuccess = earlier.#lastSuccess;
   }
@@ -293,16 +296,18 @@ class ObservedTailnet {
     const before = this.#devices;
     const isSame = before?.length === devices.length && before.every((device, at) => device === devices[at]);
     if (!isSame) this.#devices = devices;
+    const absent = [...known].filter(([, { absences }]) => absences > 0);
+    const missing = absent.filter(([, { device }]) => device !== undefined);
+    const expected = absent.filter(([, { device }]) => device === undefined);
+    this.#missing = new Map(missing.map(([id, { absences }]) => [id, absences]));
+    this.#expected = new Set(expected.map(([id]) => id));
   }
 
   view(): Omit<TailnetView, 'nextMs'> {
-    const absent = [...this.#known].filter(([, { absences }]) => absences > 0);
-    const missing = absent.filter(([, { device }]) => device !== undefined);
-    const expected = absent.filter(([, { device }]) => device === undefined);
     return {
       devices: this.#devices,
-      expected: new Set(expected.map(([id]) => id)),
-      missing: new Map(missing.map(([id, { absences }]) => [id, absences])),
+      expected: this.#expected,
+      missing: this.#missing,
       isStale: this.#listError !== undefined,
       lastSuccess: this.#lastSuccess,
       error: this.#credentialError ?? this.#listError,
