@@ -6,6 +6,11 @@ export const ROUTE_KINDS = ['HTTPRoute', 'GRPCRoute', 'TLSRoute', 'TCPRoute', 'U
 /** One of the kinds of routes. */
 export type RouteKind = (typeof ROUTE_KINDS)[number];
 
+/** Whether routes of a kind match requests of HTTP; the others pass connections or datagrams on. */
+export function isOverHttp(kind: RouteKind): boolean {
+  return kind === 'HTTPRoute' || kind === 'GRPCRoute';
+}
+
 /** Kinds of other backends of routes, and EndpointSlice, which has the addresses of Services. */
 export const BACKEND_KINDS = ['Service', 'EndpointSlice', 'Backend'] as const;
 

@@ -17,6 +17,7 @@
  *   6  endpoints/load-assignment        the endpoints that Envoy gets (by path-to-backend, health-status)
  */
 import type { Kinds } from '../api/generated/types.ts';
+import { isOverHttp } from '../api/key.ts';
 import type { BackendRef, Route } from '../api/objects/gateway-api.ts';
 import { isAnchor } from '../api/objects/references.ts';
 import { backendRefsOf, isMeshEndpoints } from './backend-refs.ts';
@@ -116,10 +117,6 @@ function rulesOf(route: Route): readonly EnvoyClusterName['rule'][] {
   const { kind, rules } = route;
   if (isAnchor(route)) return [];
   return isOverHttp(kind) ? [...rules.keys()] : ['only'];
-}
-
-function isOverHttp(kind: Route['kind']): boolean {
-  return kind === 'HTTPRoute' || kind === 'GRPCRoute';
 }
 
 function clusterOf({ kind, metadata }: Route, rule: EnvoyClusterName['rule']): EnvoyClusterName {

@@ -1,7 +1,7 @@
 import { GATEWAY_GROUP } from '../api/objects/gateway-api.ts';
 import { GROUP } from '../api/generated/kinds.ts';
 import type { Kinds, MeshEndpoint } from '../api/generated/types.ts';
-import { keyOf } from '../api/key.ts';
+import { isOverHttp, keyOf } from '../api/key.ts';
 import type { Key } from '../api/key.ts';
 import { RELAY, relayName } from '../api/names.ts';
 import type { MissingCa } from '../api/trust.ts';
@@ -122,7 +122,7 @@ export const unusedReference = {
     unused(
       'MixedBackends',
       backendRef,
-      isOverHttp(backendRef)
+      isOverHttp(backendRef.route.kind)
         ? `the rule has backends that are neither MeshEndpoints, nor Services, nor Backends of Envoy Gateway: move ${named(backendRef)} to a rule of its own, or give the others weight 0`
         : `a ${backendRef.route.kind} cannot mix MeshEndpoints with ${othersThan(backendRef)}: keep one kind of backend, or give the others weight 0`,
     ),
@@ -317,10 +317,6 @@ function unusedCandidate(
   text: string,
 ): UnusedBackend {
   return unused(reason, backendRef, text, resolved.endpoint);
-}
-
-function isOverHttp({ route: { kind } }: RouteBackendRef): boolean {
-  return kind === 'HTTPRoute' || kind === 'GRPCRoute';
 }
 
 function othersThan({ route: { kind } }: RouteBackendRef): string {

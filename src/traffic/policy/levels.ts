@@ -1,6 +1,7 @@
 import { GROUP } from '../../api/generated/kinds.ts';
 import type { Kinds } from '../../api/generated/types.ts';
 import type { BackendRef } from '../../api/objects/gateway-api.ts';
+import { isOverHttp } from '../../api/key.ts';
 import type { Ref, RouteKind } from '../../api/key.ts';
 import { isGranted } from '../backend-refs.ts';
 import type { RouteBackendRef } from '../backend-refs.ts';
@@ -145,10 +146,6 @@ function problemOf(
 
 function serviceRef({ namespace, name }: BackendRef): Ref<'Service'> {
   return { kind: 'Service', namespace, name };
-}
-
-function isOverHttp(kind: RouteKind): boolean {
-  return kind === 'HTTPRoute' || kind === 'GRPCRoute';
 }
 
 /** What gives a Service TLS, if anything does. Envoy Gateway decides by a BackendTLSPolicy alone. */
