@@ -16,6 +16,12 @@ export function refTo<K extends ResourceKind>(object: {
   return { kind, namespace: metadata.namespace ?? '', name: metadata.name };
 }
 
+/** Objects in the order of their keys, so that it does not depend on the order in which they were read. */
+export function inOrderOfKeys<T extends Parameters<typeof refTo>[0]>(objects: readonly T[]): readonly T[] {
+  const keyed = objects.map(object => ({ object, key: keyOf(refTo(object)) }));
+  return keyed.sort((a, b) => (a.key < b.key ? -1 : 1)).map(({ object }) => object);
+}
+
 /** Whether a route is an anchor of the operator, which never has traffic. */
 export function isAnchor({ kind, metadata: { labels = {} } }: Pick<Route, 'kind' | 'metadata'>): boolean {
   return kind === 'HTTPRoute' && Object.hasOwn(labels, ANCHOR.label);

@@ -1,6 +1,6 @@
 import type { Kinds, MeshEndpoint } from '../../api/generated/types.ts';
 import { discoveredEntriesOf, discovers, endpointsOf } from '../../api/objects/endpoints.ts';
-import { keyOf } from '../../api/key.ts';
+import { inOrderOfKeys } from '../../api/objects/references.ts';
 import type { ReadResources } from '../../store/resources.ts';
 import { metadataLabel } from '../../telemetry/endpoint-metrics.ts';
 import type { endpointMetrics } from '../../telemetry/metrics.ts';
@@ -71,16 +71,9 @@ function metadataLabels(
   return Object.fromEntries(keys.map(key => [metadataLabel(key), metadata[key] ?? '']));
 }
 
-/** The objects in the order of their keys, so that always the same ones are shown. */
+/** In an order, so that the same ones are always shown. */
 function inOrder(read: Pick<ReadResources, 'list'>): readonly MeshEndpoints[] {
-  return read
-    .list('MeshEndpoints')
-    .map(object => {
-      const { name, namespace = '' } = object.metadata;
-      return { object, key: keyOf({ kind: 'MeshEndpoints', namespace, name }) };
-    })
-    .sort((one, other) => (one.key < other.key ? -1 : 1))
-    .map(({ object }) => object);
+  return inOrderOfKeys(read.list('MeshEndpoints'));
 }
 
 /** The label is empty for objects without a MeshTailnet. */

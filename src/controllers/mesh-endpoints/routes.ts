@@ -4,7 +4,7 @@ import type { Kinds, MeshEndpoint, RouteStatus } from '../../api/generated/types
 import { endpointsOf } from '../../api/objects/endpoints.ts';
 import { keyOf } from '../../api/key.ts';
 import { present } from '../../api/objects/place.ts';
-import { isMeshBackend, refTo } from '../../api/objects/references.ts';
+import { inOrderOfKeys, isMeshBackend, refTo } from '../../api/objects/references.ts';
 import type { TrackedRead } from '../../store/tracking.ts';
 import type { TrafficValues } from '../../store/traffic/values.ts';
 import type { DataPathMode } from '../../traffic/data-path.ts';
@@ -24,11 +24,10 @@ export function resolveRoutes(
   unusedOf: (route: Route) => readonly UnusedBackend[],
 ): readonly ResolvedRoute[] {
   const key = keyOf(refTo(object));
-  return routes
-    .filter(route => isBackendOf(route, object))
-    .map(route => ({ route, unused: unusedOf(route).filter(each => each.object === key) }))
-    .map(resolved => ({ ...resolved, key: keyOf(refTo(resolved.route)) }))
-    .sort((a, b) => (a.key < b.key ? -1 : 1));
+  return inOrderOfKeys(routes.filter(route => isBackendOf(route, object))).map(route => ({
+    route,
+    unused: unusedOf(route).filter(each => each.object === key),
+  }));
 }
 
 /** A route may name an object as the target of a mirror only. */

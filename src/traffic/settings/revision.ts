@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Route } from '../../api/objects/gateway-api.ts';
-import { keyOf } from '../../api/key.ts';
 import type { Ref } from '../../api/key.ts';
-import { refTo } from '../../api/objects/references.ts';
+import { inOrderOfKeys } from '../../api/objects/references.ts';
 import type { GatewaySettings } from '../gateway-settings.ts';
 import { envoyClusterSettingsOf, settingsFor } from './envoy-cluster-settings.ts';
 import type { EnvoyClusterSettings } from './envoy-cluster-settings.ts';
@@ -34,7 +33,7 @@ export function revisionOf(
   const decided = resources.gatewaySettings(gateway);
   const hash = createHash('sha256').update(clusterEncoding);
   let isEmpty = true;
-  for (const route of inOrder(routes)) {
+  for (const route of inOrderOfKeys(routes)) {
     for (const rule of resolveRoute(resources, route)) {
       hash.update(`\n${rule.cluster.text} ${JSON.stringify(settingsOf(rule, budgets, decided) ?? null)}`);
       isEmpty = false;
@@ -55,9 +54,4 @@ function settingsOf(
   const closed = settings && closedSettingsOf(settings);
   const used = closed && isOverTlsBudget(rule.cluster, budgets) ? closed : settings;
   return used && settingsFor(used, decided, rule);
-}
-
-function inOrder(routes: readonly Route[]): readonly Route[] {
-  const keyed = routes.map(route => ({ route, key: keyOf(refTo(route)) }));
-  return keyed.sort((a, b) => (a.key < b.key ? -1 : 1)).map(({ route }) => route);
 }

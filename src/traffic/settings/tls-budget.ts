@@ -1,6 +1,4 @@
-import { refTo } from '../../api/objects/references.ts';
-import { keyOf } from '../../api/key.ts';
-import type { Route } from '../../api/objects/gateway-api.ts';
+import { inOrderOfKeys } from '../../api/objects/references.ts';
 import { TLS_BYTES_OF_NAMESPACE } from '../../api/shares.ts';
 import type { RouteBackendRef } from '../backend-refs.ts';
 import { formatEnvoyClusterName } from '../envoy-cluster-name.ts';
@@ -31,7 +29,7 @@ const ALL_FIT: ReadonlySet<string> = new Set();
 export function overTlsBudget(resources: TrafficResources, namespace: string): ReadonlySet<string> {
   const over = new Set<string>();
   let bytes = 0;
-  for (const route of byName(resources.routesIn(namespace))) {
+  for (const route of inOrderOfKeys(resources.routesIn(namespace))) {
     for (const { cluster, meshRefs } of meshRulesOf(route)) {
       const needed = meshRefs.reduce((sum, ref) => sum + tlsBytesOf(resources, ref), 0);
       if (bytes + needed > TLS_BYTES_OF_NAMESPACE) over.add(cluster.text);
@@ -39,11 +37,6 @@ export function overTlsBudget(resources: TrafficResources, namespace: string): R
     }
   }
   return over.size === 0 ? ALL_FIT : over;
-}
-
-function byName(routes: readonly Route[]): readonly Route[] {
-  const keyed = routes.map(route => ({ route, key: keyOf(refTo(route)) }));
-  return keyed.sort((a, b) => (a.key < b.key ? -1 : 1)).map(({ route }) => route);
 }
 
 /** At least as many as a cluster of the backendRef alone has; one of the whole rule has no more than all of these. */
