@@ -1,3 +1,4 @@
+import { isRecord } from '../../src/api/json.ts';
 import type { KubeObject } from './object.ts';
 
 /** The fields of a condition that are read here. */
@@ -74,8 +75,4 @@ function waitingIn(status: unknown): readonly string[] {
 
 function isConditions(value: unknown): value is readonly KubeCondition[] {
   return Array.isArray(value) && value.every(item => isRecord(item) && 'type' in item && 'status' in item);
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -6,6 +6,16 @@ export function isRecord(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** The JSON object that a text is; undefined if it is none. */
+export function jsonObjectIn(text: string): Fields | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isRecord(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** Whether two JSON values are equal; the order of fields does not matter. */
 export function isEqual(a: unknown, b: unknown): boolean {
   if (a === b) return true;

@@ -1,21 +1,8 @@
+import { isRecord } from '../api/json.ts';
 import type { Fields } from '../api/json.ts';
 import { ControlError } from './control.ts';
 import type { Device, JoinKey, KeyInfo, ServiceHost, VipService } from './control.ts';
 import type { GrantedToken } from './token.ts';
-
-/** The JSON object that a text is; undefined where it is none. */
-export function jsonIn(text: string): Fields | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function isObject(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
 
 /** The error for a response without what it must have. */
 export function malformed(problem: string): ControlError {
@@ -26,7 +13,7 @@ function listIn(body: Fields, name: string): readonly Fields[] {
   const list = body[name];
   if (!Array.isArray(list)) throw malformed(`${name} is no list`);
   return list.map((item: unknown, index) => {
-    if (isObject(item)) return item;
+    if (isRecord(item)) return item;
     throw malformed(`${name}[${index}] is no object`);
   });
 }
@@ -126,7 +113,7 @@ export function decodeService(fields: Fields): VipService {
 
 function annotationsIn(fields: Fields): Readonly<Record<string, string>> {
   const value = fields['annotations'] ?? {};
-  const isMap = isObject(value) && Object.values(value).every(each => typeof each === 'string');
+  const isMap = isRecord(value) && Object.values(value).every(each => typeof each === 'string');
   if (isMap) return value as Readonly<Record<string, string>>;
   throw malformed('annotations are no map of texts');
 }

@@ -2,10 +2,11 @@ import ky from 'ky';
 import { Agent, ProxyAgent } from 'undici';
 import type { Dispatcher } from 'undici';
 import type { Clock } from '../api/clock.ts';
+import { jsonObjectIn } from '../api/json.ts';
 import { REDACTED, withoutSecrets } from '../telemetry/secrets.ts';
 import { ControlError } from './control.ts';
 import type { ControlEndpoint, ControlErrorReason } from './control.ts';
-import { malformed, jsonIn } from './decode.ts';
+import { malformed } from './decode.ts';
 import type { Fields } from '../api/json.ts';
 
 /** The calls of the control API, as metrics name them. */
@@ -145,7 +146,7 @@ async function readText({ body }: Response, maxBytes: number, signal: AbortSigna
 
 function bodyOf(text: string, headers: Headers): Fields {
   if (text.trim() === '') return {};
-  const body = jsonIn(text);
+  const body = jsonObjectIn(text);
   if (body) return body;
   const type = headers.get('content-type') ?? 'of no type';
   throw malformed(`it is no JSON object but ${type}: does controlURL lead to a control API?`);
@@ -208,7 +209,7 @@ function refusalOf(
   text: string,
   now: Date,
 ): ControlError {
-  const body = jsonIn(text);
+  const body = jsonObjectIn(text);
   const words = redirectOf(status, headers) ?? (body ? wordsOf(body) : plainWords(text, headers));
   const reason = reasonOf(route, status, body);
   return new ControlError(reason, `${status} ${words}`.trim(), {

@@ -1,10 +1,11 @@
+import { isRecord } from '../api/json.ts';
 import type { Fields } from '../api/json.ts';
 import type { Ref, ResourceKind } from '../api/key.ts';
 import { SERVED } from './served-kinds.ts';
 
 /** The fields of a JSON value, if it is an object. */
 export function fieldsOf(value: unknown): Fields | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : undefined;
+  return isRecord(value) ? value : undefined;
 }
 
 /** The string in a field; empty where the field has none. */

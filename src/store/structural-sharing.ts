@@ -1,3 +1,4 @@
+import { isRecord } from '../api/json.ts';
 import type { Fields } from '../api/json.ts';
 /** The last strings of many objects, such as messages, times and names: equal ones take memory once. */
 export class RecentStrings {
@@ -43,11 +44,10 @@ function shareList(before: unknown, list: readonly unknown[], strings: RecentStr
 
 /** Fields are copied one by one: V8 11 gives each frozen object that was created by a spread its own hidden class. */
 function shareRecord(before: unknown, fields: Fields, strings: RecentStrings): unknown {
-  const isRecord = typeof before === 'object' && before !== null && !Array.isArray(before);
-  const old: Fields = isRecord ? (before as Fields) : {};
+  const old = isRecord(before) ? before : {};
   const keys = Object.keys(fields);
   const copy: Record<string, unknown> = {};
-  let isSame = isRecord && Object.keys(old).length === keys.length;
+  let isSame = old === before && Object.keys(old).length === keys.length;
   for (const key of keys) {
     const had = Object.hasOwn(old, key);
     const value = shareStructure(had ? old[key] : undefined, fields[key], strings);

@@ -1,4 +1,5 @@
 import { types } from 'node:util';
+import { isRecord } from '../api/json.ts';
 import { isSecretName, REDACTED, withoutSecrets } from './secrets.ts';
 
 /** A value in a log line: plain JSON. */
@@ -20,9 +21,7 @@ type Walk = { left: number; characters: number; readonly around: Set<object> };
 export function loggableFields(fields: object): PlainFields {
   const walk: Walk = { left: MAX_VALUES, characters: MAX_CHARACTERS, around: new Set() };
   const shown = plain(fields, walk);
-  return typeof shown === 'object' && shown !== null && !Array.isArray(shown)
-    ? (shown as PlainFields)
-    : { fields: shown };
+  return isRecord(shown) ? shown : { fields: shown };
 }
 
 /** Sanitizes a text of a log line. */

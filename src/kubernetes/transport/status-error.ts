@@ -1,3 +1,5 @@
+import { isRecord, jsonObjectIn } from '../../api/json.ts';
+import type { Fields } from '../../api/json.ts';
 import { withoutSecrets } from '../../telemetry/secrets.ts';
 import type { HttpResponse } from './connections.ts';
 import { KubeError } from './transport.ts';
@@ -28,7 +30,7 @@ type FailedResponse = Pick<HttpResponse, 'status' | 'headers'> & {
 
 /** The error for a response that is not successful, with the message of the server's Status where it sent one. */
 export function statusError({ what, status, headers, body, secrets, now }: FailedResponse): KubeError {
-  const sent = objectIn(body);
+  const sent = jsonObjectIn(body) ?? {};
   const text = sent['kind'] === 'Status' ? [sent['message'], sent['reason']].find(isText) : '';
   const message = `${what}: ${status} ${redacted(text ?? '', secrets)}`.trimEnd();
   const retryAfterMs = retryAfterOf(headers, sent, now);
@@ -50,11 +52,7 @@ function redacted(text: string, secrets: readonly string[]): string {
 const MAX_RETRY_AFTER_MS = 60_000;
 
 /** Retry-After is in seconds, or a date, which is compared with the server's own clock where it sends Date. */
-function retryAfterOf(
-  headers: HttpResponse['headers'],
-  status: Readonly<Record<string, unknown>>,
-  now: Date,
-): number | undefined {
+function retryAfterOf(headers: HttpResponse['headers'], status: Fields, now: Date): number | undefined {
   const text = headers['retry-after'] ?? '';
   const seconds = /^\d{1,9}$/.test(text) ? Number(text) : secondsOf(status);
   if (seconds !== undefined) return Math.min(seconds * 1000, MAX_RETRY_AFTER_MS);
@@ -63,17 +61,7 @@ function retryAfterOf(
   return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), MAX_RETRY_AFTER_MS);
 }
 
-function secondsOf({ details }: Readonly<Record<string, unknown>>): number | undefined {
-  if (typeof details !== 'object' || details === null || !('retryAfterSeconds' in details)) return undefined;
-  const { retryAfterSeconds: seconds } = details;
+function secondsOf({ details }: Fields): number | undefined {
+  const seconds = isRecord(details) ? details['retryAfterSeconds'] : undefined;
   return typeof seconds === 'number' && seconds > 0 ? seconds : undefined;
-}
-
-function objectIn(text: string): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
-  } catch {
-    return {};
-  }
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { get } from 'node:http';
 import type { IncomingMessage } from 'node:http';
-import { isRecord } from '../../../api/json.ts';
+import { isRecord, jsonObjectIn } from '../../../api/json.ts';
 import { RELAY } from '../../../api/names.ts';
 import type { Clock } from '../../../api/clock.ts';
 
@@ -69,19 +69,9 @@ function urlOf(address: string): string {
 
 /** Parses the status of a relay, which a compromised mesh pod may send; throws where it is not one. */
 export function parseRelayStatus(text: string): RelayStatus {
-  const status = parseObject(text);
-  const { version, failed } = status ?? {};
+  const { version, failed } = jsonObjectIn(text) ?? {};
   if (typeof version !== 'string' || !/^[0-9a-f]{16}$/.test(version) || !isRecord(failed)) throw malformed();
   return { version, failed: new Map(Object.entries(failed).map(failureOf)) };
-}
-
-function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isRecord(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function failureOf([port, reason]: [string, unknown]): [number, string] {
