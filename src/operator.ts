@@ -7,7 +7,6 @@ import {
   controllerNames,
   startControllers,
 } from './controllers/registry.ts';
-import type { ExternalTargets } from './controllers/mesh-endpoints/inputs/external-targets.ts';
 import { clusterEncoding } from './extension/envoy-cluster/encoding-version.ts';
 import { Tracking } from './store/tracking.ts';
 import { trafficIndexes } from './store/traffic/resources.ts';
@@ -24,7 +23,8 @@ import {
   telemetrySettings,
 } from './process/declared-settings.ts';
 import { readEndpointGauges } from './controllers/mesh-endpoints/gauges.ts';
-import { openExternalTargets } from './controllers/mesh-endpoints/inputs/open-external-targets.ts';
+import { openExternalTargets } from './controllers/mesh-endpoints/inputs/external-targets.ts';
+import type { ExternalTargets } from './controllers/mesh-endpoints/inputs/external-targets.ts';
 import { externalTargetInputs } from './controllers/mesh-endpoints/inputs/external-target-inputs.ts';
 import { meshAddressInputs } from './controllers/mesh-endpoints/inputs/inputs.ts';
 import { referenceInputs } from './controllers/mesh-endpoints/inputs/references.ts';

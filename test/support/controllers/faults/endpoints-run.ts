@@ -2,7 +2,7 @@ import { MESH_POD, RELAY, relayName } from '../../../../src/api/names.ts';
 import { parseTargets, TARGETS_KEY, targetsVersion } from '../../../../src/api/relay-targets.ts';
 import { endpointsController } from '../../../../src/controllers/mesh-endpoints/controller.ts';
 import { externalTargetInputs } from '../../../../src/controllers/mesh-endpoints/inputs/external-target-inputs.ts';
-import { createResolver } from '../../../../src/controllers/mesh-endpoints/inputs/resolver.ts';
+import { createResolver } from '../../../../src/controllers/mesh-endpoints/inputs/external-targets.ts';
 import { secretHeaders } from '../../../../src/controllers/mesh-endpoints/inputs/secret-headers.ts';
 import { tailnetIndexes } from '../../../../src/controllers/mesh-tailnet/controller.ts';
 import { relayPortsController } from '../../../../src/controllers/mesh-tailnet/relays/controller.ts';

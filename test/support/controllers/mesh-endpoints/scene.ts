@@ -6,10 +6,10 @@ import type {
   EndpointInputs,
   InputSource,
 } from '../../../../src/controllers/mesh-endpoints/inputs/inputs.ts';
-import type { ExternalTargets } from '../../../../src/controllers/mesh-endpoints/inputs/external-targets.ts';
 import { createGuard } from '../../../../src/traffic/address-guard.ts';
 import type { Answer } from '../../../../src/controllers/mesh-endpoints/inputs/lookup.ts';
-import { createResolver } from '../../../../src/controllers/mesh-endpoints/inputs/resolver.ts';
+import { createResolver } from '../../../../src/controllers/mesh-endpoints/inputs/external-targets.ts';
+import type { ExternalTargets } from '../../../../src/controllers/mesh-endpoints/inputs/external-targets.ts';
 import { trafficIndexes } from '../../../../src/store/traffic/resources.ts';
 import { trafficValues } from '../../../../src/store/traffic/values.ts';
 import { endpointsController } from '../../../../src/controllers/mesh-endpoints/controller.ts';
