@@ -25,9 +25,7 @@ import {
 import { readEndpointGauges } from './controllers/mesh-endpoints/gauges.ts';
 import { openExternalTargets } from './controllers/mesh-endpoints/inputs/external-targets.ts';
 import type { ExternalTargets } from './controllers/mesh-endpoints/inputs/external-targets.ts';
-import { externalTargetInputs } from './controllers/mesh-endpoints/inputs/external-target-inputs.ts';
-import { meshAddressInputs } from './controllers/mesh-endpoints/inputs/inputs.ts';
-import { referenceInputs } from './controllers/mesh-endpoints/inputs/references.ts';
+import { inputSources } from './controllers/mesh-endpoints/inputs/sources.ts';
 import { readMeshGatewayGauges } from './controllers/mesh-gateway/gauges.ts';
 import { readRoutePolicyGauges } from './controllers/mesh-route-policy/gauges.ts';
 import { readPoolGauges } from './controllers/mesh-tailnet/pool/gauges.ts';
@@ -240,6 +238,7 @@ function electLeader(
       });
       const tailnets = startTailnets();
       const targets = startTargets();
+      const referenced = kubernetesReferenced(cluster.referencedTransport);
       const withoutDevice = new Set<string>();
       const relayPorts = createPublished<PortsOfTailnet>();
       const services = vipServicesFrom(podNamespace, read, telemetry);
@@ -255,12 +254,12 @@ function electLeader(
         telemetry,
         events,
         ownNamespace,
-        inputs: inputsOf(settings, cluster, guard, targets),
+        inputs: inputSources({ ...settings, read, referenced, clock, guard, targets }),
         ...{ health, tailnets, relayPorts, vipServices: services.vipServices },
         pools: poolsOf(settings, { read, ownNamespace, withoutDevice }),
         cluster: {
           ...{ ownNamespace, relayImage: settings.relayImage, caBundle: cachedCaBundles() },
-          referenced: kubernetesReferenced(cluster.referencedTransport),
+          referenced,
           ...services,
           ...{ relayPorts, relayPortRange, relayPortsPerNamespace: settings.relayPortsPerNamespace },
         },
@@ -301,20 +300,6 @@ function healthChecksFrom(
 function vipServicesFrom(namespace: string, read: ReadResources, { metrics: { record } }: ProcessTelemetry) {
   const vipServices = createPublished<ServicesOfTailnet>();
   return { vipServices, record, installation: installationIn(read, namespace), random: Math.random };
-}
-
-/** What MeshEndpoints refer to. */
-function inputsOf(
-  { podNamespace, syncPeriodMs }: OperatorSettings,
-  { read, referencedTransport }: ConnectedKubernetes,
-  guard: AddressGuard,
-  targets: ExternalTargets,
-) {
-  const referenced = kubernetesReferenced(referencedTransport);
-  const deps = { read, referenced, clock };
-  const references = referenceInputs({ ...deps, podNamespace, syncPeriodMs });
-  const addresses = [meshAddressInputs(guard), externalTargetInputs(targets)];
-  return [...references, ...addresses];
 }
 
 /** Undefined where this installation has no id. */

@@ -3,9 +3,6 @@ import { join, relative, resolve, sep } from 'node:path';
 import { controllerIndexes, controllerNames, startControllers } from './controllers/registry.ts';
 import { OAUTH_SECRET } from './api/names.ts';
 import { openExternalTargets } from './controllers/mesh-endpoints/inputs/external-targets.ts';
-import type { ExternalTargets } from './controllers/mesh-endpoints/inputs/external-targets.ts';
-import { externalTargetInputs } from './controllers/mesh-endpoints/inputs/external-target-inputs.ts';
-import { meshAddressInputs } from './controllers/mesh-endpoints/inputs/inputs.ts';
 import { openTailnets } from './control/tailnets.ts';
 import { clusterEncoding } from './extension/envoy-cluster/encoding-version.ts';
 import { Tracking } from './store/tracking.ts';
@@ -35,7 +32,7 @@ import { startTelemetry } from './process/telemetry.ts';
 import type { ProcessTelemetry } from './process/telemetry.ts';
 import type { RecordEvents } from './store/resources.ts';
 import { installationId } from './files/installation.ts';
-import { referenceInputs } from './controllers/mesh-endpoints/inputs/references.ts';
+import { inputSources } from './controllers/mesh-endpoints/inputs/sources.ts';
 import { localReferenced, localSecrets } from './files/local-secrets.ts';
 import type { ReadOwnNamespace } from './store/own-namespace.ts';
 import { openDirectory } from './files/directory.ts';
@@ -44,7 +41,6 @@ import type { ReadResources } from './store/resources.ts';
 import { systemClock } from './runtime/clock.ts';
 import { registerSource } from './runtime/observer.ts';
 import { servingKinds } from './traffic/access.ts';
-import type { AddressGuard } from './traffic/address-guard.ts';
 import type { ShutdownStep } from './runtime/shutdown.ts';
 import { formatAddress } from './telemetry/address.ts';
 import type { Log, LogDestination } from './telemetry/log.ts';
@@ -123,7 +119,8 @@ export async function startStandalone(
     readEndpointGauges(read, telemetry.metrics, settings.endpointMetricLabels);
     readMeshGatewayGauges(read, telemetry.metrics);
     readRoutePolicyGauges(read, telemetry.metrics);
-    const targets = openExternalTargets({ clock: systemClock, guard });
+    const referenced = localReferenced(settings.secretsDir);
+    const targets = openExternalTargets({ clock, guard });
     const tailnets = tailnetsFrom(options, telemetry);
     const deps = {
       tracking,
@@ -137,7 +134,15 @@ export async function startStandalone(
       relayPorts: undefined,
       vipServices: undefined,
       health,
-      inputs: inputsOf(settings, read, guard, targets),
+      inputs: inputSources({
+        read,
+        referenced,
+        clock,
+        podNamespace: undefined,
+        syncPeriodMs,
+        guard,
+        targets,
+      }),
       pools: undefined,
       cluster: undefined,
       events: eventsInLog(telemetry.log),
@@ -171,19 +176,6 @@ export async function startStandalone(
     await telemetry.close();
     throw error;
   }
-}
-
-/** What MeshEndpoints refer to: ConfigMaps of the folder of resources, and Secrets of the folder of secrets. */
-function inputsOf(
-  { secretsDir, syncPeriodMs }: StandaloneSettings,
-  read: ReadResources,
-  guard: AddressGuard,
-  targets: ExternalTargets,
-) {
-  const referenced = localReferenced(secretsDir);
-  const deps = { read, referenced, clock: systemClock };
-  const references = referenceInputs({ ...deps, podNamespace: undefined, syncPeriodMs });
-  return [...references, meshAddressInputs(guard), externalTargetInputs(targets)];
 }
 
 const DRAIN = { graceMs: 5000, abortMs: 1000 };
