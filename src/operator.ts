@@ -24,7 +24,6 @@ import {
 } from './process/declared-settings.ts';
 import { readEndpointGauges } from './controllers/mesh-endpoints/gauges.ts';
 import { openExternalTargets } from './controllers/mesh-endpoints/inputs/external-targets.ts';
-import type { ExternalTargets } from './controllers/mesh-endpoints/inputs/external-targets.ts';
 import { inputSources } from './controllers/mesh-endpoints/inputs/sources.ts';
 import { readMeshGatewayGauges } from './controllers/mesh-gateway/gauges.ts';
 import { readRoutePolicyGauges } from './controllers/mesh-route-policy/gauges.ts';
@@ -43,6 +42,7 @@ import { startTelemetry } from './process/telemetry.ts';
 import type { ProcessTelemetry } from './process/telemetry.ts';
 import { connectKubernetes } from './kubernetes/connect.ts';
 import type { ConnectedKubernetes } from './kubernetes/connect.ts';
+import type { OwnNamespace } from './store/own-namespace.ts';
 import type { ReadResources, RecordEvents } from './store/resources.ts';
 import { clusterInstallationId } from './files/installation.ts';
 import { createEventRecorder } from './kubernetes/events/recorder.ts';
@@ -51,7 +51,7 @@ import { kubernetesNamespace, kubernetesReferenced } from './kubernetes/own-name
 import { kubernetesLease } from './kubernetes/lease.ts';
 import { systemClock, countingSleep } from './runtime/clock.ts';
 import { startLeaderElection } from './runtime/leader-election/leadership.ts';
-import type { Leadership } from './runtime/leader-election/leadership.ts';
+import type { Leadership, LeaderWork } from './runtime/leader-election/leadership.ts';
 import { leadControllers } from './runtime/controller.ts';
 import { registerSource } from './runtime/observer.ts';
 import type { AddressGuard } from './traffic/address-guard.ts';
@@ -125,32 +125,19 @@ async function startOperator(
   const guard = guardOf(settings);
   const tracking = new Tracking(read);
   const values = trafficValues(tracking, {
-    ...{ dataPath, guard, trustNamespace: podNamespace, settingsFrom: 'MeshGateway' },
+    dataPath,
+    guard,
+    trustNamespace: podNamespace,
+    settingsFrom: 'MeshGateway',
     clusterEncoding: clusterEncoding(edsTarget),
     // It has no right to read EndpointSlices and Backends, and reads the Services that policies name.
     readsBackends: false,
     readsServices: true,
   });
   const events = eventsFrom(settings, cluster, telemetry);
-  const startTailnets = () =>
-    openTailnets({
-      clock,
-      now: date,
-      random: Math.random,
-      userAgent: `mesh-gateway/${version}`,
-      metrics: telemetry.metrics,
-    });
-  const startTargets = () => openExternalTargets({ clock, guard });
-  const started = { startTailnets, startTargets };
-  const leadership = electLeader(settings, {
-    cluster,
-    telemetry,
-    tracking,
-    values,
-    guard,
-    events,
-    ...started,
-  });
+  const userAgent = `mesh-gateway/${version}`;
+  const leaderDeps = { cluster, telemetry, tracking, values, guard, events, userAgent };
+  const leadership = electLeader(settings, leaderDeps);
   telemetry.markChecksAdded();
   cluster.start();
   return {
@@ -183,34 +170,22 @@ function eventsFrom(
   });
 }
 
-type ElectionDeps = {
+/** What the work of a leader depends on. */
+type LeaderDeps = {
   readonly cluster: ConnectedKubernetes;
   readonly telemetry: ProcessTelemetry;
   readonly tracking: Tracking;
   readonly values: TrafficValues;
-  readonly events: RecordEvents;
-  /** A standby observes no tailnet. */
-  readonly startTailnets: () => ReturnType<typeof openTailnets>;
-  /** Nor does it resolve names. */
-  readonly startTargets: () => ExternalTargets;
   readonly guard: AddressGuard;
+  readonly events: RecordEvents;
+  /** Of requests to control APIs. */
+  readonly userAgent: string;
 };
 
-const DRAIN = { graceMs: 5000, abortMs: 500 };
-
-/** What the leader reads for metrics. */
-const GAUGES = [
-  ...[readPoolGauges, readEndpointGauges, readMeshGatewayGauges, readRoutePolicyGauges],
-  readVipServiceGauges,
-];
-
-/** Runs the controllers while this process is the leader; the caches are kept warm in any case. */
-function electLeader(
-  settings: OperatorSettings,
-  { cluster, telemetry, tracking, values, events, startTailnets, startTargets, guard }: ElectionDeps,
-): Leadership {
-  const { podNamespace, podName = hostname(), relayPorts: relayPortRange } = settings;
-  const { read, write, leaseTransport } = cluster;
+/** Runs the controllers while this process is the leader; its caches are warm before. */
+function electLeader(settings: OperatorSettings, deps: LeaderDeps): Leadership {
+  const { podNamespace, podName = hostname() } = settings;
+  const { cluster, telemetry, events } = deps;
   const name = COMPONENTS.operator;
   const ownNamespace = kubernetesNamespace({
     transport: cluster.transport,
@@ -226,8 +201,8 @@ function electLeader(
     telemetry,
     random: Math.random,
     clock: countingSleep(clock, () => uptime() * 1000),
-    lease: kubernetesLease({ transport: leaseTransport, namespace: podNamespace, name, date }),
-    isReady: () => read.isSynced(),
+    lease: kubernetesLease({ transport: cluster.leaseTransport, namespace: podNamespace, name, date }),
+    isReady: () => cluster.read.isSynced(),
     lead: ({ number }) => {
       events.record({
         regarding: { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace: podNamespace, name },
@@ -236,47 +211,7 @@ function electLeader(
         action: 'Elect',
         note: `${podName} became leader (term ${number})`,
       });
-      const tailnets = startTailnets();
-      const targets = startTargets();
-      const referenced = kubernetesReferenced(cluster.referencedTransport);
-      const withoutDevice = new Set<string>();
-      const relayPorts = createPublished<PortsOfTailnet>();
-      const services = vipServicesFrom(podNamespace, read, telemetry);
-      const { health, close: endChecks } = healthChecksFrom(settings, read, withoutDevice, telemetry);
-      const labelKeys = settings.endpointMetricLabels;
-      const endGauges = GAUGES.map(readGauges => readGauges(read, telemetry.metrics, labelKeys));
-      const deps = {
-        ...settings,
-        tracking,
-        values,
-        write,
-        clock,
-        telemetry,
-        events,
-        ownNamespace,
-        inputs: inputSources({ ...settings, read, referenced, clock, guard, targets }),
-        ...{ health, tailnets, relayPorts, vipServices: services.vipServices },
-        pools: poolsOf(settings, { read, ownNamespace, withoutDevice }),
-        cluster: {
-          ...{ ownNamespace, relayImage: settings.relayImage, caBundle: cachedCaBundles() },
-          referenced,
-          ...services,
-          ...{ relayPorts, relayPortRange, relayPortsPerNamespace: settings.relayPortsPerNamespace },
-        },
-        ...{ anchorNamespace: podNamespace, now: date },
-      };
-      const work = leadControllers(startControllers(deps, settings), DRAIN);
-      return {
-        end: because => {
-          const ended = work.end(because);
-          // A reconcile may wait longer for the control API than for its grace period.
-          tailnets.close();
-          targets.close();
-          for (const end of endGauges) end();
-          // Until then a reconcile may read verdicts, and write status.
-          return ended.finally(endChecks);
-        },
-      };
+      return startLeading(settings, ownNamespace, deps);
     },
     mustExit: reason => {
       telemetry.log.error('exiting so that another replica can lead', { error: reason });
@@ -284,6 +219,76 @@ function electLeader(
     },
   });
   return leadership;
+}
+
+const DRAIN = { graceMs: 5000, abortMs: 500 };
+
+/** What the leader reads for metrics. */
+const GAUGES = [
+  readPoolGauges,
+  readEndpointGauges,
+  readMeshGatewayGauges,
+  readRoutePolicyGauges,
+  readVipServiceGauges,
+];
+
+/** Starts what only the leader does: it observes tailnets, resolves names, checks health and runs the controllers. */
+function startLeading(
+  settings: OperatorSettings,
+  ownNamespace: OwnNamespace,
+  { cluster, telemetry, tracking, values, guard, events, userAgent }: LeaderDeps,
+): LeaderWork {
+  const { podNamespace, relayImage, relayPorts: relayPortRange, relayPortsPerNamespace } = settings;
+  const { read, write } = cluster;
+  const { metrics } = telemetry;
+  const tailnets = openTailnets({ clock, now: date, random: Math.random, userAgent, metrics });
+  const targets = openExternalTargets({ clock, guard });
+  const referenced = kubernetesReferenced(cluster.referencedTransport);
+  const withoutDevice = new Set<string>();
+  const relayPorts = createPublished<PortsOfTailnet>();
+  const services = vipServicesFrom(podNamespace, read, telemetry);
+  const { health, close: endChecks } = healthChecksFrom(settings, read, withoutDevice, telemetry);
+  const endGauges = GAUGES.map(readGauges => readGauges(read, metrics, settings.endpointMetricLabels));
+  const deps = {
+    ...settings,
+    tracking,
+    values,
+    write,
+    clock,
+    now: date,
+    telemetry,
+    events,
+    ownNamespace,
+    health,
+    tailnets,
+    relayPorts,
+    vipServices: services.vipServices,
+    inputs: inputSources({ ...settings, read, referenced, clock, guard, targets }),
+    pools: poolsOf(settings, { read, ownNamespace, withoutDevice }),
+    anchorNamespace: podNamespace,
+    cluster: {
+      ...services,
+      ownNamespace,
+      referenced,
+      caBundle: cachedCaBundles(),
+      relayImage,
+      relayPorts,
+      relayPortRange,
+      relayPortsPerNamespace,
+    },
+  };
+  const work = leadControllers(startControllers(deps, settings), DRAIN);
+  return {
+    end: because => {
+      const ended = work.end(because);
+      // A reconcile may wait longer for the control API than for its grace period.
+      tailnets.close();
+      targets.close();
+      for (const end of endGauges) end();
+      // Until then a reconcile may read verdicts, and write status.
+      return ended.finally(endChecks);
+    },
+  };
 }
 
 function healthChecksFrom(
