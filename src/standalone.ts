@@ -8,9 +8,9 @@ import { clusterEncoding } from './extension/envoy-cluster/encoding-version.ts';
 import { Tracking } from './store/tracking.ts';
 import { trafficIndexes } from './store/traffic/resources.ts';
 import { trafficValues } from './store/traffic/values.ts';
+import type { TrafficValues } from './store/traffic/values.ts';
 import { GatewayFiles } from './files/gateway/gateway-files.ts';
 import { startHealthChecks } from './health/health-checks.ts';
-import type { HealthChecks } from './health/health-checks.ts';
 import {
   controllerSettings,
   extensionSettings,
@@ -30,17 +30,17 @@ import { helpOn, readSettings } from './process/settings.ts';
 import type { Given, Values } from './process/settings.ts';
 import { startTelemetry } from './process/telemetry.ts';
 import type { ProcessTelemetry } from './process/telemetry.ts';
-import type { RecordEvents } from './store/resources.ts';
 import { installationId } from './files/installation.ts';
 import { inputSources } from './controllers/mesh-endpoints/inputs/sources.ts';
 import { localReferenced, localSecrets } from './files/local-secrets.ts';
 import type { ReadOwnNamespace } from './store/own-namespace.ts';
 import { openDirectory } from './files/directory.ts';
 import type { Directory } from './files/directory.ts';
-import type { ReadResources } from './store/resources.ts';
+import type { ReadResources, RecordEvents, WriteResources } from './store/resources.ts';
 import { systemClock } from './runtime/clock.ts';
 import { registerSource } from './runtime/observer.ts';
 import { servingKinds } from './traffic/access.ts';
+import type { AddressGuard } from './traffic/address-guard.ts';
 import type { ShutdownStep } from './runtime/shutdown.ts';
 import { formatAddress } from './telemetry/address.ts';
 import type { Log, LogDestination } from './telemetry/log.ts';
@@ -112,56 +112,19 @@ export async function startStandalone(
     const encoding = clusterEncoding(edsTarget);
     const served = { ...settings, clusterEncoding: encoding, guard, settingsFrom: 'MeshGateway' } as const;
     const values = trafficValues(tracking, served);
-    const clock = systemClock;
     const serving = startServing({ ...settings, edsTarget, tracking, traffic: values, telemetry, clock });
-    const { concurrency, syncPeriodMs } = settings;
-    const { health, close: endChecks } = healthChecksFrom(settings, read, telemetry);
-    readEndpointGauges(read, telemetry.metrics, settings.endpointMetricLabels);
-    readMeshGatewayGauges(read, telemetry.metrics);
-    readRoutePolicyGauges(read, telemetry.metrics);
-    const referenced = localReferenced(settings.secretsDir);
-    const targets = openExternalTargets({ clock, guard });
-    const tailnets = tailnetsFrom(options, telemetry);
-    const deps = {
+    const operating = startOperating(settings, options, {
       tracking,
       values,
-      write: directory.write,
-      clock,
+      guard,
       telemetry,
-      tailnets,
-      ownNamespace: secretsOf(settings),
-      dataPath: settings.dataPath,
-      relayPorts: undefined,
-      vipServices: undefined,
-      health,
-      inputs: inputSources({
-        read,
-        referenced,
-        clock,
-        podNamespace: undefined,
-        syncPeriodMs,
-        guard,
-        targets,
-      }),
-      pools: undefined,
-      cluster: undefined,
-      events: eventsInLog(telemetry.log),
-      controlURL: settings.controlURL,
-      anchorNamespace: undefined,
-      now: () => new Date(),
-    };
-    // It derives values once for its controllers and for what it serves.
-    const controllers = startControllers(deps, { concurrency, syncPeriodMs, alsoReads: servingKinds });
+      write: directory.write,
+    });
     files.start();
     directory.start();
     const steps = [
       ...serving.steps.slice(0, 1),
-      // Before reconciles are drained: they may wait for the control API.
-      { name: 'close the tailnets', run: () => tailnets.close() },
-      { name: 'end lookups', run: () => targets.close() },
-      ...controllerSteps(controllers, telemetry.readiness, DRAIN, telemetry.log),
-      // Until then a reconcile may read verdicts, and write status.
-      { name: 'end health checks', run: endChecks },
+      ...operating,
       ...serving.steps.slice(1),
       { name: 'finish writing the folder of Envoy Gateway', run: () => files.close() },
       { name: 'close the folders', run: () => directory.close() },
@@ -178,7 +141,75 @@ export async function startStandalone(
   }
 }
 
+const [clock, date] = [systemClock, () => new Date()];
+
 const DRAIN = { graceMs: 5000, abortMs: 1000 };
+
+type OperatingDeps = {
+  readonly tracking: Tracking;
+  readonly values: TrafficValues;
+  readonly guard: AddressGuard;
+  readonly telemetry: ProcessTelemetry;
+  readonly write: WriteResources;
+};
+
+/** Starts what the operator does in a cluster; returns the steps that end it. */
+function startOperating(
+  settings: StandaloneSettings,
+  { version }: StandaloneOptions,
+  { guard, ...deps }: OperatingDeps,
+): readonly ShutdownStep[] {
+  const { tracking, telemetry } = deps;
+  const { metrics, log, readiness } = telemetry;
+  const { dataPath, controlURL, secretsDir, concurrency, syncPeriodMs } = settings;
+  const read = tracking.untracked;
+  const { health, close: endChecks } = startHealthChecks({
+    members: readyMembers(read),
+    concurrency: settings.healthCheckConcurrency,
+    clock,
+    now: date,
+    random: Math.random,
+    record: metrics.record,
+    log,
+  });
+  readEndpointGauges(read, metrics, settings.endpointMetricLabels);
+  readMeshGatewayGauges(read, metrics);
+  readRoutePolicyGauges(read, metrics);
+  const userAgent = `mesh-gateway/${version}`;
+  const tailnets = openTailnets({ clock, now: date, random: Math.random, userAgent, metrics });
+  const targets = openExternalTargets({ clock, guard });
+  const referenced = localReferenced(secretsDir);
+  const sources = { read, referenced, clock, podNamespace: undefined, syncPeriodMs, guard, targets };
+  const controllers = startControllers(
+    {
+      ...deps,
+      clock,
+      now: date,
+      dataPath,
+      controlURL,
+      tailnets,
+      health,
+      inputs: inputSources(sources),
+      ownNamespace: secretsOf(settings),
+      events: eventsInLog(log),
+      relayPorts: undefined,
+      vipServices: undefined,
+      pools: undefined,
+      cluster: undefined,
+      anchorNamespace: undefined,
+    },
+    // Values are derived once for the controllers and for what is served.
+    { concurrency, syncPeriodMs, alsoReads: servingKinds },
+  );
+  return [
+    // Before reconciles are drained: they may wait for the control API.
+    { name: 'close the tailnets', run: () => tailnets.close() },
+    { name: 'end lookups', run: () => targets.close() },
+    ...controllerSteps(controllers, readiness, DRAIN, log),
+    // Until then a reconcile may read verdicts, and write status.
+    { name: 'end health checks', run: endChecks },
+  ];
+}
 
 /** Without a cluster, Events are lines of the log. */
 function eventsInLog(log: Log): RecordEvents {
@@ -189,20 +220,6 @@ function eventsInLog(log: Log): RecordEvents {
       log[level]('event', { reason, object: `${kind} ${place}`, why: note });
     },
   };
-}
-
-function healthChecksFrom(
-  { healthCheckConcurrency: concurrency }: StandaloneSettings,
-  read: ReadResources,
-  { log, metrics: { record } }: ProcessTelemetry,
-): HealthChecks {
-  const given = { clock: systemClock, now: () => new Date(), random: Math.random };
-  return startHealthChecks({ ...given, members: readyMembers(read), concurrency, record, log });
-}
-
-function tailnetsFrom({ version }: StandaloneOptions, { metrics }: ProcessTelemetry) {
-  const given = { clock: systemClock, now: () => new Date(), random: Math.random };
-  return openTailnets({ ...given, userAgent: `mesh-gateway/${version}`, metrics });
 }
 
 function secretsOf({ secretsDir, clientId, clientSecret }: StandaloneSettings): ReadOwnNamespace {
@@ -227,7 +244,7 @@ function openFolders(
     folder: resolve(gatewayDir),
     read,
     written: manifests,
-    clock: systemClock,
+    clock,
     log,
   });
   return { directory, files };
