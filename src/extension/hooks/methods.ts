@@ -8,7 +8,8 @@ import { envoyClusterEditor } from '../envoy-cluster/envoy-cluster.ts';
 import type { Bytes, Methods, Unary } from '../grpc/method.ts';
 import { EnvoyGatewayExtension } from '../proto/envoygateway/extension_pb.ts';
 import { bytesField, isMessage, messageOf } from '../wire.ts';
-import { bindingsIn, MAX_BINDINGS, revisionWait } from './revision-wait.ts';
+import { bindingsIn, MAX_BINDINGS } from './bindings.ts';
+import { revisionWait } from './revision-wait.ts';
 import type { Revisions } from './revision-wait.ts';
 import { malformedRequest, modifyTranslation } from './translation.ts';
 import type { FailOpen } from './translation.ts';
@@ -54,10 +55,13 @@ export function hookMethods(deps: HookDeps): Methods {
     const bindings = bindingsIn(request);
     if (bindings.length >= MAX_BINDINGS) failOpen('MeshBindings', tooManyBindings);
     const gateways = bindings.map(({ gateway }) => gateway);
-    const settingsAt = (cluster: string) => settingsOf(cluster, gateways);
     const respond = () =>
       modifyTranslation(request, {
-        ...{ settingsOf: settingsAt, editCluster, failOpen, countClusters, messageBytes },
+        settingsOf: cluster => settingsOf(cluster, gateways),
+        editCluster,
+        failOpen,
+        countClusters,
+        messageBytes,
       });
     const reached = waitForRevisions(bindings);
     return reached ? reached.then(respond) : respond();

@@ -1,17 +1,8 @@
 import type { Clock } from '../../api/clock.ts';
-import { GROUP } from '../../api/generated/kinds.ts';
 import { keyOf } from '../../api/key.ts';
 import type { Key, Ref } from '../../api/key.ts';
-import { isRecord } from '../../api/json.ts';
-import {
-  ExtensionResourceSchema,
-  PostTranslateExtensionContextSchema as ContextSchema,
-  PostTranslateModifyRequestSchema as RequestSchema,
-} from '../proto/envoygateway/extension_pb.ts';
-import { bytesOf, valuesOf } from '../wire.ts';
-
-/** The revision of a Gateway in its MeshBinding: the operator had it when it triggered the translation. */
-export type Binding = { readonly gateway: Ref<'Gateway'>; readonly revision: string };
+import { MAX_BINDINGS } from './bindings.ts';
+import type { Binding } from './bindings.ts';
 
 /** The revisions that the cache computes. */
 export interface Revisions {
@@ -24,9 +15,6 @@ export interface Revisions {
 /** How a wait ended. */
 export type WaitEnd = 'reached' | 'timeout';
 
-/** Of a request; Gateways without one that is read have default settings, so that more of them are reported. */
-export const MAX_BINDINGS = 1024;
-
 const LIMITS = {
   waitMs: 2000,
   /** After a wait that timed out: the next revisions are probably of another version too. */
@@ -36,9 +24,6 @@ const LIMITS = {
   waiting: 16,
   revisionsOfGateway: 8,
   gateways: MAX_BINDINGS,
-  /** A MeshBinding with the most settings has 331 KB. */
-  objectBytes: 512 * 1024,
-  bindingLength: 1024,
 } as const;
 
 /**
@@ -62,17 +47,17 @@ export function revisionWait(
   const seen = new SeenRevisions();
   let waiting = 0;
   let waitMs: number = LIMITS.waitMs;
-  const isSeen = ({ gateway, revision }: Binding) => {
+  const hasReached = ({ gateway, revision }: Binding) => {
     const key = keyOf(gateway);
     const current = revisions.revisionOf(gateway);
     if (current !== undefined) seen.add(key, current);
     return seen.has(key, revision);
   };
   return bindings => {
-    const awaited = bindings.filter(binding => !isSeen(binding));
+    const awaited = bindings.filter(binding => !hasReached(binding));
     if (awaited.length === 0 || waiting >= LIMITS.waiting) return undefined;
     waiting++;
-    return waitUntil(() => awaited.every(isSeen), waitMs, revisions, clock).then(end => {
+    return waitUntil(() => awaited.every(hasReached), waitMs, revisions, clock).then(end => {
       waiting--;
       waitMs = end === 'reached' ? LIMITS.waitMs : LIMITS.shortWaitMs;
       for (const { gateway, revision } of awaited) seen.add(keyOf(gateway), revision);
@@ -121,38 +106,4 @@ function waitUntil(
       () => (cancelDebounce ??= clock.after(LIMITS.debounceMs, inspect)),
     );
   });
-}
-
-/** The MeshBindings in the context of the request. */
-export function bindingsIn(request: Uint8Array): readonly Binding[] {
-  return valuesOf(request, RequestSchema.field.postTranslateContext.number, MAX_BINDINGS)
-    .flatMap(context => valuesOf(context, ContextSchema.field.extensionResources.number, MAX_BINDINGS))
-    .slice(0, MAX_BINDINGS)
-    .flatMap(resource => {
-      const json = bytesOf(resource, ExtensionResourceSchema.field.unstructuredBytes.number);
-      const binding = json && json.length <= LIMITS.objectBytes ? bindingOf(parsed(json)) : undefined;
-      return binding ? [binding] : [];
-    });
-}
-
-function parsed(json: Uint8Array): unknown {
-  try {
-    return JSON.parse(Buffer.from(json.buffer, json.byteOffset, json.length).toString());
-  } catch {
-    return undefined;
-  }
-}
-
-/** A MeshBinding has the name of its Gateway. */
-function bindingOf(object: unknown): Binding | undefined {
-  if (!isRecord(object) || object['kind'] !== 'MeshBinding') return undefined;
-  const { apiVersion, metadata, spec } = object;
-  if (typeof apiVersion !== 'string' || !apiVersion.startsWith(`${GROUP}/`)) return undefined;
-  if (!isRecord(metadata) || !isRecord(spec)) return undefined;
-  const { namespace, name } = metadata;
-  const { revision } = spec;
-  if (typeof namespace !== 'string' || typeof name !== 'string' || typeof revision !== 'string')
-    return undefined;
-  if (namespace.length + name.length + revision.length > LIMITS.bindingLength) return undefined;
-  return { gateway: { kind: 'Gateway', namespace, name }, revision };
 }

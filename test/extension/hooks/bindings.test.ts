@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { MAX_CHECKED_BY_OPERATOR } from '../../../src/api/shares.ts';
-import { bindingsIn, MAX_BINDINGS } from '../../../src/extension/hooks/revision-wait.ts';
-import type { Binding } from '../../../src/extension/hooks/revision-wait.ts';
+import { bindingsIn, MAX_BINDINGS } from '../../../src/extension/hooks/bindings.ts';
+import type { Binding } from '../../../src/extension/hooks/bindings.ts';
 import { bytesField } from '../../../src/extension/wire.ts';
 import { bindingObject, translation } from '../../support/extension/hooks.ts';
 import { hostileBytes, seed } from '../../support/extension/messages.ts';

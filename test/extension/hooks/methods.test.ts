@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { GrpcError } from '../../../src/extension/grpc/method.ts';
 import { PostTranslateModifyResponseSchema } from '../../../src/extension/proto/envoygateway/extension_pb.ts';
-import { MAX_BINDINGS } from '../../../src/extension/hooks/revision-wait.ts';
+import { MAX_BINDINGS } from '../../../src/extension/hooks/bindings.ts';
 import { bytesField, concat } from '../../../src/extension/wire.ts';
 import { varintField } from '../../support/extension/varint-field.ts';
 import { CLUSTER, gatewayCluster, read } from '../../support/extension/clusters.ts';
