@@ -1,8 +1,7 @@
 import { create, toBinary } from '@bufbuild/protobuf';
 import type { DescMessage, MessageInitShape } from '@bufbuild/protobuf';
-import type { Duration } from '@bufbuild/protobuf/wkt';
 import { anyPack } from '@bufbuild/protobuf/wkt';
-import type { Any } from '@bufbuild/protobuf/wkt';
+import type { Any, Duration } from '@bufbuild/protobuf/wkt';
 
 /** Encodes a message. */
 export function encode<Desc extends DescMessage>(schema: Desc, message: MessageInitShape<Desc>): Uint8Array {

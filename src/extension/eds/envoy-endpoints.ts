@@ -3,7 +3,7 @@ import type { DescField, MessageInitShape } from '@bufbuild/protobuf';
 import { familyOf } from '../../api/ip.ts';
 import type { EnvoyEndpoint, LoadAssignment } from '../../traffic/endpoints/load-assignment.ts';
 import type { SocketAddress } from '../../api/socket-address.ts';
-import { encode, pack } from '../encode.ts';
+import { encode, pack, typeUrlOf } from '../encode.ts';
 import { MATCH_KEY } from '../envoy-cluster/transport-socket.ts';
 import { AddressSchema, HealthStatus } from '../proto/envoy/config/core/v3_pb.ts';
 import type { MetadataSchema } from '../proto/envoy/config/core/v3_pb.ts';
@@ -13,7 +13,7 @@ import { DeltaDiscoveryResponseSchema } from '../proto/envoy/service/discovery/v
 import { bytesField, concat } from '../wire.ts';
 
 /** The type URL of the resources that EDS serves. */
-export const ASSIGNMENT_TYPE = 'type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment';
+export const ASSIGNMENT_TYPE = typeUrlOf(ClusterLoadAssignmentSchema);
 
 /** A ClusterLoadAssignment, encoded once for all streams. */
 export type EncodedResource = {

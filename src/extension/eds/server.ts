@@ -2,7 +2,9 @@ import type { Clock } from '../../api/clock.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { extensionMetrics } from '../../telemetry/metrics.ts';
 import type { GaugeReaders, Recorder } from '../../telemetry/metric-recorder.ts';
+import { pathOf } from '../grpc/method.ts';
 import type { Methods, ServerStream } from '../grpc/method.ts';
+import { EndpointDiscoveryService } from '../proto/envoy/service/endpoint/v3_pb.ts';
 import type { SnapshotCache, UnusedInCluster } from '../resolution-cache.ts';
 import { PushQueue } from './push-queue.ts';
 import type { Ack } from './request.ts';
@@ -40,7 +42,7 @@ export interface Eds {
   close(): void;
 }
 
-const DELTA_ENDPOINTS = '/envoy.service.endpoint.v3.EndpointDiscoveryService/DeltaEndpoints';
+const DELTA_ENDPOINTS = pathOf(EndpointDiscoveryService.method.deltaEndpoints);
 
 /** Creates the EDS server. */
 export function createEds(deps: EdsDeps, options: EdsOptions = {}): Eds {

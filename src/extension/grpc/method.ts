@@ -1,3 +1,4 @@
+import type { DescMethod } from '@bufbuild/protobuf';
 import type { status } from '@grpc/grpc-js';
 
 /** A message, or its parts in order, which saves copying them together. */
@@ -40,6 +41,11 @@ export type Streaming = {
 
 /** Methods by path, such as /grpc.health.v1.Health/Check. */
 export type Methods = ReadonlyMap<string, Unary | Streaming>;
+
+/** The path of a method. */
+export function pathOf({ parent, name }: DescMethod): string {
+  return `/${parent.typeName}/${name}`;
+}
 
 /** The name of a status code, such as INVALID_ARGUMENT. */
 export type GrpcCode = keyof typeof status;

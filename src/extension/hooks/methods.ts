@@ -1,3 +1,4 @@
+import type { DescMethod } from '@bufbuild/protobuf';
 import type { Clock } from '../../api/clock.ts';
 import type { Ref } from '../../api/key.ts';
 import type { Log } from '../../telemetry/log.ts';
@@ -5,6 +6,7 @@ import type { extensionMetrics } from '../../telemetry/metrics.ts';
 import type { Recorder } from '../../telemetry/metric-recorder.ts';
 import type { EnvoyClusterSettings } from '../../traffic/settings/envoy-cluster-settings.ts';
 import { envoyClusterEditor } from '../envoy-cluster/envoy-cluster.ts';
+import { pathOf } from '../grpc/method.ts';
 import type { Bytes, Methods, Unary } from '../grpc/method.ts';
 import { EnvoyGatewayExtension } from '../proto/envoygateway/extension_pb.ts';
 import { bytesField, isMessage, messageOf } from '../wire.ts';
@@ -106,8 +108,8 @@ function failingOpen({ log, record }: HookTelemetry, clock: Pick<Clock, 'now'>):
   };
 }
 
-function unary({ name }: { readonly name: string }, call: Unary['call']): readonly [string, Unary] {
-  return [`/${EnvoyGatewayExtension.typeName}/${name}`, { kind: 'unary', call }];
+function unary(method: DescMethod, call: Unary['call']): readonly [string, Unary] {
+  return [pathOf(method), { kind: 'unary', call }];
 }
 
 /** The field of the message in the requests and responses of hooks about one message. */
