@@ -29,9 +29,9 @@ export function kubernetesLease({ transport, namespace, name, date }: Kubernetes
     }
   };
   const create = (hold: LeaseHold, signal: AbortSignal) => {
-    const value = { apiVersion: API_VERSION, kind: 'Lease', metadata: { namespace, name }, spec: {} };
     const spec = specOf(hold, undefined, date());
-    const body = { type: 'application/json', value: { ...value, spec } };
+    const value = { apiVersion: API_VERSION, kind: 'Lease', metadata: { namespace, name }, spec };
+    const body = { type: 'application/json', value };
     return send({ verb: 'create', path: all, query: FIELD_MANAGER, body, signal }, 409);
   };
   // The server refuses a patch with another resourceVersion than that of the Lease, and keeps fields that we do not know.

@@ -125,7 +125,6 @@ class EventRecorder {
   #begin({ key, namespace, event, now }: BeginOptions): Series {
     const name = this.#newName(event, now);
     this.#counts.set(namespace, this.#countOf(namespace) + 1);
-    const counts = { count: 0, written: 0, writes: 0 };
     return {
       key,
       namespace,
@@ -133,7 +132,9 @@ class EventRecorder {
       name,
       first: now,
       last: now,
-      ...counts,
+      count: 0,
+      written: 0,
+      writes: 0,
       state: 'idle',
       cancelPause: () => undefined,
     };
