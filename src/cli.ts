@@ -86,7 +86,8 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     run: async args => {
       const { runCompletion } = await import('./tools/completion.ts');
       const commands = Object.entries(COMMANDS).map(async ([name, { summary, help }]) => ({
-        ...{ name, summary },
+        name,
+        summary,
         help: await help(),
       }));
       return runCompletion(args, await Promise.all(commands));

@@ -67,7 +67,9 @@ export async function runExtensionServer(given: Given, version: string): Promise
     const guard = guardOf(settings);
     const tracking = new Tracking(read);
     const traffic = trafficValues(tracking, {
-      ...{ ...settings, trustNamespace, guard },
+      ...settings,
+      trustNamespace,
+      guard,
       clusterEncoding: clusterEncoding(edsTarget),
       // A folder has no operator that publishes what MeshGateways decide.
       settingsFrom: name === 'cluster' ? 'MeshBinding' : 'MeshGateway',

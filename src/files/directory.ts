@@ -180,7 +180,9 @@ class DirectoryObjects {
     const { defaultNamespace } = this.#deps;
     const { replaceStatus, addFinalizer, removeFinalizer, removeAnnotation } = this.#live.writes;
     return {
-      ...{ replaceStatus, addFinalizer, removeAnnotation },
+      replaceStatus,
+      addFinalizer,
+      removeAnnotation,
       removeFinalizer: async (object, finalizer) => {
         await removeFinalizer(object, finalizer);
         this.sync(keyOfRef(refTo(object)));

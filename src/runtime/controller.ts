@@ -75,7 +75,10 @@ export function startController<K extends ResourceKind>(
   const resync = new Resync<Key>({ clock, periodMs: syncPeriodMs, enqueue: enqueueForResync });
   const queue = new Queue<Key>({ clock, work, concurrency, observer });
   const objects = new ObjectReads({
-    ...{ tracking, clock, name, kinds: new Set([kind, ...reads, ...alsoReads]) },
+    tracking,
+    clock,
+    name,
+    kinds: new Set([kind, ...reads, ...alsoReads]),
     enqueue: (key, cause) => queue.add(key, cause),
     isWanted: key => wanted?.has(key) === true,
   });

@@ -143,7 +143,9 @@ export type ObjectEvent = {
 export function regardingOf({ apiVersion, kind, metadata }: OwnResource): ObjectEvent['regarding'] {
   const { namespace, name, uid } = metadata;
   return {
-    ...{ apiVersion, kind, name },
+    apiVersion,
+    kind,
+    name,
     ...(namespace !== undefined && { namespace }),
     ...(uid !== undefined && { uid }),
   };

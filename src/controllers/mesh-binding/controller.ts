@@ -69,7 +69,10 @@ function planner({ clock, values }: BindingDeps): (gateway: Ref<'Gateway'>, read
     if (revision === undefined) observed.delete(key);
     const isCurrent = binding?.spec.revision === revision;
     return plan({
-      ...{ gateway, revision, binding, settings: read.value(values.settings, key) },
+      gateway,
+      revision,
+      binding,
+      settings: read.value(values.settings, key),
       unchangedForMs: revision === undefined ? 0 : unchangedForMs(key, binding, isCurrent),
     });
   };

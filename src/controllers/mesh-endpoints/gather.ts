@@ -99,7 +99,10 @@ export function gatherer(
     );
     for (const source of inputs) source.use?.(object);
     return {
-      ...{ object, stored, discovery: found, tailnet },
+      object,
+      stored,
+      discovery: found,
+      tailnet,
       isAllowed: mayUse,
       relayPorts: tailnet && relayPorts?.of(tailnet.metadata.name),
       services: vipServices ? tailnet && vipServices.of(tailnet.metadata.name) : 'without a cluster',

@@ -81,7 +81,8 @@ export async function observeTailnet(
   const view = await tailnets.observe({
     name,
     endpoint: {
-      ...{ url, dialect },
+      url,
+      dialect,
       scopes: oauth.scopes ?? [],
       ...rateLimit,
       ...(ca.pem === undefined ? {} : { ca: ca.pem }),

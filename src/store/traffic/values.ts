@@ -97,7 +97,11 @@ export function trafficValues(tracking: Tracking, options: TrafficOptions): Traf
   const trust = trustedCas(tracking, options.trustNamespace, caBundle);
   const resourcesOf = (read: TrackedRead, objects: ReadObjects) =>
     trafficResourcesFrom(objects, {
-      ...{ readsBackends, readsServices, podNamespace, guard, caBundle },
+      readsBackends,
+      readsServices,
+      podNamespace,
+      guard,
+      caBundle,
       trusted: ref => read.value(trust, caRefText(ref)),
       gatewaySettings: gateway => read.value(settings, keyOf(gateway)),
       // No status of a policy decides about traffic.
@@ -144,8 +148,17 @@ export function trafficValues(tracking: Tracking, options: TrafficOptions): Traf
     isEqual,
   );
   return {
-    ...{ resources, settingsResources, attachedRoutes, clusters, overTlsBudget: over, revisions, unused },
-    ...{ guard, settings, crowded, settingsInEnvoy: settingsInEnvoyFrom(tracking, settings) },
+    resources,
+    settingsResources,
+    attachedRoutes,
+    clusters,
+    overTlsBudget: over,
+    revisions,
+    unused,
+    guard,
+    settings,
+    crowded,
+    settingsInEnvoy: settingsInEnvoyFrom(tracking, settings),
     serviceGateways: serviceGatewaysFrom(tracking, settingsResources),
   };
 }

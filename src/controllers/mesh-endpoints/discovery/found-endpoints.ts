@@ -54,7 +54,13 @@ function entryOf(
   const address = addressText(endpoint);
   const isTagged = Object.keys(metadataOfTags).length > 0;
   const shown: Shown = {
-    ...{ name, source: 'TagSelector', deviceID, address, meshFQDN, protocol, port },
+    name,
+    source: 'TagSelector',
+    deviceID,
+    address,
+    meshFQDN,
+    protocol,
+    port,
     ...(isTagged && { metadata: metadataOfTags }),
   };
   if (written?.address !== address || written.protocol !== protocol) return { ...shown, status: 'Unhealthy' };

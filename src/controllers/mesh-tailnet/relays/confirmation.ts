@@ -28,8 +28,13 @@ type RelayProblem = {
 
 /** Nothing is known yet. */
 export const UNCONFIRMED: Confirmation = {
-  ...{ confirmed: new Map(), behindSince: new Map(), problems: new Map() },
-  ...{ failed: new Map(), pending: new Map(), isWaiting: false, nextMs: undefined },
+  confirmed: new Map(),
+  behindSince: new Map(),
+  problems: new Map(),
+  failed: new Map(),
+  pending: new Map(),
+  isWaiting: false,
+  nextMs: undefined,
 };
 
 export type ConfirmationInput = {
@@ -84,7 +89,10 @@ export function confirm(before: Confirmation, input: ConfirmationInput): Confirm
   const isFresh = waiting.every(({ since }) => now - since < SOON_MS);
   const slowMs = problems.size > 0 ? SLOW_MS : undefined;
   return {
-    ...{ confirmed, problems, failed, pending },
+    confirmed,
+    problems,
+    failed,
+    pending,
     behindSince: new Map(behind.map(({ pod, since }) => [pod.uid, since])),
     isWaiting,
     nextMs: !isWaiting ? slowMs : isFresh ? FIRST_MS : SOON_MS,

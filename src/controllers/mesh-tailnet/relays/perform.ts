@@ -71,7 +71,10 @@ function reportProblems(
     log.warn('a relay does not listen on all of its ports', { tailnet: name, pod: pod.name, reason, why });
     events.record({
       regarding: regardingOf(tailnet),
-      ...{ type: 'Warning', reason, action: 'Reconcile', note: `mesh pod ${pod.name}: ${why}` },
+      type: 'Warning',
+      reason,
+      action: 'Reconcile',
+      note: `mesh pod ${pod.name}: ${why}`,
     });
   }
 }

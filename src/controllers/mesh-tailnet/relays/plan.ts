@@ -95,7 +95,11 @@ export function plan(
   const text = formatTargets(new Map([...assignment.ports].map(([target, port]) => [port, target])));
   const action = actionFor(text, input, before);
   return {
-    ...{ ...assignment, freed: new Map(freed), retryAt: Math.min(...ends), text, action },
+    ...assignment,
+    freed: new Map(freed),
+    retryAt: Math.min(...ends),
+    text,
+    action,
     appliedAt: action.do === 'apply' ? now : before.appliedAt,
   };
 }
