@@ -171,7 +171,8 @@ function delayFigures(delays: Delays): readonly Figure[] {
   const of = (what: string, values: readonly number[]): Figure => ({
     name: `a device ${what} to Envoy, beyond the interval, the slowest of ${values.length}`,
     value: Math.max(...values) - INTERVAL_MS,
-    ...{ unit: 'ms', aim: 200 },
+    unit: 'ms',
+    aim: 200,
   });
   return [
     of('that joins', delays.joined),

@@ -55,7 +55,9 @@ export function tailnetObject(controlURL: string, interval: string): KubeObject 
     kind: 'MeshTailnet',
     metadata: { name: 'example' },
     spec: {
-      ...{ tailnet: TAILNET, controlURL, syncInterval: interval },
+      tailnet: TAILNET,
+      controlURL,
+      syncInterval: interval,
       pool: { mode: 'External', addresses: ['127.0.0.1:1055'] },
     },
   };

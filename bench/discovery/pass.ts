@@ -30,11 +30,14 @@ export async function passFigures(api: ControlApi): Promise<readonly Figure[]> {
   const name = `a pass over ${DEVICES} devices, one of which has changed, by ${OBJECTS} objects`;
   return [
     {
-      ...{ name: `${name} that find ${DEVICES / OBJECTS} each`, unit: 'ms of CPU', aim: 250 },
+      name: `${name} that find ${DEVICES / OBJECTS} each`,
+      unit: 'ms of CPU',
+      aim: 250,
       value: passMs('one app', DEVICES / OBJECTS, DEVICES / OBJECTS),
     },
     {
-      ...{ name: `${name} that all of them match`, unit: 'ms of CPU' },
+      name: `${name} that all of them match`,
+      unit: 'ms of CPU',
       value: passMs('all devices', 1000, DEVICES),
     },
   ];
@@ -43,11 +46,15 @@ export async function passFigures(api: ControlApi): Promise<readonly Figure[]> {
 /** The devices as an operator has them. */
 async function listDevices(api: ControlApi): Promise<readonly Device[]> {
   const tailnets = openTailnets({
-    ...{ clock: systemClock, now: () => new Date(), random: Math.random, userAgent: 'bench' },
+    clock: systemClock,
+    now: () => new Date(),
+    random: Math.random,
+    userAgent: 'bench',
   });
   const { id, secret } = api.addClient(['devices:core:read']);
   const source = {
-    ...{ name: 'example', intervalMs: 30_000 },
+    name: 'example',
+    intervalMs: 30_000,
     credentials: { kind: 'oauth', clientId: id, clientSecret: secret },
     endpoint: { url: api.url, scopes: [], requestsPerSecond: 5, burst: 10 },
   } as const;

@@ -98,7 +98,9 @@ async function answerOf(envoy: Client, backend: string, refused: number[]): Prom
     `an answer of ${backend}`,
     async note => {
       const { statusCode, body } = await envoy.request({
-        ...{ method: 'GET', path: '/hello', headers: { host: HOST } },
+        method: 'GET',
+        path: '/hello',
+        headers: { host: HOST },
       });
       const text = await body.text();
       note(`${statusCode} ${text}`);
@@ -119,7 +121,9 @@ function figuresOf(first: First, { awayMs, backMs, refused }: Times): readonly F
   const figures = (name: string, ms: readonly number[]): readonly Figure[] => [
     { name: `${name}, p50 of ${ms.length}`, value: quantile(ms, 0.5), unit: 'ms' },
     {
-      ...{ name: `${name}, p99 of ${ms.length}`, value: quantile(ms, 0.99), unit: 'ms' },
+      name: `${name}, p99 of ${ms.length}`,
+      value: quantile(ms, 0.99),
+      unit: 'ms',
       // Where EDS decides alone; with checks, what they need to detect it comes first.
       ...(first === 'Service' && { aim: 1000 }),
     },

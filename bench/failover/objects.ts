@@ -20,8 +20,12 @@ export function failoverObjects(namespace: string, device: RemoteNode, first: Fi
   const { address: meshIP, fqdn: meshFQDN, ports } = device;
   const port = ports['http'];
   const healthCheck = {
-    ...{ enabled: true, path: '/healthz', interval: `${CHECK.intervalSeconds}s`, timeout: '900ms' },
-    ...{ healthyThreshold: CHECK.threshold, unhealthyThreshold: CHECK.threshold },
+    enabled: true,
+    path: '/healthz',
+    interval: `${CHECK.intervalSeconds}s`,
+    timeout: '900ms',
+    healthyThreshold: CHECK.threshold,
+    unhealthyThreshold: CHECK.threshold,
   };
   const checked = first === 'device' ? { healthCheck } : {};
   const endpoint = { name: 'a', meshIP, meshFQDN, port, protocol: 'HTTP', ...checked };
@@ -30,15 +34,21 @@ export function failoverObjects(namespace: string, device: RemoteNode, first: Fi
   const levels = first === 'Service' ? [service, { backends: [mesh] }] : [{ backends: [mesh] }, service];
   return [
     {
-      ...{ apiVersion: 'v1', kind: 'Service', metadata },
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata,
       spec: { ports: [{ port: 80, targetPort: POD_PORT }] },
     },
     {
-      ...{ apiVersion: API_VERSION, kind: 'MeshEndpoints', metadata },
+      apiVersion: API_VERSION,
+      kind: 'MeshEndpoints',
+      metadata,
       spec: { tailnet: 'example.ts.net', endpoints: [endpoint] },
     },
     {
-      ...{ apiVersion: `${GATEWAY_GROUP}/v1`, kind: 'HTTPRoute', metadata },
+      apiVersion: `${GATEWAY_GROUP}/v1`,
+      kind: 'HTTPRoute',
+      metadata,
       spec: {
         parentRefs: [{ name: GATEWAY }],
         hostnames: [HOST],
@@ -46,7 +56,9 @@ export function failoverObjects(namespace: string, device: RemoteNode, first: Fi
       },
     },
     {
-      ...{ apiVersion: API_VERSION, kind: 'MeshRoutePolicy', metadata },
+      apiVersion: API_VERSION,
+      kind: 'MeshRoutePolicy',
+      metadata,
       spec: {
         targetRefs: [{ group: GATEWAY_GROUP, kind: 'HTTPRoute', name: NAME }],
         failover: { levels },
@@ -58,7 +70,9 @@ export function failoverObjects(namespace: string, device: RemoteNode, first: Fi
 /** The endpoints of the Service: these pods, or none. */
 export function sliceOf(namespace: string, addresses: readonly string[]): KubeObject {
   return {
-    ...{ apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', addressType: 'IPv4' },
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    addressType: 'IPv4',
     metadata: { namespace, name: NAME, labels: { 'kubernetes.io/service-name': NAME } },
     ports: [{ name: '', port: POD_PORT, protocol: 'TCP' }],
     endpoints: addresses.map(address => ({ addresses: [address], conditions: { ready: true } })),

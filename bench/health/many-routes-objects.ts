@@ -70,8 +70,11 @@ export function envoyProxy(kind: Kind, defaults: object, replicas: number): Kube
 export function meshObjects(device: RemoteNode, proxy: string, checks: Checks): readonly KubeObject[] {
   const { address: meshIP, fqdn: meshFQDN, ports } = device;
   const healthCheck = {
-    ...{ enabled: true, type: 'HTTP', path: PATH },
-    ...{ interval: `${checks.intervalSeconds}s`, timeout: `${checks.timeoutSeconds}s` },
+    enabled: true,
+    type: 'HTTP',
+    path: PATH,
+    interval: `${checks.intervalSeconds}s`,
+    timeout: `${checks.timeoutSeconds}s`,
     ...THRESHOLDS,
   };
   const endpoint = { name: 'a', meshIP, meshFQDN, port: ports['http'], protocol: 'HTTP', healthCheck };
@@ -102,22 +105,29 @@ export function serviceObjects({ intervalSeconds, timeoutSeconds }: Checks): rea
   };
   return [
     {
-      ...{ apiVersion: 'v1', kind: 'Pod' },
+      apiVersion: 'v1',
+      kind: 'Pod',
       metadata: { ...metadata, labels: { app: 'web' } },
       spec: { containers: [container] },
     },
     {
-      ...{ apiVersion: 'v1', kind: 'Service', metadata },
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata,
       spec: { selector: { app: 'web' }, ports: [{ port: 80, targetPort: POD.port }] },
     },
     {
-      ...{ apiVersion: ENVOY_API, kind: 'BackendTrafficPolicy', metadata },
+      apiVersion: ENVOY_API,
+      kind: 'BackendTrafficPolicy',
+      metadata,
       spec: {
         targetRefs: [{ group: GATEWAY_GROUP, kind: 'Gateway', name: GATEWAY }],
         healthCheck: {
           active: {
-            ...{ type: 'HTTP', http: { path: PATH, expectedStatuses: [200] } },
-            ...{ interval: `${intervalSeconds}s`, timeout: `${timeoutSeconds}s` },
+            type: 'HTTP',
+            http: { path: PATH, expectedStatuses: [200] },
+            interval: `${intervalSeconds}s`,
+            timeout: `${timeoutSeconds}s`,
             ...THRESHOLDS,
           },
         },

@@ -88,7 +88,10 @@ function nameOf({ kind, routes, envoys }: Case): string {
 async function setMemoryLimit({ client }: BenchCluster, memory: string): Promise<void> {
   const { namespace } = ENVOY_GATEWAY;
   const path = await client.pathOf({
-    ...{ apiVersion: 'apps/v1', kind: 'Deployment', namespace, name: 'envoy-gateway' },
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    namespace,
+    name: 'envoy-gateway',
   });
   const containers = [{ name: 'envoy-gateway', resources: { limits: { memory } } }];
   const patch = { spec: { template: { spec: { containers } } } };
