@@ -81,7 +81,7 @@ const VALUES = {
             // Without a load balancer a Gateway has the address of its Service.
             envoyService: { type: 'ClusterIP' },
             envoyDeployment: {
-              // By default it requests 110m and 544Mi, so that a small machine has room for a few Envoys only.
+              // By default it requests 110m and 544Mi, so a small machine has room for a few Envoys only.
               container: { image: imageOf('envoy'), resources: { requests: { cpu: '10m', memory: '64Mi' } } },
               patch: QUICK_ENVOY,
             },

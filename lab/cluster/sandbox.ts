@@ -14,7 +14,7 @@ const run = promisify(execFile);
 
 /**
  * The PID, mount and network namespaces of a cluster. When their first process ends, the kernel ends all others in them and
- * removes every mount, interface, bridge and iptables rule, so that one recorded pid is enough to clean up.
+ * removes every mount, interface, bridge and iptables rule, so one recorded pid is enough to clean up.
  */
 export type Sandbox = {
   /** Turns a command into one that runs inside. */

@@ -43,7 +43,7 @@ const READABLE = [
 /** Every scope that a new OAuth client can be given. */
 const SCOPES: readonly string[] = READABLE.flatMap(scope => [scope, `${scope}:read`]);
 
-/** The scopes that make a credential act on devices, so that it must have tags. */
+/** The scopes that make a credential act on devices, so it must have tags. */
 export const SCOPES_WITH_TAGS: readonly string[] = ['devices:core', 'auth_keys'];
 
 /** How a server reads the names of scopes. */

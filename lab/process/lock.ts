@@ -17,7 +17,7 @@ export type LockHolder = { readonly pid: number; readonly purpose: string };
 /**
  * Waits until no other living process holds the lock, and returns the function that releases it, or undefined when
  * aborted. The lock is a folder with a file for each process that wants it. A process that is alone in it after writing
- * its file holds the lock; others remove their file and retry, so that two may both retry but never both hold it. The
+ * its file holds the lock; others remove their file and retry, so two may both retry but never both hold it. The
  * file of a dead process is removed.
  */
 export async function takeLock(

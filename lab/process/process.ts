@@ -44,7 +44,7 @@ export function startProcess(spec: ProcessSpec): ProcessRecord {
   }
 }
 
-/** Whether the very process that was started still runs. */
+/** Whether the process that was started still runs, and not another one with its pid. */
 export function isRunning({ pid, startTime }: ProcessRecord): boolean {
   return startTime !== '' && startTimeOf(pid) === startTime;
 }

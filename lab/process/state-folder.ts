@@ -61,7 +61,7 @@ export class StateFolder<Whole> implements ProcessNotes {
 
   /**
    * Ends every process that was started here, the last first, and removes the folder; returns how many there were. If one
-   * does not end, the others are ended all the same, and the folder stays for another attempt.
+   * does not end, the others are still ended, and the folder stays for another attempt.
    */
   async remove(): Promise<number> {
     this.#expectOwn();

@@ -191,7 +191,7 @@ function expectFreeName(state: State, name: string): void {
     throw new Refusal(409, `name ${fqdn} is in use by a device`);
 }
 
-/** A new service has no address yet, or the IPv4 address that it is to have. */
+/** A new service has no address yet, or the given IPv4 address. */
 function createdAddresses(state: State, addrs: readonly string[]): readonly string[] {
   const [wanted] = addrs;
   if (addrs.length > 1 || (wanted !== undefined && !isMeshIPv4(wanted)))
