@@ -70,7 +70,7 @@ export async function observeTailnet(
   if (url === undefined) return without(CONTROL_URL_MISSING);
   const ca = await readAuthority(settings, ownNamespace);
   if (ca.problem) {
-    // A ConfigMap may be unreadable for a moment only, so that what is known still holds.
+    // A ConfigMap may be unreadable for a moment only, so what is known still holds.
     const known = tailnets.lastView(name);
     const view = known && { ...known, isStale: true, nextMs: intervalMsOf(settings) };
     return { ...without(ca.problem), view };

@@ -41,7 +41,7 @@ export async function gather(
   return { ...connection, tailnet, olderName, now: deps.now() };
 }
 
-/** The control API of a MeshTailnet that names none. Proxies that others run need none, so that none is assumed for them. */
+/** The control API of a MeshTailnet that names none. Proxies that others run need none, so none is assumed for them. */
 function sharedURLFor(
   { tailnet, pool }: MeshTailnet['spec'],
   { controlURL }: GatherDeps,

@@ -23,7 +23,7 @@ type StatusInput = Input & {
   readonly pool: ReconciledPool | undefined;
 };
 
-/** The status that a MeshTailnet is to have; the one that it has where nothing but the time of the last success differs. */
+/** The status that a MeshTailnet should have; the stored one if nothing but the time of the last success differs. */
 export function statusOf(input: StatusInput): Status {
   const { tailnet, view, secretVersion, now } = input;
   const { metadata, status: before } = tailnet;

@@ -29,7 +29,7 @@ type StatefulSetState = {
   readonly specHash: string;
   /** Whether its pods have the container relay. */
   readonly hasRelay: boolean;
-  /** Of the pod template that pods are to have; undefined until its controller has seen the last change. */
+  /** Of the pod template that pods should have; undefined until its controller has seen the last change. */
   readonly updateRevision: string | undefined;
   /** How many pods there are; undefined until its controller has seen the last change. */
   readonly pods: number | undefined;
@@ -40,14 +40,14 @@ export type PoolSize = { readonly replicas: number; readonly ordinals: number; r
 
 /** Everything that decides what is done about a pool, and its status. */
 export type Input = {
-  /** How many mesh pods there are to be; 0 removes the pool. */
+  /** The desired number of mesh pods; 0 removes the pool. */
   readonly desired: number;
   /** Whether the tailnet has UDP endpoints or VIP services. */
   readonly needsRelay: boolean;
   readonly statefulSet: StatefulSetState | undefined;
   /** Of the objects of a pool of this size. */
   readonly specHashOf: (size: PoolSize) => string;
-  /** By ordinal: all that are to be, and all that may have a Secret. */
+  /** By ordinal: all desired ones, and all that may have a Secret. */
   readonly meshPods: readonly MeshPod[];
   readonly missing: MissingByPod;
   readonly keys: KeyHistories;

@@ -118,7 +118,7 @@ export function deviceOf(
   return tagged.find(({ isOnline }) => isOnline) ?? tagged.at(-1);
 }
 
-/** What is part of a path of the control API, so that it cannot be `..`. */
+/** It becomes a part of a path of the control API, so it must not be `..`. */
 const DEVICE_ID = /^[A-Za-z0-9]{1,64}$/;
 
 /**
@@ -163,7 +163,7 @@ export function poolTailnetsOf(pod: ResourceOf<'Pod'>): readonly string[] {
   return name === undefined ? [] : [name];
 }
 
-/** How many mesh pods a MeshTailnet is to have. */
+/** How many mesh pods a MeshTailnet should have. */
 export function desiredOf({ metadata, spec }: MeshTailnet): number {
   const isManaged = metadata.deletionTimestamp === undefined && spec.pool.mode === 'Managed';
   return isManaged ? spec.pool.replicas : 0;

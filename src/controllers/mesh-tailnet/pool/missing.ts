@@ -21,7 +21,7 @@ export type MissingByPod = ReadonlyMap<string, Missing>;
 /** A device that was listed before is missing from this number of lists in a row before it is requested. */
 const LISTS = 3;
 
-/** Lists of a control API may be this late, so that they lack a device that has just joined. */
+/** Lists of a control API may be this late, and then lack a device that has just joined. */
 const LATE_MS = 60_000;
 
 export type MissingOptions = {

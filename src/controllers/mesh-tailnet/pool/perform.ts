@@ -52,7 +52,7 @@ export type Performed = {
   /** Those that succeeded. */
   readonly performed: readonly Action[];
   readonly failure: FailedAction | undefined;
-  /** The hostnames of devices that are still online, so that they are not deleted yet. */
+  /** The hostnames of devices that are still online, which are not deleted yet. */
   readonly waitsFor: readonly string[];
 };
 

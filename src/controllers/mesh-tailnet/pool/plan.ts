@@ -33,7 +33,7 @@ export function plan(input: Input): readonly Action[] {
   const size = {
     replicas: replicasOf(input, kept),
     ordinals: ordinalsOf(input),
-    // It stays when nothing needs it any more, so that what needs it again replaces no pods.
+    // It stays when nothing needs it any more, so what needs it again replaces no pods.
     hasRelay: input.needsRelay || statefulSet?.hasRelay === true,
   };
   const created = new Set(
@@ -54,7 +54,7 @@ export function plan(input: Input): readonly Action[] {
 }
 
 /*
- * A mesh pod that is to be:
+ * A desired mesh pod:
  *
  *   Secret                                        action
  *   none                                          create a key
@@ -69,7 +69,7 @@ export function plan(input: Input): readonly Action[] {
  *   device that was removed                       delete the Secret: the next key is for a new device
  *   otherwise                                     none: meshd starts
  *
- * One that is ready has joined, so that only a device that was removed matters. Keys follow one another ever more slowly.
+ * One that is ready has joined, so only a device that was removed matters. Keys follow one another ever more slowly.
  */
 function renewalOf(meshPod: MeshPod, { isAuthenticated, missing, keys, now }: Input): readonly Action[] {
   const { name, hostname, secret, hasForeignSecret, pod, device } = meshPod;

@@ -62,9 +62,9 @@ export type ReconciledPool = {
   readonly condition: ConditionUpdate;
   /** Of this installation; undefined until devices were listed. */
   readonly devices: { readonly managed: number; readonly orphaned: number } | undefined;
-  /** Whether all of it is removed, so that the finalizer may be removed, too. */
+  /** Whether all of it is removed, so the finalizer may be removed too. */
   readonly isRemoved: boolean;
-  /** Whether it is as it should be; otherwise it is to be reconciled again soon. */
+  /** Whether it is as it should be; otherwise it is reconciled again soon. */
   readonly isSettled: boolean;
   /** The hostnames of devices that are online although their pods have ended, which delays their removal. */
   readonly waitsFor: readonly string[];

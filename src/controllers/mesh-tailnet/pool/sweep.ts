@@ -67,14 +67,14 @@ const MAX_REMOVED = 10;
  *   its hostname is that of a joining mesh pod    nothing: meshd writes the id once it has joined
  *   else, an orphan                             reported; deleted after 3 lists in a row and 10 minutes
  *
- * Each device chooses its own hostname, so that any device of the tailnet can claim one of these; but only the owners of a
+ * Each device chooses its own hostname, so any device of the tailnet can claim one of these; but only the owners of a
  * tag can assign it. An owner of our tags who gives a device such a hostname has that device deleted once it is offline, and
  * achieves nothing else: the device of another cannot be made an orphan, because only that device can change its hostname.
  */
 
 /**
  * Finds the devices of this installation that belong to no mesh pod. Only lists count, not reconciles: two with the same list
- * find nothing new, and without new lists no orphan becomes old enough, so that one that came online is not deleted.
+ * find nothing new, and without new lists no orphan becomes old enough, so one that came online is not deleted.
  */
 export function sweep(memory: OrphanMemory, input: SweepInput): Sweep {
   const { devices, listedAt, installation, tags, minAgeMs = MIN_AGE_MS } = input;

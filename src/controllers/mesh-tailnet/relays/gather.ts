@@ -32,7 +32,7 @@ export type Input = {
   readonly needsConfigMap: boolean;
   /** The text of the targets in the ConfigMap. */
   readonly stored: string | undefined;
-  /** The VIP services that mesh pods are to serve. */
+  /** The VIP services that mesh pods should serve. */
   readonly services: readonly ServedService[];
   /** Their text in the ConfigMap. */
   readonly storedServices: string | undefined;

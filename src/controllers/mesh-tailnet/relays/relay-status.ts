@@ -76,7 +76,7 @@ export function parseRelayStatus(text: string): RelayStatus {
 
 function failureOf([port, reason]: [string, unknown]): [number, string] {
   if (!/^[1-9]\d{0,4}$/.test(port)) throw malformed();
-  // Reasons go into messages, so that only codes are accepted.
+  // Reasons go into messages, so only codes are accepted.
   const isCode = typeof reason === 'string' && /^[A-Z0-9_]{1,32}$/.test(reason);
   return [Number(port), isCode ? reason : 'unknown error'];
 }
