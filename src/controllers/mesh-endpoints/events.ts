@@ -23,7 +23,7 @@ export function eventsOf(object: MeshEndpoints, status: Status): readonly Object
   ];
 }
 
-/** One Event about all devices that are endpoints now, and one about all that are none any more. */
+/** One Event about all devices that have become endpoints, and one about all that no longer are. */
 function deviceEvents(
   before: readonly EndpointStatus[],
   now: readonly EndpointStatus[],
@@ -120,7 +120,7 @@ function conditionEvents(object: MeshEndpoints, status: Status): readonly Object
   });
 }
 
-/** A VIP service is refused, or none is any more; one that is being registered, or not served, is in status alone. */
+/** A VIP service is refused, or none is any longer. That one is being registered, or not served, is in status alone. */
 function isAboutRefusal(before: Condition | undefined, now: Condition): boolean {
   const isRefusal = (condition: Condition | undefined) =>
     ['Conflict', 'Failed', 'NotSupported'].includes(condition?.reason ?? '');

@@ -65,7 +65,7 @@ function messageOf(unused: readonly UnusedBackend[]): string {
 
 const MORE = '...';
 
-/** At most as many characters of a text, as an API server counts them: half of one would be stored as another. */
+/** The first characters of a text, counted as an API server does: none is cut in two. */
 export function cutText(text: string, maxLength: number): string {
   const characters = Array.from(text);
   return characters.length <= maxLength ? text : characters.slice(0, maxLength).join('');

@@ -29,7 +29,7 @@ type StatusInput = Omit<Input, 'relayPorts' | 'inputs' | 'readCa'> & {
   readonly controlURL: string | undefined;
 };
 
-/** The status that a MeshEndpoints is to have; the very same where nothing differs that is worth a write. */
+/** The status that a MeshEndpoints should have; the stored one if no difference is worth a write. */
 export function statusOf(input: StatusInput): Status {
   const { object, stored, discovery, planned, verdictOf, now } = input;
   const { generation } = object.metadata;
@@ -43,7 +43,7 @@ export function statusOf(input: StatusInput): Status {
     ...rest
   } = before;
   const found = discoveryStatusOf(stored, discovery);
-  // Without the field, the health of endpoints counts as not known, so that they are used.
+  // Without the field, the health of endpoints counts as not known, so they are used.
   const listed = {
     ...rest,
     ...(found && { discovery: found }),

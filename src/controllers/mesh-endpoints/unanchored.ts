@@ -13,7 +13,7 @@ import type { TrackedRead } from '../../store/tracking.ts';
  *
  *   the anchor has a status           ResolvedRefs of the routes is right
  *   it has none, and is new           Envoy Gateway has perhaps not seen it yet: wait
- *   it has none after REPORT_MS       a route that Envoy Gateway does not resolve for want of an anchor gets a message
+ *   it has none after REPORT_MS       a route that Envoy Gateway does not resolve without an anchor gets a message
  */
 
 /** L4 routes that Envoy Gateway does not resolve, and the anchor on which it has not reported. */

@@ -18,7 +18,7 @@ export type VipServices = {
 export type ServicesOfTailnet = {
   /** By the namespace and name of a MeshEndpoints, as in `default/web`, and the name of the service in its spec. */
   readonly states: ReadonlyMap<string, ReadonlyMap<string, VipServiceState>>;
-  /** Why the services of the tailnet cannot be read or written now, so that states are as they were. */
+  /** Why the services of the tailnet cannot be read or written now, so states are as they were. */
   readonly problem: { readonly reason: string; readonly message: string } | undefined;
 };
 

@@ -29,7 +29,7 @@ export type Discovered = {
   readonly misfits: readonly string[];
   /** How many endpoints are beyond the limit. */
   readonly truncated: number;
-  /** The keys of selectors that lie beyond the allowed tags, so that the object matches nothing. */
+  /** The keys of selectors that lie beyond the allowed tags, so the object matches nothing. */
   readonly beyondAllowed: readonly string[];
 };
 

@@ -9,7 +9,7 @@ import type { Device } from '../../../control/control.ts';
  *
  * A device matches Exists and In by any of its tags. It matches DoesNotExist and NotIn unless it matches the opposite, so also
  * without the key. allowedTags are whole tags: without one of them a device matches nothing, and a selector that none of them
- * could match is beyond them, so that all selectors together match nothing.
+ * could match is beyond them, so all selectors together match nothing.
  */
 
 /** The devices that match all selectors. */

@@ -7,8 +7,8 @@ type Host = { readonly objects: Set<Key>; last: readonly string[] };
 export type Change = { readonly added: readonly string[]; readonly removed: readonly string[] };
 
 /**
- * The hosts of a namespace, of which its share is resolved: first those that had addresses when they came, so that a restart
- * displaces none that has traffic, and then the others, in the order in which they came.
+ * The hosts of a namespace, of which its share is resolved: first those that had addresses when they were added, so that a
+ * restart displaces none that has traffic, and then the others, in the order in which they were added.
  */
 export class NamespaceHosts {
   readonly #hosts = new Map<string, Host>();
@@ -18,12 +18,13 @@ export class NamespaceHosts {
   /** Replaces the hosts of an object, with the addresses that were used last. */
   set(object: Key, hosts: ReadonlyMap<string, readonly string[]>): Change {
     const before = this.#hostsOf.get(object) ?? new Set<string>();
-    const [come, gone] = [[...hosts.keys()].filter(name => !before.has(name)), without(before, hosts)];
-    for (const name of gone) this.#remove(name, object);
-    for (const name of come) this.#add(name, object, hosts.get(name) ?? []);
+    const added = [...hosts.keys()].filter(name => !before.has(name));
+    const removed = without(before, hosts);
+    for (const name of removed) this.#remove(name, object);
+    for (const name of added) this.#add(name, object, hosts.get(name) ?? []);
     if (hosts.size > 0) this.#hostsOf.set(object, new Set(hosts.keys()));
     else this.#hostsOf.delete(object);
-    return come.length + gone.length === 0 ? NO_CHANGE : this.#update();
+    return added.length + removed.length === 0 ? NO_CHANGE : this.#update();
   }
 
   get isEmpty(): boolean {
