@@ -47,7 +47,7 @@ export interface ResolutionCache extends SnapshotCache {
    * as Envoy Gateway made it.
    */
   settingsOf(cluster: string, gateways: readonly Ref<'Gateway'>[]): EnvoyClusterSettings | undefined;
-  /** The unused backends of mixed rules that keep Envoy Gateway's endpoints, so that no stream subscribes to them. */
+  /** The unused backends of mixed rules that keep Envoy Gateway's endpoints: no stream subscribes to these. */
   unusedOfMixedRules(): Iterable<UnusedInCluster>;
   /** The revision of the settings of a Gateway's clusters; undefined if none has a mesh backend. */
   revisionOf(gateway: Ref<'Gateway'>): string | undefined;

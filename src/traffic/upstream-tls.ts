@@ -53,8 +53,8 @@ function isInTailnet(name: string, domain: string): boolean {
 }
 
 /**
- * Why meshFQDN cannot be the name of a device in the tailnet, with the fix; undefined where it can. The endpoint is used all
- * the same, by its address. With externalTarget it is no device.
+ * Why meshFQDN cannot be the name of a device in the tailnet, with the fix; undefined where it can. The endpoint is still
+ * used, by its address. With externalTarget it is no device.
  */
 export function meshNameProblem(
   { meshFQDN, externalTarget }: MeshEndpoint,

@@ -31,7 +31,7 @@ export type SnapshotChange = {
 const NOT_FOUND: readonly UnusedReason[] = ['BackendNotFound', 'PortNotFound'];
 
 /**
- * The endpoints that drain after a change. Removed at once are endpoints that must not be used any more, those whose
+ * The endpoints that drain after a change. Removed at once are endpoints that must no longer be used, those whose
  * address is assigned again, and relays: they are deleted, or their port may soon be that of another endpoint. Nothing drains
  * next to several localities: Envoy counts draining hosts as unhealthy, which would shift traffic between localities.
  */

@@ -145,7 +145,7 @@ export class EdsStream implements StreamListener {
     }
   }
 
-  /** Envoy resets its reconnect backoff only once it has received a response, be it an empty one. */
+  /** Envoy resets its reconnect backoff only once it has received a response, even an empty one. */
   #sendInitialResponse(): void {
     if (!this.#isClosed) this.#send([], []);
   }

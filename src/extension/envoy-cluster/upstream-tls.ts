@@ -26,7 +26,7 @@ const NO_HOSTNAME = 'no-hostname.invalid';
 /** No certificate has this hash. */
 const NO_HASH = '0'.repeat(64);
 
-/** TLS that trusts no certificate, so that no connection succeeds. */
+/** TLS that trusts no certificate, so no connection succeeds. */
 export const CLOSED_TLS: TlsContext = {
   commonTlsContext: common({ verifyCertificateHash: [NO_HASH] }, {}),
 };

@@ -263,7 +263,7 @@ function textOf({ address, port }: SocketAddress): string {
 }
 
 /**
- * Pods that terminate or are not ready are left out while others are ready: Envoy counts them as unhealthy, so that a rolling
+ * Pods that terminate or are not ready are left out while others are ready: Envoy counts them as unhealthy, so a rolling
  * update would move traffic to the next priority, or to other backends.
  */
 function withoutDraining(endpoints: readonly OtherEndpoint[]): readonly OtherEndpoint[] {

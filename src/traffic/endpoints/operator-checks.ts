@@ -19,7 +19,7 @@ import { healthStatusesOf } from './health-status.ts';
  *   9 or more   the operator alone checks it,    stays
  *               once it has decided about all its endpoints, and one is healthy
  *
- * Endpoints that the operator has not decided about get traffic only where Envoy checks them, so that a switch before then
+ * Endpoints that the operator has not decided about get traffic only where Envoy checks them, so a switch before then
  * would take traffic from them, or send it to some that nothing has checked: EDS has a switch sooner than the cluster. Envoy
  * checks a paused MeshEndpoints in any number of clusters, and what a MeshBinding has no room for.
  */

@@ -11,7 +11,7 @@ import type { UpstreamTls } from '../upstream-tls.ts';
 /** A transport socket, inside of the tunnel. */
 export type TransportSocket =
   | { readonly is: 'clear' }
-  /** TLS that trusts no certificate, so that every connection fails. */
+  /** TLS that trusts no certificate, so every connection fails. */
   | { readonly is: 'closed' }
   | { readonly is: 'tls'; readonly tls: UpstreamTls };
 

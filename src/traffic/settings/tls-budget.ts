@@ -24,7 +24,7 @@ const ALL_FIT: ReadonlySet<string> = new Set();
 /**
  * The rules of the routes of a namespace whose TLS settings its share has no room for. A response to Envoy Gateway has the
  * settings of every cluster, so without shares one namespace could leave no room for the others. Rules have room in the order
- * of the names of their routes, at whichever Gateways these are; one that does not fit takes none, so that later ones may fit.
+ * of the names of their routes, at whichever Gateways these are; one that does not fit takes none, so later ones may fit.
  */
 export function overTlsBudget(resources: TrafficResources, namespace: string): ReadonlySet<string> {
   const over = new Set<string>();
@@ -64,7 +64,7 @@ export function isOverTlsBudget(
 }
 
 /**
- * The settings for a cluster over the budget: endpoints with TLS get the closed default socket, so that connections to them
+ * The settings for a cluster over the budget: endpoints with TLS get the closed default socket, so connections to them
  * fail. Undefined for settings without TLS, which need no room.
  */
 export function closedSettingsOf(settings: EnvoyClusterSettings): EnvoyClusterSettings | undefined {
