@@ -54,7 +54,7 @@ export const FLAPPING = {
 /** The shortest time between two writes of a status because of health: longer than a write takes, hardly noticed by a user. */
 export const HEALTH_WRITE_INTERVAL_MS = 1000;
 
-/** The longest timeout of a health check, as in the schema: so long a service that hangs takes a place of its namespace. */
+/** The longest timeout of a health check, as in the schema: a service that hangs takes a place of its namespace for this time. */
 export const MAX_CHECK_TIMEOUT_MS = 30_000;
 
 /** MeshEndpoints of a namespace in the anchors of all GatewayClasses: enough for 1,000 L4 routes; each is a line in every log of a translation. */

@@ -190,11 +190,11 @@ export type TailnetView = {
   readonly expected: ReadonlySet<string>;
   /** How many lists in a row have lacked a device of `devices`, by its id; only those that were missing from the last one. */
   readonly missing: ReadonlyMap<string, number>;
-  /** Whether the last list failed, so that devices are as they were. */
+  /** Whether the last list failed, so devices are as they were. */
   readonly isStale: boolean;
   /** Of the last list that succeeded; undefined where none has. */
   readonly lastSuccess: Date | undefined;
-  /** Until it is to be observed again. */
+  /** Until it should be observed again. */
   readonly nextMs: number;
   /** Why credentials were refused, or the last list failed. */
   readonly error: ControlError | undefined;

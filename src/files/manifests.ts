@@ -26,6 +26,6 @@ export interface ReadManifests {
   /** A manifest and the path of its file. */
   get(key: ManifestKey): { readonly object: Manifest; readonly file: string } | undefined;
   keys(): readonly ManifestKey[];
-  /** Whether there are files that could never be read, so that objects in them may seem to be deleted. */
+  /** Whether there are files that could never be read, so objects in them may seem to be deleted. */
   hasUnread(): boolean;
 }

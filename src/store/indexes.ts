@@ -8,7 +8,7 @@ import type { Route } from '../api/objects/gateway-api.ts';
 import type { AnyIndex, Index, ReadObjects } from './resources.ts';
 
 /*
- * Indexes that several controllers use. Each costs memory for every object, so that controllers share them.
+ * Indexes that several controllers use. Each costs memory for every object, so controllers share them.
  */
 
 /** MeshEndpoints by their tailnet. */

@@ -108,7 +108,7 @@ export class ReadSet {
     return new OpenReads(this.#read, this.#sources, this.#dependent, scope);
   }
 
-  /** Ends a run. One that failed has perhaps not read everything, so that the reads of the run before count as well. */
+  /** Ends a run. One that failed has perhaps not read everything, so the reads of the run before count as well. */
   close(run: OpenReads, hasSucceeded: boolean): void {
     const { sources, values } = run.end();
     for (const source of this.#last) {

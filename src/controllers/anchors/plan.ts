@@ -31,11 +31,11 @@ export type Plan = { readonly anchors: readonly Anchor[]; readonly remove: reado
 export const MAX_IN_ANCHOR = 16;
 
 /*
- * Envoy Gateway reads the objects of all Gateways of a GatewayClass together, so that any Gateway of the class can be the parent.
+ * Envoy Gateway reads the objects of all Gateways of a GatewayClass together, so any Gateway of the class can be the parent.
  * An anchor stays as it is as far as possible:
  *
  *   its Gateway needs anchors no longer      its MeshEndpoints go to others of the class
- *   a MeshEndpoints is not needed any more   it is removed from its anchor
+ *   a MeshEndpoints is no longer needed      it is removed from its anchor
  *   a MeshEndpoints is new                   it is added to the first anchor of the class with room, or to a new one
  *   an anchor without MeshEndpoints          removed
  */

@@ -123,7 +123,7 @@ function entriesOf(text: string, { found, published }: Input): readonly Entry[] 
   const before = published.get(text);
   const ca = now ?? before;
   if (!ca) return [];
-  // Its owner has removed it, so that it must not stay.
+  // Its owner has removed it, so it must not stay.
   if (ca.is !== 'found') return [{ text, versions: [ca], order: 2 }];
   if (before?.is !== 'found') return [{ text, versions: [ca], order: 1 }];
   if (sizeOf(ca) <= sizeOf(before)) return [{ text, versions: [ca, before], order: 0 }];

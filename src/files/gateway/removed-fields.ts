@@ -13,7 +13,7 @@ export type NextText = {
 };
 
 /*
- * Envoy Gateway merges an object that it reads into the one that it has, so that it keeps removed fields, except in lists.
+ * Envoy Gateway merges an object that it reads into the one that it has, so it keeps removed fields, except in lists.
  * By kind:
  *
  *   HTTPRoute, GRPCRoute          Gets another name, and its own again at the next removal. Both exist for some seconds,

@@ -13,7 +13,7 @@ import type { Fields } from '../../api/json.ts';
 /** A user in a file, with the folder of that file. */
 export type RawUser = { readonly name: string; readonly fields: Fields; readonly folder: string };
 
-/** The library ignores these fields, so that requests would be sent as another user. */
+/** The library ignores these fields, so requests would be sent as another user. */
 const IGNORED = ['as-uid', 'as-groups', 'as-user-extra'];
 
 export function unsupportedField({ fields }: RawUser): string | undefined {
