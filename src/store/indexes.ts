@@ -1,5 +1,5 @@
 import { anchoredBy, udpTailnetsOf, meshBackendsOf, tailnetsOf } from '../api/objects/references.ts';
-import { discovers } from '../api/objects/endpoints.ts';
+import { discovers, vipServicesIn } from '../api/objects/endpoints.ts';
 import { caRefsOf } from '../api/trust.ts';
 import { ROUTE_KINDS } from '../api/key.ts';
 import type { Kinds } from '../api/generated/types.ts';
@@ -36,19 +36,15 @@ export const selectingByTailnet: Index<'MeshEndpoints'> = {
 export const vipServicesByTailnet: Index<'MeshEndpoints'> = {
   name: 'MeshEndpoints with vipServices by tailnet',
   kind: 'MeshEndpoints',
-  valuesOf: object => (listsServices(object) ? tailnetsOf(object) : []),
+  valuesOf: object => (vipServicesIn(object).length > 0 ? tailnetsOf(object) : []),
 };
 
 /** The same by their namespace. */
 export const vipServicesByNamespace: Index<'MeshEndpoints'> = {
   name: 'MeshEndpoints with vipServices by namespace',
   kind: 'MeshEndpoints',
-  valuesOf: object => (listsServices(object) ? [object.metadata.namespace ?? ''] : []),
+  valuesOf: object => (vipServicesIn(object).length > 0 ? [object.metadata.namespace ?? ''] : []),
 };
-
-function listsServices({ spec }: Kinds['MeshEndpoints']): boolean {
-  return (spec.serviceDiscovery?.vipServices ?? []).length > 0;
-}
 
 const ANY = 'any';
 

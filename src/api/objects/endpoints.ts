@@ -1,4 +1,10 @@
-import type { EndpointStatus, EndpointTemplate, Kinds, MeshEndpoint } from '../generated/types.ts';
+import type {
+  EndpointStatus,
+  EndpointTemplate,
+  Kinds,
+  MeshEndpoint,
+  VipService,
+} from '../generated/types.ts';
 import { isEqual } from '../json.ts';
 import { addressText, parseSocketAddress } from '../socket-address.ts';
 
@@ -20,6 +26,13 @@ export function endpointsOf(object: MeshEndpoints): readonly MeshEndpoint[] {
 export function discovers({ spec }: Pick<MeshEndpoints, 'spec'>): boolean {
   return (spec.tagSelectors ?? []).length > 0;
 }
+
+/** The VIP services that a MeshEndpoints lists. */
+export function vipServicesIn({ spec }: Pick<MeshEndpoints, 'spec'>): readonly VipService[] {
+  return spec.serviceDiscovery?.vipServices ?? NO_SERVICES;
+}
+
+const NO_SERVICES: readonly VipService[] = [];
 
 /** The entries of discovered endpoints in the present tailnet: an address of another one means another device. */
 export function discoveredEntriesOf(object: MeshEndpoints): readonly EndpointStatus[] {

@@ -3,7 +3,7 @@ import type { ConditionUpdate } from '../../api/conditions.ts';
 import { isEqual } from '../../api/json.ts';
 import type { EndpointStatus, EndpointSummary, Kinds } from '../../api/generated/types.ts';
 import { keyOf } from '../../api/key.ts';
-import { discovers } from '../../api/objects/endpoints.ts';
+import { discovers, vipServicesIn } from '../../api/objects/endpoints.ts';
 import { metadataSummary } from '../../api/objects/metadata-text.ts';
 import { refTo } from '../../api/objects/references.ts';
 import type { Verdict } from '../../health/health.ts';
@@ -15,7 +15,7 @@ import { programmedOf } from './programmed.ts';
 import { PAUSED, readyOf } from './ready.ts';
 import { resolveRoutes, routesResolvedOf, routeStatusesOf } from './routes.ts';
 import { unanchoredMessage } from './unanchored.ts';
-import { listsServices, vipServicesOf } from './vip-services.ts';
+import { vipServicesOf } from './vip-services.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
 type Status = NonNullable<MeshEndpoints['status']>;
@@ -121,7 +121,8 @@ function conditionsWith(updates: readonly ConditionUpdate[], object: MeshEndpoin
   const before = status?.conditions ?? [];
   // These are computed with the others, and are removed with the last selector and the last VIP service.
   const isKept = (type: string) =>
-    (type !== 'Discovered' || discovers(object)) && (type !== 'VIPServicesReady' || listsServices(object));
+    (type !== 'Discovered' || discovers(object)) &&
+    (type !== 'VIPServicesReady' || vipServicesIn(object).length > 0);
   const others = before.filter(({ type }) => isKept(type) && !updates.some(update => update.type === type));
   return [...conditionsOf(updates, before, { generation, now }), ...others];
 }

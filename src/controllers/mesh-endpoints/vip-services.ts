@@ -2,6 +2,7 @@ import type { Kinds, VipServiceStatus } from '../../api/generated/types.ts';
 import type { ConditionUpdate } from '../../api/conditions.ts';
 import { inSeconds } from '../../api/clock.ts';
 import { isEqual } from '../../api/json.ts';
+import { vipServicesIn } from '../../api/objects/endpoints.ts';
 import { cutText } from './routes.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
@@ -43,8 +44,8 @@ export type VipServicesInput = {
 /** status.vipServices, and the condition VIPServicesReady; undefined for an object without VIP services. */
 export function vipServicesOf(input: VipServicesInput) {
   const { stored, now } = input;
-  if (!listsServices(stored)) return undefined;
-  const listed = stored.spec.serviceDiscovery?.vipServices ?? [];
+  const listed = vipServicesIn(stored);
+  if (listed.length === 0) return undefined;
   const { namespace = '', name: object } = stored.metadata;
   const services = input.services === 'without a cluster' ? undefined : input.services;
   const states = services?.states.get(`${namespace}/${object}`);
@@ -62,11 +63,6 @@ const WITHOUT_CLUSTER: VipServiceState = {
   reason: 'NotSupported',
   message: 'without a cluster no VIP services are registered',
 };
-
-/** Whether a MeshEndpoints lists VIP services. */
-export function listsServices({ spec }: Pick<MeshEndpoints, 'spec'>): boolean {
-  return (spec.serviceDiscovery?.vipServices ?? []).length > 0;
-}
 
 function entryOf(
   name: string,

@@ -1,5 +1,5 @@
 import type { Kinds, MeshEndpoint, VipService } from '../../../api/generated/types.ts';
-import { endpointsOf } from '../../../api/objects/endpoints.ts';
+import { endpointsOf, vipServicesIn } from '../../../api/objects/endpoints.ts';
 import { oldestFirst } from '../../../api/objects/oldest.ts';
 import { MAX_SERVED } from '../../../api/served-services.ts';
 import type { ServedService } from '../../../api/served-services.ts';
@@ -57,9 +57,8 @@ function addressOf({ vipAddress = '' }: { readonly vipAddress?: string }): strin
 type Limits = ServedOptions & { readonly addresses: ReadonlySet<string> };
 
 function servedBy(object: MeshEndpoints, limits: Limits): readonly ServedService[] {
-  const { spec, status } = object;
-  const states = new Map(status?.vipServices?.map(each => [each.name, each.status]));
-  const wanted = (spec.serviceDiscovery?.vipServices ?? []).filter(({ name }) => {
+  const states = new Map(object.status?.vipServices?.map(each => [each.name, each.status]));
+  const wanted = vipServicesIn(object).filter(({ name }) => {
     const state = states.get(name);
     return (
       state === 'Registered' || state === 'Pending' || (state === 'Failed' && limits.before.has(full(name)))
