@@ -1,4 +1,5 @@
 import type { MeshEndpoint } from '../generated/types.ts';
+import { cutText } from '../text.ts';
 
 /** The longest key or value that is shown; the rest is cut off. */
 const MAX_SHOWN = 60;
@@ -28,10 +29,7 @@ export function metadataSummary(endpoints: readonly Pick<MeshEndpoint, 'metadata
   const texts = [...valuesOf]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([key, values]) => `${shown(key)}=${[...values].sort().map(shown).join(',')}`);
-  // By characters, so that none is cut in two: an API server would return another text than it was given.
-  const characters = Array.from(texts.join(' '));
-  if (characters.length <= MAX_SUMMARY) return characters.join('');
-  return `${characters.slice(0, MAX_SUMMARY - 3).join('')}...`;
+  return cutText(texts.join(' '), MAX_SUMMARY, '...');
 }
 
 function shown(text: string): string {

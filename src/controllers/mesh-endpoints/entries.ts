@@ -4,12 +4,12 @@ import type { EndpointStatus, Kinds } from '../../api/generated/types.ts';
 import { isEqual } from '../../api/json.ts';
 import type { Key } from '../../api/key.ts';
 import { addressText } from '../../api/socket-address.ts';
+import { cutText } from '../../api/text.ts';
 import type { Verdict } from '../../health/health.ts';
 import { NOT_CHECKED_YET } from '../../traffic/endpoints/health-status.ts';
 import { writtenVerdict } from './checks.ts';
 import type { EndpointError } from './inputs/inputs.ts';
 import type { PlannedEndpoint } from './plan.ts';
-import { cutText } from './routes.ts';
 
 /*
  * The entry of an endpoint in status.endpoints:

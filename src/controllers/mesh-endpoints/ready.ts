@@ -3,10 +3,10 @@ import type { ConditionUpdate } from '../../api/conditions.ts';
 import { API_VERSION } from '../../api/generated/kinds.ts';
 import type { EndpointStatus, EndpointSummary, Kinds } from '../../api/generated/types.ts';
 import { createdTailnetName, defaultControlURL, OAUTH_SECRET } from '../../api/names.ts';
+import { cutText } from '../../api/text.ts';
 import { poolProblemOf } from '../../traffic/data-path.ts';
 import { reasonOf } from '../../traffic/endpoints/health-status.ts';
 import type { PlannedEndpoint } from './plan.ts';
-import { cutText } from './routes.ts';
 
 /** The closed list of reasons why a MeshEndpoints is not ready. */
 export type NotReadyReason =

@@ -5,6 +5,7 @@ import { endpointsOf } from '../../api/objects/endpoints.ts';
 import { keyOf } from '../../api/key.ts';
 import { present } from '../../api/objects/place.ts';
 import { inOrderOfKeys, isMeshBackend, refTo } from '../../api/objects/references.ts';
+import { cutText } from '../../api/text.ts';
 import type { TrackedRead } from '../../store/tracking.ts';
 import type { TrafficValues } from '../../store/traffic/values.ts';
 import type { DataPathMode } from '../../traffic/data-path.ts';
@@ -58,17 +59,7 @@ export function routeStatusesOf(
 
 /** As many reasons as a message may have; a rule that several Gateways have is reported once. */
 function messageOf(unused: readonly UnusedBackend[]): string {
-  const message = [...new Set(unused.map(formatUnused))].join('; ');
-  const cut = cutText(message, MAX_MESSAGE_LENGTH);
-  return cut === message ? message : `${cutText(message, MAX_MESSAGE_LENGTH - MORE.length)}${MORE}`;
-}
-
-const MORE = '...';
-
-/** The first characters of a text, counted as an API server does: none is cut in two. */
-export function cutText(text: string, maxLength: number): string {
-  const characters = Array.from(text);
-  return characters.length <= maxLength ? text : characters.slice(0, maxLength).join('');
+  return cutText([...new Set(unused.map(formatUnused))].join('; '), MAX_MESSAGE_LENGTH, '...');
 }
 
 /** Whether every route that names the object uses all that it names of it. */

@@ -3,7 +3,7 @@ import type { ConditionUpdate } from '../../api/conditions.ts';
 import { inSeconds } from '../../api/clock.ts';
 import { isEqual } from '../../api/json.ts';
 import { vipServicesIn } from '../../api/objects/endpoints.ts';
-import { cutText } from './routes.ts';
+import { cutText } from '../../api/text.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
 

@@ -2,7 +2,7 @@ import { inSeconds } from '../../../api/clock.ts';
 import { findCondition } from '../../../api/conditions.ts';
 import type { ConditionUpdate } from '../../../api/conditions.ts';
 import type { Kinds } from '../../../api/generated/types.ts';
-import { cutText } from '../routes.ts';
+import { cutText } from '../../../api/text.ts';
 import type { Discovered } from './discover.ts';
 import type { Discovery } from './discovery.ts';
 
