@@ -31,23 +31,40 @@ type StatusInput = Omit<Input, 'relayPorts' | 'inputs' | 'readCa'> & {
 
 /** The status that a MeshEndpoints should have; the stored one if no difference is worth a write. */
 export function statusOf(input: StatusInput): Status {
-  const { object, stored, discovery, planned, verdictOf, now } = input;
-  const { generation } = object.metadata;
+  const { object, stored, planned, verdictOf } = input;
   const entries = planned.map(each => entryOf(each, verdictOf(each.endpoint.name)));
-  const before = object.status ?? {};
+  const found = discoveryStatusOf(stored, input.discovery);
+  const complete = completion(input, entries, found);
+  const written = stored.status;
+  const withOldTimes = complete(withoutNewTimes(entries, stored), found && withoutNewSync(found, written));
+  if (written && isEqual(written, withOldTimes)) {
+    const times = { endpoints: entries, ...(found && { discovery: found }) };
+    if (!isRefreshDue(keyOf(refTo(object)), times, stored)) return written;
+  }
+  const status = complete(entries, found);
+  return written && isEqual(written, status) ? written : status;
+}
+
+/** Computes what does not depend on times, and returns the function that makes a status of it. */
+function completion(
+  input: StatusInput,
+  entries: readonly EndpointStatus[],
+  found: Status['discovery'],
+): (entries: readonly EndpointStatus[], found: Status['discovery']) => Status {
+  const { object, stored, discovery, planned, now } = input;
+  const { generation } = object.metadata;
   const {
-    endpoints: _endpoints,
+    endpoints: _,
     routes: _routes,
-    discovery: _discovery,
-    vipServices: _services,
+    discovery: _found,
+    vipServices: _vip,
     ...rest
-  } = before;
-  const found = discoveryStatusOf(stored, discovery);
+  } = object.status ?? {};
   // Without the field, the health of endpoints counts as not known, so they are used.
   const listed = {
     ...rest,
     ...(found && { discovery: found }),
-    ...(entries.length === 0 ? {} : { endpoints: entries }),
+    ...(entries.length > 0 && { endpoints: entries }),
   };
   const resolved = resolveRoutes(object, input.routes, route => input.unusedOf(route, object, listed));
   const routes = routeStatusesOf(resolved, route => unanchoredMessage(route, input.unanchored, now));
@@ -55,28 +72,22 @@ export function statusOf(input: StatusInput): Status {
   const discovered = discoveredConditionOf(stored, discovery);
   const metadata = metadataSummary(planned.map(({ endpoint }) => endpoint));
   const vip = vipServicesOf(input);
-  const withEntries = (endpoints: readonly EndpointStatus[], found: Status['discovery']): Status => {
+  return (endpoints, shown) => {
     const summary = { ...summaryOf(endpoints), ...(metadata !== '' && { metadata }) };
     const ready = readyOf({ ...input, entries: endpoints, summary, discovered });
     const optional = [discovered, vip?.condition].filter(condition => condition !== undefined);
     const conditions = [ready, ...optional, routesResolvedOf(resolved), programmed];
     return {
       ...rest,
-      ...(generation === undefined ? {} : { observedGeneration: generation }),
+      ...(generation !== undefined && { observedGeneration: generation }),
       conditions: conditionsWith(conditions, stored, now),
       summary,
-      ...(endpoints.length === 0 ? {} : { endpoints }),
-      ...(found && { discovery: found }),
+      ...(endpoints.length > 0 && { endpoints }),
+      ...(shown && { discovery: shown }),
       ...(vip && vip.entries.length > 0 && { vipServices: vip.entries }),
-      ...(routes ? { routes } : {}),
+      ...(routes && { routes }),
     };
   };
-  const written = stored.status;
-  const unchanged = withEntries(withoutNewTimes(entries, stored), found && withoutNewSync(found, written));
-  const isSame = written !== undefined && isEqual(written, unchanged);
-  if (isSame && !isRefreshDue(keyOf(refTo(object)), listed, stored)) return written;
-  const status = withEntries(entries, found);
-  return written && isEqual(written, status) ? written : status;
 }
 
 /**
