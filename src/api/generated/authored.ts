@@ -660,7 +660,7 @@ export interface MeshEndpointsStatus {
    */
   readonly discovery?: DiscoveryStatus;
   /**
-   * The routes that name this object and whether they resolve: the first 256 by kind, namespace and name.
+   * The routes that name this object and may refer to it, and whether they resolve: the first 256 by kind, namespace and name.
    */
   readonly routes?: readonly RouteStatus[];
 }
