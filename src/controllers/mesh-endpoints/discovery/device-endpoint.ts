@@ -100,9 +100,9 @@ function fullNameIn({ name }: Device): string | undefined {
   return full.length <= 253 && DNS_NAME.test(full) ? full : undefined;
 }
 
-/** The full name of a device: headscale shows its first label alone. */
-export function fullNameOf({ fullName, label }: DeviceFacts, domain: string): string {
-  return fullName ?? `${label}.${domain}`;
+/** The full name of a device: headscale shows its first label alone, for which its endpoint stands where it has no character of one. */
+export function fullNameOf({ fullName, label }: DeviceFacts, endpoint: string, domain: string): string {
+  return fullName ?? `${label || endpoint}.${domain}`;
 }
 
 /** The metadata that the template takes from tags; of several values of a key, the first in their order. */

@@ -109,7 +109,7 @@ function endpointOf(
   const facts = factsOf(device);
   const { protocol, port = 0 } = serviceOf(facts, template);
   const metadata = metadataOf(facts, template);
-  const meshFQDN = fullNameOf(facts, tailnet);
+  const meshFQDN = fullNameOf(facts, name, tailnet);
   const own = { name, meshIP: facts.meshIP ?? '', meshFQDN, protocol, port, metadata };
   return {
     deviceID: device.id,
