@@ -7,7 +7,10 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { gatewayAddress } from '../../../lab/cluster/gateway.ts';
 import { applyAll } from '../../../lab/kube/apply.ts';
+import { refOf } from '../../../lab/kube/object.ts';
 import type { KubeObject } from '../../../lab/kube/object.ts';
+import type { KubeCondition } from '../../../lab/kube/state.ts';
+import { waitForObject } from '../../../lab/kube/wait.ts';
 import { locateBinaries } from '../../../lab/parts/locate.ts';
 import { killProcess } from '../../../lab/process/process.ts';
 import { starterIn } from '../../../lab/process/starter.ts';
@@ -230,6 +233,57 @@ it('a Service without pods fails over to the tailnet and back, without a failed 
     console.log(`${CASES[at]?.kind}: ${answers.length} went well, ${failures.length} failed`);
   expect(ends.map(({ failures }) => failures)).toEqual([[], [], []]);
 });
+
+it('a Service of the rule fails over where FailoverSupported is True: Envoy Gateway routes by Service', async () => {
+  printLogsOnFailure(scene.client, scene.namespace, PLACE.system);
+  const { client, namespace } = scene;
+  const [name, port, service] = ['mixed', web.ports['http'] ?? 0, { name: PODS, port: POD_PORTS.http }];
+  const rules = [{ backendRefs: [service, meshBackend({ name, port })] }];
+  const policy = { failover: { levels: [ofPods(POD_PORTS.http), ofMesh(name)] } };
+  const [, attached] = routeWith('HTTPRoute', name, { ports: [port], policy });
+  if (!attached) throw new Error('the route has no policy');
+  const untilSupported = (status: string) =>
+    waitForObject(client, refOf(attached), `with FailoverSupported=${status}`, ({ status: found }) =>
+      supportedIn(found).includes(status),
+    );
+  await applyAll(client, [
+    endpointsNamed(name, endpoint({ meshIP: web.address, meshFQDN: web.fqdn, port })),
+    route('HTTPRoute', `${namespace}/${name}`, {
+      parentRefs: [{ name: 'failover', sectionName: 'http' }],
+      ...{ hostnames: [hostOf(name)], rules },
+    }) as KubeObject,
+    attached,
+  ]);
+  await untilSupported('False');
+  const targetRefs = [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', name }];
+  await client.apply({
+    ...{ apiVersion: 'gateway.envoyproxy.io/v1alpha1', kind: 'BackendTrafficPolicy' },
+    metadata: { namespace, name },
+    spec: { targetRefs, routingType: 'Service' },
+  });
+  await untilSupported('True');
+  await scale(1);
+  const ask = askHttp(80, hostOf(name));
+  await answersOf(ask, PODS);
+  const { more, end } = startAsking(ask);
+  await more(PODS, 20);
+  await scale(0);
+  await more(web.hostname, 20);
+  await scale(1);
+  await more(PODS, 20);
+  const { answers, failures } = await end();
+  console.log(`${answers.length} went well, ${failures.length} failed`);
+  expect(failures).toEqual([]);
+});
+
+type PolicyStatus = { readonly ancestors?: readonly { readonly conditions: readonly KubeCondition[] }[] };
+
+/** FailoverSupported of a policy, for each Gateway. */
+function supportedIn(status: unknown): readonly string[] {
+  const { ancestors = [] } = (status ?? {}) as PolicyStatus;
+  const conditions = ancestors.flatMap(ancestor => ancestor.conditions);
+  return conditions.filter(({ type }) => type === 'FailoverSupported').map(condition => condition.status);
+}
 
 /** An HTTP service behind devices, which forward what they receive to the same port of this machine. */
 type HomeService = { readonly port: number; readonly server: Server; isHealthy: boolean };
