@@ -50,7 +50,9 @@ describe('the registry of controllers', () => {
       relayPortRange: { first: 0, last: 0 },
       relayPortsPerNamespace: undefined,
       relayImage: undefined,
-      ...{ vipServices: createPublished<ServicesOfTailnet>(), installation: '0a1b2c3d', random: () => 0 },
+      vipServices: createPublished<ServicesOfTailnet>(),
+      installation: '0a1b2c3d',
+      random: () => 0,
       record: { registrations: () => undefined },
     },
   };

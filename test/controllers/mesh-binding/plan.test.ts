@@ -26,7 +26,11 @@ type Case = {
 /** The action as a line of text. */
 function shown(state: Partial<Input>): string {
   const action = plan({
-    ...{ gateway, revision: 'aaaaaaaa', settings: undefined, binding: undefined, unchangedForMs: 0 },
+    gateway,
+    revision: 'aaaaaaaa',
+    settings: undefined,
+    binding: undefined,
+    unchangedForMs: 0,
     ...state,
   });
   switch (action.do) {

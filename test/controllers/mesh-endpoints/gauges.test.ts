@@ -69,7 +69,9 @@ describe('the gauges of endpoints', () => {
     const health = (count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, index) => [`e${index}`, 'Healthy' as const]));
     const { memory, series } = await started({
-      ...{ 'a/one': health(1000), 'b/two': health(900), 'c/three': health(200) },
+      'a/one': health(1000),
+      'b/two': health(900),
+      'c/three': health(200),
     });
     const countIn = async (family: string, namespace: string) =>
       Object.keys(await series(family)).filter(name => name.startsWith(`${namespace} `)).length;
@@ -116,12 +118,18 @@ describe('the gauges of endpoints', () => {
     const family = parseExposition(await registry.text()).get('mesh_gateway_endpoint_healthy');
     expect(family?.series.map(({ labels }) => labels)).toEqual([
       {
-        ...{ namespace: 'team', name: 'web', endpoint: 'e0' },
-        ...{ metadata_region: 'eu-west', metadata_example_com_zone: 'a b c' },
+        namespace: 'team',
+        name: 'web',
+        endpoint: 'e0',
+        metadata_region: 'eu-west',
+        metadata_example_com_zone: 'a b c',
       },
       {
-        ...{ namespace: 'team', name: 'web', endpoint: 'e1' },
-        ...{ metadata_region: 'x'.repeat(128), metadata_example_com_zone: '' },
+        namespace: 'team',
+        name: 'web',
+        endpoint: 'e1',
+        metadata_region: 'x'.repeat(128),
+        metadata_example_com_zone: '',
       },
     ]);
   });

@@ -27,7 +27,11 @@ async function accept(scene: EndpointsScene, status: 'True' | 'False' = 'True'):
   if (!binding) throw new Error('there is no MeshBinding');
   const { generation: observedGeneration = 0 } = binding.metadata;
   const condition = {
-    ...{ type: 'Accepted', status, reason: 'Accepted', message: '', observedGeneration },
+    type: 'Accepted',
+    status,
+    reason: 'Accepted',
+    message: '',
+    observedGeneration,
     lastTransitionTime: '2026-01-15T12:00:00Z',
   };
   const ancestors = [

@@ -17,17 +17,24 @@ const deleted = { ...managed, metadata: { ...managed.metadata, deletionTimestamp
 
 function input(more: Partial<Input>): Input {
   return {
-    ...{ tailnet: managed, olderName: undefined, problem: undefined, origin: 'Secret mesh-oauth' },
-    ...{ secretVersion: '1', trimmed: [], now: new Date(0) },
+    tailnet: managed,
+    olderName: undefined,
+    problem: undefined,
+    origin: 'Secret mesh-oauth',
+    secretVersion: '1',
+    trimmed: [],
+    now: new Date(0),
     controlServer: { controlURL: 'https://control.example', ca: undefined },
     view: {
-      ...{ devices: [], isStale: false, lastSuccess: undefined, nextMs: 7000, error: undefined },
-      ...{
-        missing: new Map<string, number>(),
-        expected: new Set<string>(),
-        hasServices: undefined,
-        token: undefined,
-      },
+      devices: [],
+      isStale: false,
+      lastSuccess: undefined,
+      nextMs: 7000,
+      error: undefined,
+      missing: new Map<string, number>(),
+      expected: new Set<string>(),
+      hasServices: undefined,
+      token: undefined,
     },
     ...more,
   };

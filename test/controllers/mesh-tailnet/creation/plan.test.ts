@@ -8,14 +8,24 @@ import { meshTailnet } from '../../../support/objects.ts';
 import { resourceOf } from '../../../support/store/resources.ts';
 
 const device = {
-  ...{ id: '1', name: 'web.example.ts.net', hostname: 'web', addresses: [], tags: [] },
-  ...{ isAuthorized: true, isOnline: true, isExternal: false },
-  ...{ expires: undefined, isExpired: false, blocksIncoming: false },
+  id: '1',
+  name: 'web.example.ts.net',
+  hostname: 'web',
+  addresses: [],
+  tags: [],
+  isAuthorized: true,
+  isOnline: true,
+  isExternal: false,
+  expires: undefined,
+  isExpired: false,
+  blocksIncoming: false,
 };
 const ofUser = resourceOf(named(meshTailnet(), 'example-ts-net')) as Kinds['MeshTailnet'];
 const ofUs = { ...ofUser, metadata: createdTailnet('example.ts.net').metadata } as Kinds['MeshTailnet'];
 const wanted: Input = {
-  ...{ existing: undefined, domain: 'example.ts.net', isTaken: false },
+  existing: undefined,
+  domain: 'example.ts.net',
+  isTaken: false,
   devices: [device],
 };
 

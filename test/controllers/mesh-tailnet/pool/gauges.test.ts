@@ -37,8 +37,10 @@ describe('the gauges of pools', () => {
       external: { devices: { total: 7 } },
     });
     expect(await series('pool_members')).toEqual({
-      ...{ 'one ready': 1, 'one not_ready': 2 },
-      ...{ 'two ready': 0, 'two not_ready': 2 },
+      'one ready': 1,
+      'one not_ready': 2,
+      'two ready': 0,
+      'two not_ready': 2,
     });
     expect(await series('orphans')).toEqual({ one: 2 });
   });

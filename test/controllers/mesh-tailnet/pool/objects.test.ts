@@ -23,8 +23,13 @@ function optionsOf(spec: Fields = {}, choices: Choices = {}): PoolOptions {
   if (!verdict.valid) throw new Error(JSON.stringify(verdict.faults));
   return {
     tailnet: verdict.object,
-    ...{ installation: '0a1b2c3d', namespace: 'mesh-system', defaults: { resources: LIMITS } },
-    ...{ controlURL: 'https://headscale.example.com', ca: undefined, replicas: 2, ordinals: 3 },
+    installation: '0a1b2c3d',
+    namespace: 'mesh-system',
+    defaults: { resources: LIMITS },
+    controlURL: 'https://headscale.example.com',
+    ca: undefined,
+    replicas: 2,
+    ordinals: 3,
     relayImage: undefined,
     ...choices,
   };

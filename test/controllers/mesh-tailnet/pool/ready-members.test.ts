@@ -13,7 +13,8 @@ function pod(name: string, ips: readonly string[], { status = 'True', ...metadat
   const [tailnet = ''] = name.split('-');
   const labels = { ...MESH_POD.labels, [MESH_POD.tailnetLabel]: tailnet };
   return {
-    ...{ apiVersion: 'v1', kind: 'Pod' },
+    apiVersion: 'v1',
+    kind: 'Pod',
     metadata: { name, namespace: 'mesh-system', labels, ...metadata },
     status: { conditions: [{ type: 'Ready', status }], podIPs: ips.map(ip => ({ ip })) },
   };

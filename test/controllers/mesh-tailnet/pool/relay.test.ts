@@ -81,7 +81,9 @@ it('pods keep their relay when the last UDP endpoint is removed and added again'
 it('the Service and the ConfigMap of relays are removed with the pool', async () => {
   const { scene, installation } = await withRelays();
   await installation.namespace.apply({
-    ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'mesh-relay-example' } },
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'mesh-relay-example' },
     data: { targets: '' },
   });
   installation.put({ pool: { mode: 'External', addresses: ['192.0.2.1:1055'] } });

@@ -9,9 +9,16 @@ const START = Date.UTC(2026, 0, 15, 12);
 
 function deviceOf(fields: Partial<Device> & Pick<Device, 'id'>): Device {
   return {
-    ...{ name: '', hostname: `meshd-example-0-${OURS}`, addresses: [], tags: ['tag:mesh'] },
-    ...{ isAuthorized: true, isOnline: false, isExternal: false },
-    ...{ expires: undefined, isExpired: false, blocksIncoming: false },
+    name: '',
+    hostname: `meshd-example-0-${OURS}`,
+    addresses: [],
+    tags: ['tag:mesh'],
+    isAuthorized: true,
+    isOnline: false,
+    isExternal: false,
+    expires: undefined,
+    isExpired: false,
+    blocksIncoming: false,
     ...fields,
   };
 }
@@ -20,8 +27,12 @@ const ORPHAN = deviceOf({ id: '1' });
 
 function inputOf(devices: readonly Device[], seconds = 0, fields: Partial<SweepInput> = {}): SweepInput {
   return {
-    ...{ devices, listedAt: new Date(START + seconds * 1000), installation: OURS, tags: ['tag:mesh'] },
-    ...{ others: ['other'], meshPods: [] },
+    devices,
+    listedAt: new Date(START + seconds * 1000),
+    installation: OURS,
+    tags: ['tag:mesh'],
+    others: ['other'],
+    meshPods: [],
     ...fields,
   };
 }

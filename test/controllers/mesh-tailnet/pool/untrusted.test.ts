@@ -116,7 +116,8 @@ describe('a Secret that has the name of a member', () => {
     const annotations = { ...statefulSet?.metadata.annotations, 'mesh-gateway.dev/members': '1000000000' };
     await installation.namespace.apply({
       ...statefulSet,
-      ...{ apiVersion: 'apps/v1', kind: 'StatefulSet' },
+      apiVersion: 'apps/v1',
+      kind: 'StatefulSet',
       metadata: { ...statefulSet?.metadata, name: 'meshd-example', annotations },
     });
     await scene.steps(20, 5000);

@@ -103,7 +103,8 @@ describe('the ConfigMap of the relays of a tailnet', () => {
     scene.putTargets([ONE]);
     const fields = { name: 'web', meshIP: '100.64.0.9', meshFQDN: 'web.example.ts.net' };
     scene.put({
-      ...{ apiVersion: 'mesh-gateway.dev/v1alpha1', kind: 'MeshEndpoints' },
+      apiVersion: 'mesh-gateway.dev/v1alpha1',
+      kind: 'MeshEndpoints',
       metadata: { name: 'others', namespace: 'default' },
       spec: {
         tailnet: 'example.ts.net',

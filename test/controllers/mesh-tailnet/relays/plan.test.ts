@@ -372,8 +372,15 @@ function planned(fields: Partial<Input> = {}, before: Partial<PreviousPlan> = {}
   const stored = `20000 ${ONE}\n`;
   return plan(
     {
-      ...{ tailnet, wanted: [want(ONE)], needsConfigMap: true, stored, pods: [], now: 1_000_000 },
-      ...{ services: [], storedServices: undefined, ...fields },
+      tailnet,
+      wanted: [want(ONE)],
+      needsConfigMap: true,
+      stored,
+      pods: [],
+      now: 1_000_000,
+      services: [],
+      storedServices: undefined,
+      ...fields,
     },
     { ...NO_PLAN, appliedAt: 1_000_000, ...before },
     { range, perNamespace: Infinity },

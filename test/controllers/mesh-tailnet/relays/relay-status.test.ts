@@ -47,7 +47,9 @@ describe('the status of a relay', () => {
 });
 
 const [FOUR, SIX] = ['10.0.0.7', 'fd00::7'].map((address, ordinal) => ({
-  ...{ address, uid: `uid-${ordinal}`, name: `meshd-example-${ordinal}` },
+  address,
+  uid: `uid-${ordinal}`,
+  name: `meshd-example-${ordinal}`,
 })) as [RelayPod, RelayPod];
 
 describe('relays', () => {
