@@ -65,7 +65,13 @@ export async function startClient({
     exchange: given => exchange(given, endpoint.scopes ?? [], calls),
   });
   return {
-    ...{ api: simulated, client, credentials, clock, calls, tokens, now },
+    api: simulated,
+    client,
+    credentials,
+    clock,
+    calls,
+    tokens,
+    now,
     control: controlApi(tokens, { ...calls, now }),
     metrics: () => registry.text(),
     close: async () => {

@@ -68,7 +68,9 @@ const FAILURES = {
   'is throttled': {
     kube: new KubeError('Busy', 'too many requests', { status: 429, retryAfterMs: RETRY_AFTER_MS }),
     control: {
-      ...{ is: 'answer', status: 429, json: { message: 'too many requests' } },
+      is: 'answer',
+      status: 429,
+      json: { message: 'too many requests' },
       headers: { 'retry-after': String(RETRY_AFTER_SECONDS) },
     },
   },

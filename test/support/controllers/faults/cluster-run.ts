@@ -147,7 +147,10 @@ export class ClusterRun implements World {
     const running: RunningController[] = [];
     const deps = { tracking, clock: this.clock, telemetry: { log, metrics, activities: createActivities() } };
     const close = this.#options.process({
-      ...{ tracking, log, clock: this.clock, now: () => this.#now() },
+      tracking,
+      log,
+      clock: this.clock,
+      now: () => this.#now(),
       write: calls.counted<WriteResources>({
         ...this.#objects.writes,
         apply: object => promised(() => this.#objects.put(admit(object))),

@@ -124,7 +124,12 @@ function startProcess({ start, counted, ...deps }: ProcessDeps, outside: Outside
   const relayPorts = createPublished<PortsOfTailnet>();
   const health = createMonitor({
     probe: ({ target }) => Promise.resolve(outside.probe(target.addresses.join())),
-    ...{ clock, now, random: () => 0.5, record, log, concurrency: 256 },
+    clock,
+    now,
+    random: () => 0.5,
+    record,
+    log,
+    concurrency: 256,
   });
   const secrets = secretHeaders({
     referenced: counted({
@@ -133,7 +138,9 @@ function startProcess({ start, counted, ...deps }: ProcessDeps, outside: Outside
         return Promise.resolve(data && { version: undefined, data });
       },
     }),
-    ...{ podNamespace: 'mesh-system', clock, periodMs: 30_000 },
+    podNamespace: 'mesh-system',
+    clock,
+    periodMs: 30_000,
   });
   const targets = createResolver({
     lookup: {
@@ -150,7 +157,11 @@ function startProcess({ start, counted, ...deps }: ProcessDeps, outside: Outside
   });
   start(
     relayPortsController({
-      ...{ values, relayPorts, clock, events, log },
+      values,
+      relayPorts,
+      clock,
+      events,
+      log,
       ownNamespace: counted(outside.namespace),
       relayPortRange: outside.relayPortRange,
       relayPortsPerNamespace: undefined,
@@ -160,8 +171,16 @@ function startProcess({ start, counted, ...deps }: ProcessDeps, outside: Outside
   );
   start(
     endpointsController({
-      ...{ tracking, values, write, events, relayPorts, health, now },
-      ...{ dataPath: 'Proxy', controlURL: undefined, anchorNamespace: 'mesh-system' },
+      tracking,
+      values,
+      write,
+      events,
+      relayPorts,
+      health,
+      now,
+      dataPath: 'Proxy',
+      controlURL: undefined,
+      anchorNamespace: 'mesh-system',
       tailnets,
       vipServices: undefined,
       inputs: [secrets, externalTargetInputs(targets)],
@@ -178,7 +197,8 @@ function startProcess({ start, counted, ...deps }: ProcessDeps, outside: Outside
 export function relayPod(name: string, address: string): object {
   const labels = { ...MESH_POD.labels, [MESH_POD.tailnetLabel]: 'example', [RELAY.label]: 'true' };
   return {
-    ...{ apiVersion: 'v1', kind: 'Pod' },
+    apiVersion: 'v1',
+    kind: 'Pod',
     metadata: { name, namespace: 'mesh-system', labels },
     status: { conditions: [{ type: 'Ready', status: 'True' }], podIPs: [{ ip: address }] },
   };

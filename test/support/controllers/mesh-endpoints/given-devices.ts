@@ -15,8 +15,12 @@ export function device(
     hostname: name,
     addresses: ['100.64.0.1', 'fd7a:115c:a1e0::1'],
     tags: tags.map(tag => `tag:${tag}`),
-    ...{ isAuthorized: true, isOnline: true, isExternal: false, blocksIncoming: false },
-    ...{ expires: undefined, isExpired: false },
+    isAuthorized: true,
+    isOnline: true,
+    isExternal: false,
+    blocksIncoming: false,
+    expires: undefined,
+    isExpired: false,
     ...fields,
   };
 }
@@ -47,8 +51,13 @@ export class GivenDevices implements DeviceLists {
   list(tailnet: string, devices: readonly Device[], fields: Partial<View> = {}): void {
     const known = this.#views.get(tailnet);
     this.#views.set(tailnet, {
-      ...{ missing: new Map<string, number>(), expected: new Set<string>(), isStale: false },
-      ...{ lastSuccess: undefined, error: undefined, hasServices: undefined, token: undefined },
+      missing: new Map<string, number>(),
+      expected: new Set<string>(),
+      isStale: false,
+      lastSuccess: undefined,
+      error: undefined,
+      hasServices: undefined,
+      token: undefined,
       ...known,
       devices,
       ...fields,

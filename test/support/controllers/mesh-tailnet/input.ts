@@ -45,8 +45,12 @@ export const carrying = (ordinal: number, revision?: string) =>
   meshPod(ordinal, { secret: joined, pod: ready(ordinal, revision), device: deviceWith({ id: 'n1' }) });
 
 export const applied = {
-  ...{ replicas: 2, ordinals: 2, hasRelay: false },
-  ...{ specHash: '2/2', updateRevision: 'r1', pods: 2 },
+  replicas: 2,
+  ordinals: 2,
+  hasRelay: false,
+  specHash: '2/2',
+  updateRevision: 'r1',
+  pods: 2,
 };
 
 export function input(more: Partial<Input>): Input {

@@ -28,7 +28,9 @@ export function podOf(name: string, { isReady = false, revision = 'r1', ...state
       labels: { 'mesh-gateway.dev/tailnet': 'example', 'controller-revision-hash': revision },
     },
     status: {
-      ...{ isReady, addresses: [], unschedulable },
+      isReady,
+      addresses: [],
+      unschedulable,
       container: containerOf({ ...state, isReady: isReady || relay !== undefined }),
       relay: relay && containerOf(relay),
     },

@@ -114,7 +114,8 @@ export class RelayScene {
     const labels = { ...MESH_POD.labels, [MESH_POD.tailnetLabel]: tailnet, ...relayLabel };
     const ready = { type: 'Ready', status: isReady ? 'True' : 'False' };
     const pod = admit({
-      ...{ apiVersion: 'v1', kind: 'Pod' },
+      apiVersion: 'v1',
+      kind: 'Pod',
       metadata: { name, namespace: 'mesh-system', uid, labels },
       status: { conditions: [ready], podIPs: [{ ip: address }] },
     });
