@@ -6,9 +6,13 @@ import { decode } from '../../src/api/objects/decode.ts';
 const seed = Number(process.env['SEED'] ?? 1);
 
 const metadata = {
-  ...{ name: 'meshd-example-0', namespace: 'mesh-system', uid: 'u', resourceVersion: '7' },
-  ...{ labels: { 'mesh-gateway.dev/tailnet': 'example', 'controller-revision-hash': 'h' } },
-  ...{ creationTimestamp: '2026-01-01T00:00:00Z', deletionTimestamp: '2026-01-02T00:00:00Z' },
+  name: 'meshd-example-0',
+  namespace: 'mesh-system',
+  uid: 'u',
+  resourceVersion: '7',
+  labels: { 'mesh-gateway.dev/tailnet': 'example', 'controller-revision-hash': 'h' },
+  creationTimestamp: '2026-01-01T00:00:00Z',
+  deletionTimestamp: '2026-01-02T00:00:00Z',
 };
 
 function statusOf(status: unknown): unknown {

@@ -5,8 +5,11 @@ import { applyCases } from './apply.ts';
 type Case = (ownNamespace: OwnNamespace) => Promise<void>;
 
 const owner = {
-  ...{ apiVersion: 'mesh-gateway.dev/v1alpha1', kind: 'MeshTailnet', name: 'example' },
-  ...{ uid: '2f1d5a0c-7f4b-4a52-9d43-0a5b6e3c1d11', controller: true as const },
+  apiVersion: 'mesh-gateway.dev/v1alpha1',
+  kind: 'MeshTailnet',
+  name: 'example',
+  uid: '2f1d5a0c-7f4b-4a52-9d43-0a5b6e3c1d11',
+  controller: true as const,
 };
 const SECRET = {
   name: 'meshd-example-0',
@@ -24,7 +27,8 @@ function statefulSet(replicas: number): Workload {
   const labels = { app: 'meshd' };
   const containers = [{ name: 'meshd', image: 'example.com/meshd:1' }];
   return {
-    ...{ apiVersion: 'apps/v1', kind: 'StatefulSet' },
+    apiVersion: 'apps/v1',
+    kind: 'StatefulSet',
     metadata: { name: 'meshd-example', labels, ownerReferences: [owner] },
     spec: {
       replicas,
@@ -84,7 +88,9 @@ const cases: Readonly<Record<string, Case>> = {
   'gives a Service an address, which stays': async ownNamespace => {
     const ports = [{ name: 'proxy', port: 1055 }];
     const service = (port: number): Workload => ({
-      ...{ apiVersion: 'v1', kind: 'Service', metadata: { name: 'meshd-example' } },
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'meshd-example' },
       spec: { selector: { app: 'meshd' }, ports: ports.map(one => ({ ...one, port })) },
     });
     const address = expect.stringMatching(/^[0-9a-f.:]+$/) as string;
@@ -100,7 +106,8 @@ const cases: Readonly<Record<string, Case>> = {
     await ownNamespace.createSecret(SECRET);
     const { data, annotations } = SECRET;
     expect(await ownNamespace.secret(SECRET.name)).toEqual({
-      ...{ data, annotations },
+      data,
+      annotations,
       version: expect.stringMatching(/./) as string,
     });
     const { labels, ownerReferences } = SECRET;

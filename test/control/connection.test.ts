@@ -58,7 +58,8 @@ describe('a control server with a private CA', () => {
 
   it('is trusted with its own certificate, where that is self-signed', async () => {
     const { tokens, credentials, control } = await clientOf({
-      ...{ api: { certificate: SELF_SIGNED }, endpoint: { ca: SELF_SIGNED.cert } },
+      api: { certificate: SELF_SIGNED },
+      endpoint: { ca: SELF_SIGNED.cert },
     });
     await tokens.use(credentials);
     expect(await control.devices()).toEqual([]);

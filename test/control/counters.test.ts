@@ -22,8 +22,11 @@ async function byResult({ metrics }: Client, name: string) {
 }
 
 const KEY = {
-  ...{ description: 'mesh-gateway 0a1b2c3d example 0', tags: ['tag:mesh'], expirySeconds: 3600 },
-  ...{ ephemeral: false, preauthorized: true },
+  description: 'mesh-gateway 0a1b2c3d example 0',
+  tags: ['tag:mesh'],
+  expirySeconds: 3600,
+  ephemeral: false,
+  preauthorized: true,
 };
 
 describe('counters by result, which start at zero, have', () => {

@@ -215,7 +215,8 @@ describe('5. a missing scope', () => {
 
   it.each(DIALECTS)('that the token endpoint does not grant is named, at %s', async dialect => {
     const { tokens, credentials } = await clientOf({
-      ...{ api: { dialect }, scopes: ['auth_keys'] },
+      api: { dialect },
+      scopes: ['auth_keys'],
       endpoint: { scopes: ['policy_file'] },
     });
     expect(await failureOf(tokens.use(credentials))).toMatchObject({
@@ -226,8 +227,11 @@ describe('5. a missing scope', () => {
 });
 
 const KEY = {
-  ...{ description: 'meshd default web_0', tags: ['tag:mesh'], expirySeconds: 3600 },
-  ...{ ephemeral: true, preauthorized: true },
+  description: 'meshd default web_0',
+  tags: ['tag:mesh'],
+  expirySeconds: 3600,
+  ephemeral: true,
+  preauthorized: true,
 };
 
 describe('6. tags of a key', () => {
@@ -335,7 +339,9 @@ describe('15. a rate limit', () => {
       routes: ['devices.list'],
       times,
       fault: {
-        ...{ is: 'answer', status: 429, json: { message: 'slow down' } },
+        is: 'answer',
+        status: 429,
+        json: { message: 'slow down' },
         headers: retryAfter === undefined ? {} : { 'retry-after': retryAfter },
       },
     });

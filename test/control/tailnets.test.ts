@@ -29,7 +29,9 @@ async function observed(options: ControlApiOptions = {}) {
   );
   const credentials: Credentials = { kind: 'oauth', clientId: id, clientSecret: secret };
   const source: TailnetSource = {
-    ...{ name: 'example', credentials, intervalMs: 30_000 },
+    name: 'example',
+    credentials,
+    intervalMs: 30_000,
     endpoint: { url: api.url, scopes: [], requestsPerSecond: 5, burst: 10 },
   };
   const observe = (changes: Partial<TailnetSource> = {}) => tailnets.observe({ ...source, ...changes });
@@ -125,7 +127,7 @@ describe('11. a device that is missing', () => {
     for (let at = 0; at < 30; at++) api.addDevice({ hostname: `web-${at}` });
     await later();
     const heal = api.fail({
-      ...{ routes: ['devices.list'] },
+      routes: ['devices.list'],
       fault: { is: 'answer', status: 200, json: { devices: [] } },
     });
     for (let times = 0; times < 8; times++) expect((await later()).devices).toHaveLength(30);
@@ -176,8 +178,11 @@ describe('11. a device that is missing', () => {
 
 describe('the control API of a tailnet', () => {
   const KEY = {
-    ...{ description: 'mesh-gateway 0a1b2c3d example 0', tags: ['tag:mesh'], expirySeconds: 3600 },
-    ...{ ephemeral: false, preauthorized: true },
+    description: 'mesh-gateway 0a1b2c3d example 0',
+    tags: ['tag:mesh'],
+    expirySeconds: 3600,
+    ephemeral: false,
+    preauthorized: true,
   };
 
   it('uses the token and the rate limit of its lists', async () => {
@@ -341,7 +346,8 @@ describe('workload identity', () => {
       return Promise.resolve(`jwt-${issued}`);
     };
     api.fail({
-      ...{ routes: ['token-exchange'], times: 1 },
+      routes: ['token-exchange'],
+      times: 1,
       fault: { is: 'answer', status: 401, json: { message: 'jwt is not trusted' } },
     });
     const credentials: Credentials = { kind: 'federated', clientId: 'k1', audience: 'api', idToken };

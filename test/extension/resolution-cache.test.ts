@@ -313,7 +313,9 @@ const someNamespaces = fc.constantFrom<object>(
 );
 const listenersFrom = (namespaces: object) => ({
   listeners: ['HTTP', 'TCP', 'UDP'].map((protocol, at) => ({
-    ...{ name: protocol.toLowerCase(), port: 80 + at, protocol },
+    name: protocol.toLowerCase(),
+    port: 80 + at,
+    protocol,
     allowedRoutes: { namespaces },
   })),
 });

@@ -14,9 +14,13 @@ async function watched(server: ConfigMapServer) {
   const lines: string[] = [];
   const metrics = { ...restClientMetrics, ...sourceMetrics };
   const watch = await watchConfigMap({
-    ...{ namespace: 'mesh-system', name: 'mesh-relay-example' },
-    ...{ kubeconfig: server.kubeconfig('t'), environment: {} },
-    ...{ clock: systemClock, random: () => 0.5, now: () => new Date() },
+    namespace: 'mesh-system',
+    name: 'mesh-relay-example',
+    kubeconfig: server.kubeconfig('t'),
+    environment: {},
+    clock: systemClock,
+    random: () => 0.5,
+    now: () => new Date(),
     telemetry: {
       log: createLog({ level: 'info', to: { write: line => void lines.push(line) } }),
       metrics: createRegistry({ metrics, version: 'test', known: { kind: ['ConfigMap'] } }),

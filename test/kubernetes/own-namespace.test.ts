@@ -6,7 +6,9 @@ import type { OwnNamespace, Workload } from '../../src/store/own-namespace.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
 const SERVICE: Workload = {
-  ...{ apiVersion: 'v1', kind: 'Service', metadata: { name: 'meshd-example' } },
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: { name: 'meshd-example' },
   spec: { ports: [{ port: 1055 }] },
 };
 const SECRET = { name: 'meshd-example-0', data: { authkey: 'planted-secret' } };
@@ -23,8 +25,12 @@ function namespaceOn(...responses: readonly unknown[]) {
     return response;
   };
   const ownNamespace = kubernetesNamespace({
-    ...{ transport: { send }, namespace: 'mesh-system', serviceAccount: 'mesh-operator' },
-    ...{ clock, random: () => 0, fence: { signal: () => term.signal } },
+    transport: { send },
+    namespace: 'mesh-system',
+    serviceAccount: 'mesh-operator',
+    clock,
+    random: () => 0,
+    fence: { signal: () => term.signal },
   });
   return { ownNamespace, clock, term, requests };
 }
@@ -99,7 +105,8 @@ describe("the operator's namespace", () => {
     await ownNamespace.apply(SERVICE);
     expect(requests).toMatchObject([
       {
-        ...{ verb: 'apply', path: '/api/v1/namespaces/mesh-system/services/meshd-example' },
+        verb: 'apply',
+        path: '/api/v1/namespaces/mesh-system/services/meshd-example',
         query: { fieldManager: 'mesh-gateway', force: 'true' },
         body: { value: { ...SERVICE, metadata: { name: 'meshd-example', namespace: 'mesh-system' } } },
       },

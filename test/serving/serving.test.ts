@@ -36,7 +36,11 @@ async function openScene({ maxConnections = 100 } = {}) {
     await member.close();
   });
   const service = (fields: Partial<ServedService> = {}): ServedService => ({
-    ...{ name: 'svc:web', port: 443, via: 'mesh', target: echo, isAdvertised: true },
+    name: 'svc:web',
+    port: 443,
+    via: 'mesh',
+    target: echo,
+    isAdvertised: true,
     ...fields,
   });
   const served = async (names: readonly string[]) => {

@@ -5,8 +5,12 @@ import { named } from '../support/declared.ts';
 import { meshEndpoints } from '../support/objects.ts';
 
 const ready = (fields: Partial<Condition> = {}): Condition => ({
-  ...{ type: 'Ready', status: 'False', reason: 'NoEndpoints', message: 'empty' },
-  ...{ observedGeneration: 1, lastTransitionTime: '2026-01-01T00:00:00Z' },
+  type: 'Ready',
+  status: 'False',
+  reason: 'NoEndpoints',
+  message: 'empty',
+  observedGeneration: 1,
+  lastTransitionTime: '2026-01-01T00:00:00Z',
   ...fields,
 });
 
@@ -35,7 +39,10 @@ describe('the Event about a condition', () => {
     const object = named(meshEndpoints(), 'default/web') as Kinds['MeshEndpoints'];
     const event = conditionEvent(object, ready(), { type: 'Warning', action: 'Reconcile' });
     expect(event).toMatchObject({
-      ...{ type: 'Warning', reason: 'NoEndpoints', action: 'Reconcile', note: 'empty' },
+      type: 'Warning',
+      reason: 'NoEndpoints',
+      action: 'Reconcile',
+      note: 'empty',
       regarding: { kind: 'MeshEndpoints', namespace: 'default', name: 'web' },
     });
   });

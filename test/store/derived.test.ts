@@ -60,7 +60,12 @@ function derivedValues() {
     return { reads, run, takeNotified: () => notified.splice(0) };
   };
   return {
-    ...{ store, tracking, tailnets, sizes, neighbours, dependent },
+    store,
+    tracking,
+    tailnets,
+    sizes,
+    neighbours,
+    dependent,
     takeDerived: () => derived.splice(0),
   };
 }

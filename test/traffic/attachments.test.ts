@@ -26,7 +26,8 @@ function attached(
 /** Gateway infra/public, whose only listener has these fields. */
 const gateway = (listener: Fields = {}, spec: Fields = {}) =>
   gatewayObject('Gateway', 'infra/public', {
-    ...{ gatewayClassName: 'mesh', listeners: [{ name: 'one', port: 80, protocol: 'HTTP', ...listener }] },
+    gatewayClassName: 'mesh',
+    listeners: [{ name: 'one', port: 80, protocol: 'HTTP', ...listener }],
     ...spec,
   });
 const from = (from: string, selector?: unknown) => ({ namespaces: { from, selector } });

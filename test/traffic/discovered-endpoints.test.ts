@@ -15,8 +15,13 @@ import { resourcesFrom, trafficOf } from '../support/traffic/resolve.ts';
 const tagSelectors = [{ key: 'web', operator: 'Exists' }];
 const discovery = { tailnet: 'example.ts.net' };
 const entry = (name: string, octet: number, fields: Partial<EndpointStatus> = {}): EndpointStatus => ({
-  ...{ name, source: 'TagSelector', status: 'Healthy', address: `100.64.0.${octet}:8080` },
-  ...{ meshFQDN: `${name}.example.ts.net`, protocol: 'HTTP', port: 8080 },
+  name,
+  source: 'TagSelector',
+  status: 'Healthy',
+  address: `100.64.0.${octet}:8080`,
+  meshFQDN: `${name}.example.ts.net`,
+  protocol: 'HTTP',
+  port: 8080,
   ...fields,
 });
 

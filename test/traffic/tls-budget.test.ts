@@ -71,7 +71,10 @@ describe('the TLS settings of the routes of a namespace', () => {
   it('count many small ones by what their sockets take', () => {
     const endpoints = Array.from({ length: 64 }, (_, at) =>
       endpoint({
-        ...{ name: `e${at}`, meshIP: `100.64.0.${at + 1}`, port: 443, protocol: 'HTTPS' },
+        name: `e${at}`,
+        meshIP: `100.64.0.${at + 1}`,
+        port: 443,
+        protocol: 'HTTPS',
         tls: { serverName: `service-${at}.example.com` },
       }),
     );

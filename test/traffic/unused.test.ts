@@ -254,15 +254,19 @@ describe('an unused backend', () => {
       expect(named).toHaveLength(reason === 'BackendNotFound' ? 0 : 1);
       for (const object of named) {
         const { conditions, routes: statuses } = statusOf({
-          ...{ object, stored: object, discovery: { is: 'off' }, planned: [], now: new Date() },
-          ...{ routes, tailnet: undefined, isAllowed: false },
-          ...{
-            controlURL: undefined,
-            verdictOf: () => undefined,
-            gateways: [],
-            unanchored: undefined,
-            services: undefined,
-          },
+          object,
+          stored: object,
+          discovery: { is: 'off' },
+          planned: [],
+          now: new Date(),
+          routes,
+          tailnet: undefined,
+          isAllowed: false,
+          controlURL: undefined,
+          verdictOf: () => undefined,
+          gateways: [],
+          unanchored: undefined,
+          services: undefined,
           unusedOf: each => unusedOfRoute(resources, each, 'Proxy', tlsBudgetsOf(resources)),
         });
         expect(statuses).toMatchObject([{ resolved: false, message: expected }]);
