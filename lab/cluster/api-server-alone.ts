@@ -6,7 +6,7 @@ import { starterIn } from '../process/starter.ts';
 import type { ProcessNotes } from '../process/state-folder.ts';
 import { waitFor } from '../process/wait.ts';
 import { makeCredentials } from './certificates.ts';
-import { startApiServer, startControllerManager, startEtcd } from './control-plane.ts';
+import { startApiServer, startControllerManager, startEtcd, waitForApiServer } from './control-plane.ts';
 import type { ControlPlanePlace } from './control-plane.ts';
 import { renderEnvoyGateway } from './envoy-gateway.ts';
 import { applyAll } from '../kube/apply.ts';
@@ -65,7 +65,7 @@ export async function startApiServerAlone(options: ApiServerOptions): Promise<Ap
   let record = startApiServer(starter, credentials, place, flags);
   const access = { server, caFile: credentials.ca, token: credentials.adminToken };
   const client = kubeClient(access);
-  await withLogTail(record, untilReady(client));
+  await withLogTail(record, waitForApiServer(client));
   startControllerManager(starter, credentials, [
     `--secure-port=${controllers}`,
     // Tests create objects whose owners do not exist, which it would delete at any moment.
@@ -85,21 +85,12 @@ export async function startApiServerAlone(options: ApiServerOptions): Promise<Ap
     },
     restart: async () => {
       record = startApiServer(starter, credentials, place, flags);
-      await withLogTail(record, untilReady(client));
+      await withLogTail(record, waitForApiServer(client));
     },
     freeze: () => signalProcess(record, 'SIGSTOP'),
     thaw: () => signalProcess(record, 'SIGCONT'),
     compact: () => compact(place.etcd),
   };
-}
-
-async function untilReady(client: KubeClient): Promise<void> {
-  const answersReady = async () => {
-    const { status, body } = await client.request('GET', '/readyz');
-    if (status === 200) return true;
-    throw new Error(String(body));
-  };
-  await waitFor('the API server', answersReady);
 }
 
 async function gatewayKinds(

@@ -11,7 +11,7 @@ import { createCgroup } from './cgroup.ts';
 import { ClusterFolder } from './cluster-folder.ts';
 import type { Cluster } from './cluster-folder.ts';
 import { importImages, startContainerd, waitForContainerd } from './containerd.ts';
-import { startControllerManager, startControlPlane } from './control-plane.ts';
+import { startControllerManager, startControlPlane, waitForApiServer } from './control-plane.ts';
 import { dnsAccess } from './dns.ts';
 import { withLogs } from './logs.ts';
 import { ENVOY_GATEWAY, renderEnvoyGateway } from './envoy-gateway.ts';
@@ -77,7 +77,7 @@ async function startAll(folder: ClusterFolder, options: ClusterOptions, made: st
   const client = kubeClient(access);
   const kubeconfig = credentials.kubeconfigOf('admin');
   const containerd = waitForContainerd(starter, inside);
-  const ready = waitFor('the API server', () => answersReady(client));
+  const ready = waitForApiServer(client);
   const [mesh] = await Promise.all([
     startMesh(starterIn(folder, options.pathOf, options.searchPath)),
     containerd.then(() => startKubelet(starter, credentials)),
@@ -128,12 +128,6 @@ async function resolvesNames(): Promise<true> {
   resolver.setServers([NETWORK.dns]);
   await resolver.resolve4(`kubernetes.default.svc.${NETWORK.domain}`);
   return true;
-}
-
-async function answersReady(client: KubeClient): Promise<true> {
-  const { status, body } = await client.request('GET', '/readyz');
-  if (status === 200) return true;
-  throw new Error(String(body));
 }
 
 const KEY_LENGTH = 16;
