@@ -22,7 +22,7 @@ type File = { readonly path: string; readonly text: string };
 type Loaded = {
   readonly files: readonly File[];
   readonly loadedAt: number;
-
+  /** Whether its credentials come from an exec program. */
   readonly runsProgram: boolean;
   readonly config: () => Promise<RestConfig>;
 };
@@ -184,31 +184,28 @@ function contextNamed(wanted: string | undefined, parsedFiles: readonly Parsed[]
   const configs = parsedFiles.map(({ config }) => config);
   const current = wanted ?? configs.map(config => config.getCurrentContext()).find(name => name) ?? '';
   if (current === '') fail('has no current-context: choose one by kubectl config use-context');
-  const find = <T extends Cluster | Context | User>(what: string, all: readonly T[], name: string) =>
-    all.find(each => each.name === name) ?? fail(`has no ${what} ${JSON.stringify(name.slice(0, 100))}`);
-  const context = find(
-    'context',
-    configs.flatMap(each => each.getContexts()),
-    current,
-  );
-  const cluster = find(
-    'cluster',
-    configs.flatMap(each => each.getClusters()),
-    context.cluster,
-  );
-  const users: readonly User[] = [...configs.flatMap(each => each.getUsers())];
-  const anonymous: User = { name: '' };
-  const user = context.user ? find('user', users, context.user) : anonymous;
-  const raw = parsedFiles.flatMap(file => file.users).find(({ name }) => name === user.name);
-  const rawOrNone = raw ?? { name: '', fields: {}, folder: '' };
-  expectSupported(cluster, rawOrNone);
+  const contexts = configs.flatMap(config => config.getContexts());
+  const clusters = configs.flatMap(config => config.getClusters());
+  const users = configs.flatMap((config): readonly User[] => config.getUsers());
+  const context = entryNamed(current, 'context', contexts);
+  const cluster = entryNamed(context.cluster, 'cluster', clusters);
+  const user = context.user ? entryNamed(context.user, 'user', users) : ANONYMOUS;
+  const raw = parsedFiles.flatMap(file => file.users).find(({ name }) => name === user.name) ?? NO_RAW_USER;
+  expectSupported(cluster, raw);
   // The library refuses http: servers without it.
   const skipTLSVerify = cluster.skipTLSVerify || cluster.server.startsWith('http:');
   return {
     cluster: { ...cluster, skipTLSVerify },
-    user: { ...user, exec: execOf(user, rawOrNone, cluster) },
-    tokenFile: tokenFileOf(rawOrNone),
+    user: { ...user, exec: execOf(user, raw, cluster) },
+    tokenFile: tokenFileOf(raw),
   };
+}
+
+const ANONYMOUS: User = { name: '' };
+const NO_RAW_USER: RawUser = { name: '', fields: {}, folder: '' };
+
+function entryNamed<T extends Cluster | Context | User>(name: string, what: string, all: readonly T[]): T {
+  return all.find(each => each.name === name) ?? fail(`has no ${what} ${JSON.stringify(name.slice(0, 100))}`);
 }
 
 function expectSupported({ server, proxyUrl }: Cluster, user: RawUser): void {
