@@ -3,7 +3,7 @@ import type { TrackedRead } from '../../store/tracking.ts';
 import type { Input } from './gather.ts';
 import type { Action } from './plan.ts';
 import type { PoolReconciler, ReconciledPool } from './pool/reconcile.ts';
-import { authenticatedOf } from './status.ts';
+import { authenticatedOf } from './authenticated.ts';
 
 export type PerformDeps = {
   readonly read: TrackedRead;

@@ -6,7 +6,7 @@ import { isSuperseded } from './gather.ts';
 import type { Input } from './gather.ts';
 import { hasFinalizer } from './pool/mesh-pods.ts';
 import type { ReconciledPool } from './pool/reconcile.ts';
-import { authenticatedOf } from './status.ts';
+import { authenticatedOf } from './authenticated.ts';
 
 /** What is done about a MeshTailnet, in this order. */
 export type Action =

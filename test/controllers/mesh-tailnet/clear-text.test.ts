@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Kinds } from '../../../src/api/generated/types.ts';
 import { ControlError } from '../../../src/control/control.ts';
 import { isClearText } from '../../../src/controllers/mesh-tailnet/clear-text.ts';
-import { authenticatedOf } from '../../../src/controllers/mesh-tailnet/status.ts';
+import { authenticatedOf } from '../../../src/controllers/mesh-tailnet/authenticated.ts';
 import { named } from '../../support/declared.ts';
 import { meshTailnet } from '../../support/objects.ts';
 import { resourceOf } from '../../support/store/resources.ts';
