@@ -11,6 +11,10 @@ import { serveInstallation } from '../support/tools/api.ts';
 import { serveEnvoyAdmin } from '../support/tools/envoy.ts';
 import type { EnvoyParts } from '../support/tools/envoy.ts';
 import { find, healthyInstallation, set } from '../support/tools/installation.ts';
+import type { Json } from '../support/tools/installation.ts';
+import { meshBackend, named, openGateway, route } from '../support/declared.ts';
+import { meshBinding } from '../support/objects.ts';
+import { ENVOY_LABELS } from '../../src/tools/doctor/network-policies.ts';
 
 let out: string[] = [];
 beforeEach(() => {
@@ -46,6 +50,30 @@ async function trace(kubeconfig: string, ...args: readonly string[]) {
 async function status(kubeconfig: string, ...args: readonly string[]) {
   const code = await runStatus(['--envoy', '--kubeconfig', kubeconfig, ...args], {});
   return { code, out: out.join('\n') };
+}
+
+const CLASS = 'gateway.envoyproxy.io/owning-gatewayclass';
+const GATEWAY = { group: 'gateway.networking.k8s.io', kind: 'Gateway' };
+const MORE = 'httproute/default/more/rule/0';
+
+/** A cluster in which two Gateways of the class mesh are merged, with a route to each, in one Envoy. */
+async function mergedCluster(parts: EnvoyParts): Promise<string> {
+  const installation = healthyInstallation();
+  installation.declared.push(
+    named(meshBinding({ attempt: 0, targetRefs: [{ ...GATEWAY, name: 'other' }] }), 'default/other') as Json,
+    openGateway('default/other') as Json,
+    route('HTTPRoute', 'default/more', {
+      parentRefs: [{ name: 'other' }],
+      rules: [{ backendRefs: [meshBackend()] }],
+    }) as Json,
+  );
+  const envoy = find(installation.envoys, 'envoy-default-public-1');
+  const labels = { ...ENVOY_LABELS, [CLASS]: 'mesh' };
+  set(envoy, 'metadata.labels', labels);
+  set(envoy, 'status.phase', 'Running');
+  const port = await serveEnvoyAdmin(parts);
+  const texts = { 'mesh-extension-server-1:8080/proxy/metrics': '', 'mesh-extension-server-1/log': '' };
+  return await serveInstallation(installation, undefined, texts, () => port);
 }
 
 /** What docs/why-is-my-route-not-working.md prints below a command. */
@@ -101,7 +129,7 @@ describe('mesh-gateway status --envoy', () => {
     expect(code).toBe(1);
   });
 
-  it('is about Envoys of Gateways with routes to MeshEndpoints, and names those that serve merged Gateways', async () => {
+  it('is about Envoys of Gateways with routes to MeshEndpoints, and names those without a Gateway', async () => {
     const installation = healthyInstallation();
     const labels = {
       'app.kubernetes.io/component': 'proxy',
@@ -113,14 +141,14 @@ describe('mesh-gateway status --envoy', () => {
     };
     installation.envoys = [
       { metadata: { name: 'envoy-other', labels: { ...labels, ...ofOther } }, status: { phase: 'Running' } },
-      { metadata: { name: 'envoy-merged', labels }, status: { phase: 'Running' } },
+      { metadata: { name: 'envoy-unknown', labels }, status: { phase: 'Running' } },
       { metadata: { name: 'envoy-pending', labels }, status: { phase: 'Pending' } },
     ];
     const { out: printed } = await status(await serveInstallation(installation), '--output', 'json');
     const { envoys, unknown } = JSON.parse(printed) as Status;
     expect(envoys).toEqual([]);
     expect(unknown.filter(text => text.startsWith('Envoy '))).toEqual([
-      'Envoy envoy-merged: it serves Gateways that are merged: see its admin interface',
+      'Envoy envoy-unknown: its labels name neither a Gateway nor a GatewayClass',
     ]);
   });
 
@@ -153,5 +181,32 @@ describe('mesh-gateway status --envoy', () => {
     const { out: printed } = await status(kubeconfig, '--output', 'json');
     expect(printed).toContain(CLUSTER);
     expect(printed).not.toContain(secret);
+  });
+});
+
+describe('the Envoy of Gateways that are merged', () => {
+  it('is compared for the Gateway that a request is traced through', async () => {
+    const kubeconfig = await mergedCluster({ clusters: { [CLUSTER]: [WEB], [MORE]: [] } });
+    expect((await trace(kubeconfig, '--from', 'default/public')).code).toBe(0);
+    out = [];
+    const { code, out: printed } = await trace(kubeconfig, '--from', 'default/other');
+    expect(printed).toMatch(
+      /^BROKEN +envoy +envoy-default-public-1 has no endpoint web at 100\.64\.0\.1:8080/,
+    );
+    expect(code).toBe(1);
+  });
+
+  it('has the rules of all these Gateways, by the name of their GatewayClass', async () => {
+    const kubeconfig = await mergedCluster({ clusters: { [CLUSTER]: [WEB], [MORE]: [WEB] } });
+    const { code, out: printed } = await status(kubeconfig, '--output', 'json');
+    const { gateways, envoys = [], differences } = JSON.parse(printed) as Status;
+    expect(
+      envoys.map(({ gateway, expected, clusters }) => ({ gateway, expected, found: clusters.length })),
+    ).toEqual([{ gateway: 'mesh', expected: 2, found: 2 }]);
+    expect(gateways.map(({ gateway, envoys: counts }) => ({ gateway, ...counts }))).toEqual([
+      { gateway: 'default/public', ready: 1, total: 1 },
+      { gateway: 'default/other', ready: 1, total: 1 },
+    ]);
+    expect({ code, differences }).toEqual({ code: 1, differences: [] });
   });
 });

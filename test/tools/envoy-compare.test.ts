@@ -89,6 +89,12 @@ const DIFFERENCES: readonly (readonly [
     `has far at [fd7a:115c:a1e0::2]:8080 at priority 0 instead of 1, and through no proxy instead of ${PROXY}: ${WAIT}`,
   ],
   [
+    'weights',
+    envoy([near, { ...far, weight: 3, backendWeight: 90 }]),
+    {},
+    `has far at [fd7a:115c:a1e0::2]:8080 with weight 3 instead of 1, and of a backend with weight 90 instead of 1: ${WAIT}`,
+  ],
+  [
     "Envoy's own checks",
     envoy([{ ...near, health: FAILING }, far]),
     { web: 'Healthy', far: 'Healthy' },
@@ -162,6 +168,13 @@ describe('trace --envoy', () => {
       `ok envoy-1 and 2 more has endpoint web at 100.64.0.1:8080 through ${PROXY}: HEALTHY`,
       `ok envoy-1 and 2 more has endpoint far at [fd7a:115c:a1e0::2]:8080 through ${PROXY}: HEALTHY`,
     ]);
+  });
+
+  it('shows weights that are not 1', () => {
+    const weighed = envoy([{ ...near, weight: 3, backendWeight: 90 }, far]);
+    expect(linesOf(steps, traffic, [read('envoy-1', weighed)])).toContain(
+      `ok envoy-1 has endpoint web at 100.64.0.1:8080 through ${PROXY}: HEALTHY, weight 3, backend weight 90`,
+    );
   });
 
   it('names what it could not read', () => {

@@ -6,6 +6,7 @@ import { KubeError } from '../../kubernetes/transport/transport.ts';
 import type { KubeTransport } from '../../kubernetes/transport/transport.ts';
 import type { Fields } from '../../api/json.ts';
 import type { OpenPort } from '../check/cluster.ts';
+import type { Declarations } from '../check/objects.ts';
 import { labelled, readList } from '../doctor/cluster.ts';
 import { ENVOY_LABELS } from '../doctor/network-policies.ts';
 import { mapAt, nameOf, textAt } from '../doctor/observed.ts';
@@ -17,16 +18,32 @@ import type { EnvoyState } from './state.ts';
 export type ReadEnvoy = {
   /** Its pod, without the namespace. */
   readonly pod: string;
-  /** Such as default/public; empty where Envoy Gateway merges Gateways. */
+  /** As gatewayOf returns it. */
   readonly gateway: string;
 } & ({ readonly state: EnvoyState } | { readonly why: string });
 
 const OWNER = 'gateway.envoyproxy.io/owning-gateway';
 
-/** The Gateway of an Envoy by the labels of its pod: such as default/public; empty where Envoy Gateway merges Gateways. */
+/**
+ * What an Envoy serves by the labels of its pod: a Gateway, such as default/public, or where Envoy Gateway merges Gateways
+ * those of a GatewayClass, by its name. Empty where the labels have neither.
+ */
 export function gatewayOf(pod: Fields): string {
   const labels = mapAt(pod, 'metadata', 'labels');
-  return [labels[`${OWNER}-namespace`], labels[`${OWNER}-name`]].filter(Boolean).join('/');
+  const gateway = [labels[`${OWNER}-namespace`], labels[`${OWNER}-name`]].filter(Boolean).join('/');
+  return gateway === '' ? (labels[`${OWNER}class`] ?? '') : gateway;
+}
+
+/** What the Envoys of a Gateway, such as default/public, may serve: it alone, or all Gateways of its GatewayClass. */
+export function servingIn({ objects }: Declarations): (gateway: string) => readonly string[] {
+  const classes = new Map<string, string>(
+    objects.flatMap(({ resource }) => {
+      if (resource?.kind !== 'Gateway') return [];
+      const { metadata, gatewayClassName } = resource;
+      return [[`${metadata.namespace ?? ''}/${metadata.name}`, gatewayClassName] as const];
+    }),
+  );
+  return gateway => [gateway, classes.get(gateway) ?? ''].filter(Boolean);
 }
 
 /** Lists the pods of Envoys, in all namespaces. */
@@ -49,8 +66,7 @@ export async function readEnvoys(
 
 async function readEnvoy(pod: Fields, openPort: OpenPort, cluster: string | undefined): Promise<ReadEnvoy> {
   const one = { pod: textAt(pod, 'metadata', 'name'), gateway: gatewayOf(pod) };
-  if (one.gateway === '')
-    return { ...one, why: 'it serves Gateways that are merged: see its admin interface' };
+  if (one.gateway === '') return { ...one, why: 'its labels name neither a Gateway nor a GatewayClass' };
   const only = cluster === undefined ? '' : `^${cluster.replaceAll('.', String.raw`\.`)}(/backend/[0-9]+)?$`;
   const filtered = (name: string) => (only === '' ? '' : `&${name}=${encodeURIComponent(only)}`);
   const get = (path: string) => readAdmin(pod, path, openPort);

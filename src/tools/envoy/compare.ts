@@ -20,10 +20,10 @@ const NOT_SENT =
 
 /**
  * Compares an Envoy with what it should have for a rule:
- * | of       | difference                                                             |
- * | cluster  | missing, divided by backends, or waiting for endpoints                 |
- * | endpoint | missing, additional, or with another health, priority or proxy         |
- * | verdict  | the operator's is not that of Envoy's own checks and outlier detection |
+ * | of       | difference                                                              |
+ * | cluster  | missing, divided by backends, or waiting for endpoints                  |
+ * | endpoint | missing, additional, or with another health, priority, weight or proxy |
+ * | verdict  | the operator's is not that of Envoy's own checks and outlier detection  |
  */
 export function compareRule(traffic: RuleTraffic, { clusters }: Pick<EnvoyState, 'clusters'>): Comparison {
   const name = traffic.rule.cluster.text;
@@ -46,6 +46,8 @@ type Expected = {
   readonly title: string;
   readonly health: HealthStatus;
   readonly priority: number;
+  readonly weight: number;
+  readonly backendWeight: number;
   readonly proxy: string | undefined;
   /** What the operator has found; undefined for what it does not check. */
   readonly verdict: HealthStatus | undefined;
@@ -53,13 +55,14 @@ type Expected = {
 
 function expectedOf({ rule, localities }: RuleTraffic): readonly Expected[] {
   const known = knownIn(rule);
-  return localities.flatMap(({ priority, endpoints }) =>
+  return localities.flatMap(({ priority, weight: backendWeight, endpoints }) =>
     endpoints.map((endpoint): Expected => {
       const address = textOf(endpoint);
       const { name, verdict } = known.get(targetOf(endpoint)) ?? {};
       const title = name === undefined ? address : `${name} at ${address}`;
       const proxy = endpoint.proxy && textOf(endpoint.proxy);
-      return { address, title, health: endpoint.health, priority, proxy, verdict };
+      const { health, weight } = endpoint;
+      return { address, title, health, priority, weight, backendWeight, proxy, verdict };
     }),
   );
 }
@@ -116,8 +119,13 @@ function listed(names: readonly string[]): string {
 }
 
 /** What Envoy has of an endpoint that is not as in the objects. */
-function staleIn({ health, priority, proxy }: Expected, host: EnvoyHost): readonly string[] {
+function staleIn(expected: Expected, host: EnvoyHost): readonly string[] {
+  const { health, priority, weight, backendWeight, proxy } = expected;
+  const weighs = (what: string, has: number | undefined, wanted: number) =>
+    has === undefined ? [] : [[what, String(has), String(wanted)] as const];
   const pairs = [
+    ...weighs('with weight', host.weight, weight),
+    ...weighs('of a backend with weight', host.backendWeight, backendWeight),
     // Envoy does not distinguish what is not known.
     ['as', host.health, health === 'UNKNOWN' ? 'HEALTHY' : health],
     ['at priority', String(host.priority), String(priority)],
@@ -155,11 +163,19 @@ function linesOf({ name, version, hosts }: EnvoyCluster, expected: readonly Expe
   const titles = new Map(expected.map(({ address, title }) => [address, title]));
   const used = hosts.filter(isUsed).length;
   const shown = hosts.slice(0, MAX_HOSTS).map(host => {
-    const state = [host.health, ...host.failing].join(', ');
+    const state = [host.health, ...host.failing, ...weightsOf(host)].join(', ');
     const path = host.proxy === undefined ? '' : ` through ${host.proxy}`;
     return `has endpoint ${titles.get(host.address) ?? host.address}${path}: ${state}`;
   });
   const more = hosts.length > MAX_HOSTS ? [`has ${hosts.length - MAX_HOSTS} more`] : [];
   const of = version === '' ? '' : ` of version ${version}`;
   return [`has cluster ${name}${of}: ${used} of ${hosts.length} endpoints in use`, ...shown, ...more];
+}
+
+/** Those that change something. */
+function weightsOf({ weight = 1, backendWeight = 1 }: EnvoyHost): readonly string[] {
+  return [
+    ...(weight === 1 ? [] : [`weight ${weight}`]),
+    ...(backendWeight === 1 ? [] : [`backend weight ${backendWeight}`]),
+  ];
 }

@@ -16,6 +16,9 @@ export type EnvoyHost = {
   readonly priority: number;
   /** The proxy through which it connects. */
   readonly proxy?: string;
+  /** Its weight among the endpoints of its backend, and that of the backend. */
+  readonly weight?: number;
+  readonly backendWeight?: number;
 };
 
 /** The cluster of a rule in an Envoy. */
@@ -51,11 +54,11 @@ export function stateOf({ dump, clusters, stats }: Responses): EnvoyState {
   const rejections = new Map(
     listAt(stats, 'stats').map(each => [textAt(each, 'name'), numberAt(each, 'value')] as const),
   );
-  const proxies = proxiesIn(parts);
+  const assigned = assignedIn(parts);
   const hosts = new Map(
     listAt(clusters, 'cluster_statuses').map(each => {
       const name = textAt(each, 'name');
-      return [name, listAt(each, 'host_statuses').map(host => hostOf(host, proxies.get(name)))] as const;
+      return [name, listAt(each, 'host_statuses').map(host => hostOf(host, assigned.get(name)))] as const;
     }),
   );
   const clusterOf = (name: string, version: string, isWarming: boolean): EnvoyCluster => ({
@@ -81,16 +84,15 @@ export function stateOf({ dump, clusters, stats }: Responses): EnvoyState {
   };
 }
 
-function hostOf(host: Fields, proxies: ReadonlyMap<string, string> | undefined): EnvoyHost {
+function hostOf(host: Fields, assigned: Assigned | undefined): EnvoyHost {
   const { eds_health_status: health, ...flags } = fieldsAt(host, 'health_status');
   const address = placeAt(host, 'address');
-  const proxy = proxies?.get(address);
   return {
     address,
     health: typeof health === 'string' ? health : 'HEALTHY',
     failing: Object.keys(flags).filter(name => flags[name] === true),
     priority: numberAt(host, 'priority'),
-    ...(proxy === undefined ? {} : { proxy }),
+    ...assigned?.get(address),
   };
 }
 
@@ -107,23 +109,40 @@ function placeAt(value: unknown, ...path: readonly string[]): string {
 
 const PROXY = 'envoy.http11_proxy_transport_socket.proxy_address';
 
-/** The proxies of endpoints by their addresses, by the names of clusters. */
-function proxiesIn(parts: readonly Fields[]): ReadonlyMap<string, ReadonlyMap<string, string>> {
+/** What Envoy has of endpoints by EDS, by their addresses. */
+type Assigned = ReadonlyMap<string, Pick<EnvoyHost, 'proxy' | 'weight' | 'backendWeight'>>;
+
+/** By the names of clusters. A locality is one backend; Envoy 1.40 shows no weight of one where it has none. */
+function assignedIn(parts: readonly Fields[]): ReadonlyMap<string, Assigned> {
   const assignments = parts
     .flatMap(part => listAt(part, 'dynamic_endpoint_configs'))
     .map(entry => at(entry, 'endpoint_config'));
   return new Map(
     assignments.map(assignment => {
-      const endpoints = listAt(assignment, 'endpoints').flatMap(each => listAt(each, 'lb_endpoints'));
-      const proxies = endpoints
-        .filter(each => at(each, 'metadata', 'typed_filter_metadata', PROXY) !== undefined)
-        .map(each => {
-          const proxy = placeAt(each, 'metadata', 'typed_filter_metadata', PROXY);
-          return [placeAt(each, 'endpoint', 'address'), proxy] as const;
+      const endpoints = listAt(assignment, 'endpoints').flatMap(locality => {
+        const backendWeight = weightIn(locality);
+        return listAt(locality, 'lb_endpoints').map(each => {
+          const proxy =
+            at(each, 'metadata', 'typed_filter_metadata', PROXY) === undefined
+              ? undefined
+              : placeAt(each, 'metadata', 'typed_filter_metadata', PROXY);
+          const weight = weightIn(each);
+          const known = {
+            ...(proxy !== undefined && { proxy }),
+            ...(weight !== undefined && { weight }),
+            ...(backendWeight !== undefined && { backendWeight }),
+          };
+          return [placeAt(each, 'endpoint', 'address'), known] as const;
         });
-      return [textAt(assignment, 'cluster_name'), new Map(proxies)];
+      });
+      return [textAt(assignment, 'cluster_name'), new Map(endpoints)];
     }),
   );
+}
+
+function weightIn(part: Fields): number | undefined {
+  const weight = part['load_balancing_weight'];
+  return typeof weight === 'number' ? weight : undefined;
 }
 
 function versionOf(clusters: readonly EnvoyCluster[]): string {

@@ -6,7 +6,7 @@ import { readDeclarations, withCluster } from '../check/cluster.ts';
 import type { OpenPort } from '../check/cluster.ts';
 import { labelled, readList } from '../doctor/cluster.ts';
 import { textAt } from '../doctor/observed.ts';
-import { gatewayOf, listEnvoys, readEnvoys } from '../envoy/admin.ts';
+import { gatewayOf, listEnvoys, readEnvoys, servingIn } from '../envoy/admin.ts';
 import { plainText } from '../sources.ts';
 import { envoysStatusOf } from './envoys.ts';
 import { isReady, SERVER_LABELS, statusOf } from './status.ts';
@@ -71,8 +71,9 @@ async function withEnvoys(
   { declarations, envoys }: StatusInput,
   openPort: OpenPort,
 ): Promise<Status> {
-  const gateways = ['', ...status.gateways.map(({ gateway }) => gateway)];
-  const pods = (envoys.items ?? []).filter(pod => gateways.includes(gatewayOf(pod)));
+  const servingOf = servingIn(declarations);
+  const served = ['', ...status.gateways.flatMap(({ gateway }) => servingOf(gateway))];
+  const pods = (envoys.items ?? []).filter(pod => served.includes(gatewayOf(pod)));
   const { unknown, ...read } = envoysStatusOf(declarations, await readEnvoys(pods, openPort));
   return { ...status, ...read, unknown: [...status.unknown, ...unknown] };
 }

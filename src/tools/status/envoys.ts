@@ -1,17 +1,18 @@
-import { keyOf } from '../../api/key.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
 import type { RuleTraffic } from '../../traffic/endpoints/route-traffic.ts';
 import { isRoute } from '../check/backend-refs.ts';
 import { Catalog } from '../check/objects.ts';
 import type { Declarations } from '../check/objects.ts';
 import { isMeshRoute, trafficIn } from '../check/traffic.ts';
+import { servingIn } from '../envoy/admin.ts';
 import type { ReadEnvoy } from '../envoy/admin.ts';
 import { compareRule, isUsed } from '../envoy/compare.ts';
 import type { EnvoyState } from '../envoy/state.ts';
 
-/** What an Envoy has, for the routes to MeshEndpoints of its Gateway. */
+/** What an Envoy has, for the routes to MeshEndpoints of its Gateways. */
 export type EnvoyStatus = {
   readonly pod: string;
+  /** Such as default/public; a GatewayClass where Envoy Gateway merges Gateways. */
   readonly gateway: string;
   /** A hash of the versions of all its clusters of routes: equal in Envoys with equal ones. */
   readonly version: string;
@@ -61,7 +62,7 @@ function nameOf({ rule }: RuleTraffic): string {
   return rule.cluster.text;
 }
 
-/** The rules with MeshEndpoints of a Gateway. */
+/** The rules with MeshEndpoints of a Gateway, or of those of a GatewayClass, which have one cluster for each rule. */
 function rulesBy(declarations: Declarations): (gateway: string) => readonly RuleTraffic[] {
   const trafficOf = trafficIn(new Catalog(declarations));
   const routes = declarations.objects
@@ -69,12 +70,14 @@ function rulesBy(declarations: Declarations): (gateway: string) => readonly Rule
     .flatMap(({ resource }) => (resource ? [resource as Route] : []))
     .filter(isMeshRoute);
   const traffic = routes.flatMap(trafficOf);
+  const servingOf = servingIn(declarations);
   return gateway => {
-    const [namespace = '', name = ''] = gateway.split('/');
-    const key = keyOf({ kind: 'Gateway', namespace, name });
-    return traffic
-      .filter(({ gateways }) => gateways.some(each => keyOf(each) === key))
-      .flatMap(({ rules }) => rules);
+    const rules = traffic
+      .filter(({ gateways }) =>
+        gateways.some(({ namespace, name }) => servingOf(`${namespace}/${name}`).includes(gateway)),
+      )
+      .flatMap(each => each.rules);
+    return [...new Map(rules.map(rule => [nameOf(rule), rule])).values()];
   };
 }
 

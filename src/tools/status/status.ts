@@ -5,7 +5,7 @@ import { hasReported, lastTranslationOf } from '../../traffic/translation-report
 import { listAt, numberAt, textAt, textsAt } from '../doctor/observed.ts';
 import type { Reading } from '../doctor/observed.ts';
 import type { Declarations } from '../check/objects.ts';
-import { gatewayOf } from '../envoy/admin.ts';
+import { gatewayOf, servingIn } from '../envoy/admin.ts';
 import type { EnvoyStatus } from './envoys.ts';
 
 /** What was read of a pod of the extension server; each text, or why it could not be read. */
@@ -106,28 +106,29 @@ function unreadKinds({ findings }: Declarations): readonly string[] {
 }
 
 function gatewaysIn(
-  { objects }: Declarations,
+  declarations: Declarations,
   envoys: Reading,
   rejections: readonly Rejection[] | undefined,
 ): readonly GatewayStatus[] {
-  return objects.flatMap(({ resource }) => {
+  const servingOf = servingIn(declarations);
+  return declarations.objects.flatMap(({ resource }) => {
     if (resource?.kind !== 'MeshBinding') return [];
     const { metadata, spec } = resource;
     const { namespace = '', name: own } = metadata;
     const name = spec.targetRefs[0]?.name ?? own;
     const ref = { kind: 'Gateway', namespace, name } as const;
     const gateway = `${namespace}/${name}`;
+    const serving = servingOf(gateway);
     const acceptedSince = lastTranslationOf(ref, resource);
     const count = rejections
-      ?.filter(rejection => rejection.gateway === gateway)
+      ?.filter(rejection => serving.includes(rejection.gateway))
       .reduce((sum, rejection) => sum + rejection.count, 0);
-    const pods = envoys.items?.filter(pod => gatewayOf(pod) === gateway);
+    const pods = envoys.items?.filter(pod => serving.includes(gatewayOf(pod)));
     return [
       {
         ...{ gateway, revision: spec.revision },
         isTranslated: hasReported({ gateway: ref, revision: spec.revision, binding: resource }),
         ...(acceptedSince === undefined ? {} : { acceptedSince }),
-        // Envoys of merged Gateways name no Gateway.
         ...(pods && pods.length > 0
           ? { envoys: { ready: pods.filter(isReady).length, total: pods.length } }
           : {}),

@@ -107,7 +107,8 @@ async function traceCluster(
   return await withCluster(cluster, async (transport, openPort) => {
     const read = await readDeclarations(transport, { namespace: undefined, onKind: () => undefined });
     const { declarations, traced } = tracedIn(read, request, from);
-    return { declarations, traced: envoy ? await withEnvoys(traced, transport, openPort) : traced };
+    if (!envoy) return { declarations, traced };
+    return { declarations, traced: await withEnvoys(traced, declarations, transport, openPort) };
   });
 }
 

@@ -1,7 +1,8 @@
 import type { RuleTraffic } from '../../traffic/endpoints/route-traffic.ts';
 import type { KubeTransport } from '../../kubernetes/transport/transport.ts';
 import type { OpenPort } from '../check/cluster.ts';
-import { gatewayOf, listEnvoys, readEnvoys } from '../envoy/admin.ts';
+import type { Declarations } from '../check/objects.ts';
+import { gatewayOf, listEnvoys, readEnvoys, servingIn } from '../envoy/admin.ts';
 import type { ReadEnvoy } from '../envoy/admin.ts';
 import { compareRule } from '../envoy/compare.ts';
 import type { Comparison } from '../envoy/compare.ts';
@@ -10,15 +11,17 @@ import type { Step, TracedWay } from './trace.ts';
 /** The ways with what the Envoys of each Gateway have for the rule. */
 export async function withEnvoys(
   ways: readonly TracedWay[],
+  declarations: Declarations,
   transport: KubeTransport,
   openPort: OpenPort,
 ): Promise<readonly TracedWay[]> {
   const listed = await listEnvoys(transport);
+  const servingOf = servingIn(declarations);
   return await Promise.all(
     ways.map(async way => {
       if (!way.traffic) return way;
       if (!listed.items) return { ...way, steps: [...way.steps, unknown(listed.why)] };
-      const pods = listed.items.filter(pod => gatewayOf(pod) === way.gateway);
+      const pods = listed.items.filter(pod => servingOf(way.gateway).includes(gatewayOf(pod)));
       const envoys = await readEnvoys(pods, openPort, way.traffic.rule.cluster.text);
       return { ...way, steps: stepsWithEnvoys(way.steps, way.traffic, envoys) };
     }),
@@ -50,7 +53,7 @@ export function stepsWithEnvoys(
 }
 
 const NO_ENVOY =
-  'no running pod has the labels of an Envoy of this Gateway, as where Envoy Gateway merges Gateways: see mesh-gateway doctor';
+  'no running pod has the labels of an Envoy of this Gateway or its GatewayClass: see mesh-gateway doctor';
 
 function unknown(text: string): Step {
   return { is: 'unknown', name: 'envoy', text };

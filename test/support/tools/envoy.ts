@@ -9,6 +9,8 @@ export type Host = {
   readonly priority?: number;
   readonly proxy?: string;
   readonly health?: Readonly<Record<string, string | boolean>>;
+  readonly weight?: number;
+  readonly backendWeight?: number;
 };
 
 /** What an Envoy has: hosts by the names of clusters, and what else a test is about. */
@@ -57,13 +59,18 @@ export function envoyResponses(parts: EnvoyParts) {
 }
 
 function assignmentOf([name, hosts]: readonly [string, readonly Host[]]) {
-  const lbEndpoints = hosts.map(({ address, port = 8080, proxy }) => ({
-    endpoint: { address: socket(address, port) },
-    metadata: {
+  const localities = hosts.map(({ address, port = 8080, proxy, weight = 1, backendWeight = 1 }) => {
+    const metadata = {
       typed_filter_metadata: proxy === undefined ? {} : { [PROXY]: socket(...hostAndPort(proxy)) },
-    },
-  }));
-  return { endpoint_config: { cluster_name: name, endpoints: [{ lb_endpoints: lbEndpoints }] } };
+    };
+    const endpoint = {
+      endpoint: { address: socket(address, port) },
+      metadata,
+      load_balancing_weight: weight,
+    };
+    return { lb_endpoints: [endpoint], load_balancing_weight: backendWeight };
+  });
+  return { endpoint_config: { cluster_name: name, endpoints: localities } };
 }
 
 function hostStatusOf({ address, port = 8080, priority, health }: Host) {
