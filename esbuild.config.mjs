@@ -38,5 +38,6 @@ await rm(outdir, { recursive: true, force: true });
 await build({ ...shared, entryPoints: ['src/index.ts'] });
 await build({ ...shared, entryPoints: ['src/cli.ts'], splitting: true, chunkNames: 'parts/[name]-[hash]' });
 
+await cp('src/tools/kubectl_complete-mesh', join(outdir, 'kubectl_complete-mesh'));
 await cp('node_modules/grpc-health-check/proto/health', join(outdir, 'proto/health'), { recursive: true });
 await cp('node_modules/@grpc/reflection/build/proto/grpc', join(outdir, 'proto/grpc'), { recursive: true });

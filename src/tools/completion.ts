@@ -11,8 +11,11 @@ const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
 /** What `mesh-gateway help completion` prints. */
 export const COMPLETION_HELP = `mesh-gateway completion bash|zsh|fish
+mesh-gateway completion kubectl WORD...
 
-Prints a script with which a shell completes commands, their flags, and names of files.
+Prints a script with which a shell completes commands, their flags, and names of files. With
+kubectl it prints the candidates for the last of the words after kubectl mesh: the file
+kubectl_complete-mesh of the package runs it, so that the completion of kubectl has them.
 
 Examples:
   source <(mesh-gateway completion bash)       # in ~/.bashrc
@@ -25,11 +28,33 @@ Exit status: 0 the script is printed, 2 wrong usage.
 /** Runs `mesh-gateway completion`; returns the exit code. */
 export function runCompletion(args: readonly string[], commands: readonly CompletedCommand[]): number {
   const [name, ...more] = args;
+  if (name === 'kubectl') {
+    console.log(candidatesFor(more, commands).join('\n'));
+    return 0;
+  }
   const shell = SHELLS.find(each => each === name);
   if (shell === undefined || more.length > 0)
     throw new Error(`completion: name one shell: ${SHELLS.join(', ')}`);
   console.log(scriptFor(shell, commands));
   return 0;
+}
+
+/** The numbers by which cobra, kubectl's library, knows whether names of files are candidates, too. */
+const DIRECTIVES = { withFiles: ':0', withoutFiles: ':4' } as const;
+
+/** What kubectl reads: candidates for the last word, some with a summary after a tab, and a directive. */
+function candidatesFor(words: readonly string[], commands: readonly CompletedCommand[]): readonly string[] {
+  const current = words.at(-1) ?? '';
+  const names = commands.map(({ name, summary }) => `${name}\t${summary}`);
+  const those = (all: readonly string[]) => [
+    ...all.filter(candidate => candidate.startsWith(current)),
+    DIRECTIVES.withoutFiles,
+  ];
+  if (words.length < 2)
+    return those([...names, 'help\tprint the help of a command', 'version\tprint the version']);
+  if (words[0] === 'help') return those(words.length === 2 ? names : []);
+  if (!current.startsWith('-')) return [DIRECTIVES.withFiles];
+  return those(flagsIn(commands.find(({ name }) => name === words[0])?.help ?? ''));
 }
 
 /** The flags in a help, sorted. */

@@ -1,6 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { beforeAll, describe, expect, it } from 'vitest';
-import { runCommand, succeed, typescript } from '../support/lab/command-line.ts';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { runCompletion } from '../../src/tools/completion.ts';
+import { PROJECT, runCommand, succeed, typescript } from '../support/lab/command-line.ts';
 
 const mesh = (...args: readonly string[]) => typescript('src/cli.ts', ...args);
 
@@ -38,6 +42,56 @@ describe('mesh-gateway completion', () => {
       ],
     ]);
     expect(offered('kubectl-mesh', 'status', '--o')).toEqual(['--output']);
+  });
+
+  const COMMANDS = ['status', 'standalone', 'doctor'].map(name => ({
+    name,
+    summary: `print ${name}`,
+    help: '--context --connect, --wait 2m',
+  }));
+
+  it.each<readonly [words: readonly string[], candidates: readonly string[]]>([
+    [['sta'], ['status\tprint status', 'standalone\tprint standalone', ':4']],
+    [
+      ['help', 'doc'],
+      ['doctor\tprint doctor', ':4'],
+    ],
+    [['help', 'doctor', ''], [':4']],
+    [
+      ['doctor', '--wait', '2m', '--co'],
+      ['--connect', '--context', ':4'],
+    ],
+    [['doctor', 'ex'], [':0']],
+    [['none', '--'], [':4']],
+  ])('prints what kubectl reads for kubectl mesh %j', (words, candidates) => {
+    const out = vi.spyOn(console, 'log').mockImplementation(() => undefined);
+    onTestFinished(() => {
+      out.mockRestore();
+    });
+    expect(runCompletion(['kubectl', ...words], COMMANDS)).toBe(0);
+    expect(out.mock.calls).toEqual([[candidates.join('\n')]]);
+  });
+
+  it('has all commands for kubectl', async () => {
+    const lines = (await succeed(mesh('completion', 'kubectl'))).split('\n');
+    expect(lines).toContain('doctor\tfind what is wrong with an installation, and how to repair it');
+    expect(lines).toContain('version\tprint the version');
+  });
+
+  it('is run by the file that kubectl looks for', () => {
+    const { bin } = JSON.parse(readFileSync(join(PROJECT, 'package.json'), 'utf8')) as {
+      readonly bin: Readonly<Record<string, string>>;
+    };
+    expect(bin['kubectl_complete-mesh']).toBe('dist/js/kubectl_complete-mesh');
+    const folder = mkdtempSync(join(tmpdir(), 'kubectl-mesh-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    writeFileSync(join(folder, 'kubectl-mesh'), '#!/bin/sh\nprintf "<%s>" "$@"\n', { mode: 0o755 });
+    const env = { PATH: `${folder}:/usr/bin:/bin` };
+    const words = ['trace', '--header', 'a b', ''];
+    const file = join(PROJECT, 'src/tools/kubectl_complete-mesh');
+    expect(execFileSync(file, words, { env, encoding: 'utf8' })).toBe(
+      '<completion><kubectl><trace><--header><a b><>',
+    );
   });
 
   it('leaves names of files to the shell', () => {
