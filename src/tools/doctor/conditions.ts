@@ -55,6 +55,12 @@ const POOL_CHECKS: readonly ConditionCheck[] = [
     reasons: ['KeyRejected'],
   },
   {
+    // The control API returns no limits, so that only a refusal shows one.
+    ...{ check: 'tailnet-limits', type: 'PoolReady' },
+    ok: 'no limit of the tailnet keeps mesh pods out; how many devices and keys are left is not known, because the control API returns no limits',
+    reasons: ['LimitReached'],
+  },
+  {
     ...{ check: 'approvals', type: 'PoolReady', ok: 'no mesh pod waits for approval' },
     reasons: ['AwaitingApproval'],
   },

@@ -159,6 +159,7 @@ async function referElsewhere(): Promise<void> {
 }
 
 let elsewhere = '';
+let raiseLimit = (): void => undefined;
 
 const patchListeners = (operation: object) =>
   sh(
@@ -208,6 +209,19 @@ const BREAKS: readonly Break[] = [
     by: () => patchTailnet({ tailnet: 'other.ts.net' }),
     check: 'tailnet',
     heal: () => patchTailnet({ tailnet: 'example.ts.net' }),
+  },
+  {
+    what: 'a limit of the tailnet',
+    by: async () => {
+      const fault = { is: 'answer', status: 402, json: { message: 'device limit reached' } } as const;
+      raiseLimit = tailnet.api.fail({ routes: ['keys.create'], fault });
+      await patchTailnet({ pool: { replicas: 3 } });
+    },
+    check: 'tailnet-limits',
+    heal: async () => {
+      raiseLimit();
+      await patchTailnet({ pool: { replicas: 2 } });
+    },
   },
   {
     what: 'an approval',

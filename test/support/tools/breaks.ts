@@ -392,6 +392,12 @@ export const BREAKS: readonly Break[] = [
     'KeyRejected: must have them in tagOwners',
   ],
   [
+    'a limit of the tailnet',
+    tailnetWith('PoolReady', 'LimitReached', 'remove devices'),
+    'tailnet-limits',
+    'LimitReached: remove devices',
+  ],
+  [
     'an approval',
     tailnetWith('PoolReady', 'AwaitingApproval', 'approve the device'),
     'approvals',

@@ -5,7 +5,7 @@ type Spec = Pick<Kinds['MeshTailnet']['spec'], 'oauth' | 'tags'>;
 
 /** Why join keys cannot be created until the credentials or the policy of the tailnet change. */
 type KeyProblem = {
-  readonly reason: 'KeyRejected' | 'NotAuthenticated';
+  readonly reason: 'KeyRejected' | 'LimitReached' | 'NotAuthenticated';
   /** With the fix. */
   readonly message: string;
 };
@@ -32,6 +32,14 @@ export function keyProblemOf(error: ControlError, spec: Spec): KeyProblem | unde
   // Headscale refuses tags with 403, too.
   if ((status === 400 || status === 403) && /\btags?\b/i.test(message)) {
     return { reason: 'KeyRejected', message: tagProblem(message, spec.tags) };
+  }
+  // Payment required: the plan of the tailnet has a limit.
+  if (status === 402) {
+    const fix = 'remove devices and keys that are not used, or raise the limit of its plan';
+    return {
+      reason: 'LimitReached',
+      message: `a limit of the tailnet keeps mesh pods out (${message}): ${fix}`,
+    };
   }
   switch (reason) {
     case 'CredentialsInvalid':

@@ -20,6 +20,7 @@ export const POOL_REASONS = [
   'AwaitingApproval',
   'DeviceRemoved',
   'KeyRejected',
+  'LimitReached',
   'KeyExpired',
   'NotScheduled',
   'ImagePull',

@@ -75,7 +75,8 @@ describe('a join key', () => {
 
   const CASES: readonly (readonly [ControlErrorReason, number | undefined, string | undefined])[] = [
     ['CredentialsInvalid', 401, 'NotAuthenticated'],
-    ['Invalid', 402, 'KeyRejected'],
+    ['Invalid', 402, 'LimitReached'],
+    ['Invalid', 409, 'KeyRejected'],
     ['NotFound', 404, 'KeyRejected'],
     ['NotSupported', 501, 'KeyRejected'],
     ['Throttled', 429, undefined],

@@ -321,6 +321,21 @@ describe('a member', () => {
     },
   );
 
+  it('reports a limit of the tailnet, and starts once that is raised', async () => {
+    const { scene, installation } = await sceneOf();
+    const fault = { is: 'answer', status: 402, json: { message: 'device limit reached' } } as const;
+    const raise = scene.api.fail({ routes: ['keys.create'], fault });
+    installation.put();
+    await scene.until(() =>
+      expect(installation.condition('PoolReady')).toMatchObject({
+        reason: 'LimitReached',
+        message: expect.stringContaining('402 device limit reached') as string,
+      }),
+    );
+    raise();
+    await scene.until(() => expectReady(scene, installation, 2));
+  });
+
   it('needs no approval by default, where the tailnet requires it', async () => {
     const { scene, installation } = await sceneOf({ settings: { devicesApprovalOn: true } });
     installation.put();
