@@ -6,6 +6,7 @@ import { pathOf } from '../grpc/method.ts';
 import type { Methods, ServerStream } from '../grpc/method.ts';
 import { EndpointDiscoveryService } from '../proto/envoy/service/endpoint/v3_pb.ts';
 import type { SnapshotCache, UnusedInCluster } from '../resolution-cache.ts';
+import { limitedLog } from '../limited-log.ts';
 import { PushQueue } from './push-queue.ts';
 import type { Ack } from './request.ts';
 import { EdsStream } from './stream.ts';
@@ -57,9 +58,6 @@ export function createEds(deps: EdsDeps, options: EdsOptions = {}): Eds {
 const DRAIN_MS = 5000;
 const MAX_SUBSCRIPTIONS = 100_000;
 
-/** NACKs are logged at most this often. */
-const NACK_LOG_INTERVAL_MS = 1000;
-
 /** All streams, and the clusters to which they subscribe: by Gateway, then by name. */
 class EdsServer implements StreamDeps {
   readonly #deps: EdsDeps;
@@ -69,14 +67,15 @@ class EdsServer implements StreamDeps {
   readonly #byGateway = new Map<string, Map<string, WatchedCluster>>();
   readonly #streams = new Set<EdsStream>();
   readonly #removeGauges: readonly (() => void)[];
+  readonly #limitedLog: ReturnType<typeof limitedLog>;
   #subscriptions = 0;
-  #nacks = { unlogged: 0, nextLogAt: 0 };
 
   constructor(deps: EdsDeps, { drainMs = DRAIN_MS, maxSubscriptions = MAX_SUBSCRIPTIONS }: EdsOptions) {
     const { snapshots, clock, telemetry, unusedOfMixedRules } = deps;
     this.#deps = deps;
     this.#maxSubscriptions = maxSubscriptions;
     this.#queue = new PushQueue(clock);
+    this.#limitedLog = limitedLog(clock);
     this.#clusterDeps = {
       snapshots,
       clock,
@@ -139,14 +138,11 @@ class EdsServer implements StreamDeps {
   }
 
   recordAck(stream: EdsStream, { error }: Ack): void {
-    const { telemetry, clock } = this.#deps;
-    telemetry.metrics.record.edsAnswers({ answer: error === undefined ? 'ack' : 'nack' });
+    const { log, metrics } = this.#deps.telemetry;
+    metrics.record.edsAnswers({ answer: error === undefined ? 'ack' : 'nack' });
     if (error === undefined) return;
-    this.#nacks.unlogged++;
-    if (clock.now() < this.#nacks.nextLogAt) return;
     const { gateway, someClusters: clusters } = stream;
-    telemetry.log.warn('Envoy rejected endpoints', { gateway, clusters, error, nacks: this.#nacks.unlogged });
-    this.#nacks = { unlogged: 0, nextLogAt: clock.now() + NACK_LOG_INTERVAL_MS };
+    this.#limitedLog(nacks => log.warn('Envoy rejected endpoints', { gateway, clusters, error, nacks }));
   }
 
   closed(stream: EdsStream): void {

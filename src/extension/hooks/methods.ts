@@ -8,6 +8,7 @@ import type { EnvoyClusterSettings } from '../../traffic/settings/envoy-cluster-
 import { envoyClusterEditor } from '../envoy-cluster/envoy-cluster.ts';
 import { pathOf } from '../grpc/method.ts';
 import type { Bytes, Methods, Unary } from '../grpc/method.ts';
+import { limitedLog } from '../limited-log.ts';
 import { EnvoyGatewayExtension } from '../proto/envoygateway/extension_pb.ts';
 import { bytesField, isMessage, messageOf } from '../wire.ts';
 import { bindingsIn, MAX_BINDINGS } from './bindings.ts';
@@ -86,23 +87,21 @@ function tooManyBindings(): never {
 }
 
 const TRANSLATION = { hook: 'translation' } as const;
-const LOG_INTERVAL_MS = 1000;
 
 /**
  * The one place that catches errors in a hook: what cannot be computed stays unchanged, because an error returned to Envoy
  * Gateway would freeze all routes of a Gateway. Errors are counted, and logged at most once a second.
  */
 function failingOpen({ log, record }: HookTelemetry, clock: Pick<Clock, 'now'>): FailOpen {
-  let [unlogged, nextLogAt] = [0, 0];
+  const limited = limitedLog(clock);
   return (subject, compute) => {
     try {
       return compute();
     } catch (error) {
       record.hookFailures(TRANSLATION);
-      unlogged++;
-      if (clock.now() < nextLogAt) return undefined;
-      log.error('unexpected error in a hook', { ...TRANSLATION, name: subject, error, failures: unlogged });
-      [unlogged, nextLogAt] = [0, clock.now() + LOG_INTERVAL_MS];
+      limited(failures =>
+        log.error('unexpected error in a hook', { ...TRANSLATION, name: subject, error, failures }),
+      );
       return undefined;
     }
   };
