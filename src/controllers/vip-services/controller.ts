@@ -18,7 +18,15 @@ import type { ConnectionDeps } from './connection.ts';
 import { coordinate, NOTHING_KNOWN } from './coordination.ts';
 import type { Memory } from './coordination.ts';
 import { FINALIZER, hasFinalizer, skipsCleanup } from './finalizer.ts';
-import { advertisedOf, claimsOf, intervalMsOf, isSuperseded, NOT_SUPPORTED, servicesWith } from './gather.ts';
+import {
+  advertisedOf,
+  claimsOf,
+  intervalMsOf,
+  isSuperseded,
+  NOT_SUPPORTED,
+  registrantsOf,
+  servicesWith,
+} from './gather.ts';
 import type { Published } from '../../runtime/published.ts';
 
 /** What the controller works with. */
@@ -73,10 +81,10 @@ export function vipServicesController(deps: VipServicesDeps): Controller<'MeshTa
         await write.removeFinalizer(tailnet, FINALIZER);
         return ON_CHANGE;
       }
-      const claims = claimsOf(tailnet, read, values);
-      if (claims.claims.size === 0 && !hasFinalizer(tailnet)) {
+      const listed = claimsOf(tailnet, read, values);
+      if (listed.claims.size === 0 && !hasFinalizer(tailnet)) {
         memories.delete(name);
-        vipServices.publish(name, servicesWith(claims, new Map()));
+        vipServices.publish(name, servicesWith(listed, new Map()));
         return ON_CHANGE;
       }
       const before = memories.get(name) ?? NOTHING_KNOWN;
@@ -87,10 +95,12 @@ export function vipServicesController(deps: VipServicesDeps): Controller<'MeshTa
         return { requeue: 'after', ms: intervalMsOf(tailnet) };
       }
       if (connection.is === 'without-services') {
-        vipServices.publish(name, servicesWith(claims, new Map(), NOT_SUPPORTED));
+        vipServices.publish(name, servicesWith(listed, new Map(), NOT_SUPPORTED));
         await write.removeFinalizer(tailnet, FINALIZER);
         return { requeue: 'after', ms: intervalMsOf(tailnet) };
       }
+      const registrants = registrantsOf(connection.services, connection.installation);
+      const claims = claimsOf(tailnet, read, values, registrants);
       if (claims.claims.size > 0 && !hasFinalizer(tailnet)) await write.addFinalizer(tailnet, FINALIZER);
       const { devices, isStale = true } = tailnets.lastView(name) ?? {};
       // A change of health alone needs no list of the services.

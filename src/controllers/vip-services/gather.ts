@@ -12,6 +12,8 @@ import type { TrackedRead } from '../../store/tracking.ts';
 import type { TrafficValues } from '../../store/traffic/values.ts';
 import { isAllowed } from '../../traffic/backend-refs.ts';
 import type { ServicesOfTailnet, VipServiceState } from '../mesh-endpoints/vip-services.ts';
+import type { VipService } from '../../control/control.ts';
+import { ownershipOf } from './owners.ts';
 import { HEARTBEAT_MS, STALE_MS } from './decision.ts';
 import type { Claim } from './decision.ts';
 
@@ -50,11 +52,35 @@ export function isSuperseded({ metadata, spec }: MeshTailnet, read: TrackedRead)
   return oldest !== undefined && oldest.metadata.name !== metadata.name;
 }
 
-/** What the MeshEndpoints of a tailnet want registered. The oldest object that lists a service has it. */
+/**
+ * The objects of this installation that have registered a service, as in `default/web`, by its name: others that list it later
+ * do not take it, however old they are.
+ */
+export function registrantsOf(
+  services: readonly VipService[],
+  installation: string,
+): ReadonlyMap<string, string> {
+  return new Map(
+    services.flatMap(service => {
+      const ownership = ownershipOf(service);
+      const owners = ownership.is === 'owned' ? ownership.owners : [];
+      const own = owners.find(owner => owner.installation === installation && !owner.leaving);
+      return own ? [[service.name, own.object] as const] : [];
+    }),
+  );
+}
+
+const NO_REGISTRANTS: ReadonlyMap<string, string> = new Map();
+
+/**
+ * What the MeshEndpoints of a tailnet want registered. The object that has registered a service has it while it lists it, else the
+ * oldest one that does.
+ */
 export function claimsOf(
   tailnet: MeshTailnet,
   read: TrackedRead,
   values: Pick<TrafficValues, 'serviceGateways'>,
+  registrants = NO_REGISTRANTS,
 ): Claims {
   const isUsed = tailnet.metadata.deletionTimestamp === undefined;
   const objects = read.exceptStatus
@@ -68,8 +94,9 @@ export function claimsOf(
   const users = objects.filter(mayUse);
   const owners = new Map<string, MeshEndpoints>();
   for (const [name, candidates] of byService(users)) {
-    const oldest = oldestOf(candidates);
-    if (oldest) owners.set(name, oldest);
+    const registrant = candidates.find(each => placeOf(each) === registrants.get(name));
+    const owner = registrant ?? oldestOf(candidates);
+    if (owner) owners.set(name, owner);
   }
   const uid = read.exceptStatus.get({ kind: 'Namespace', namespace: '', name: 'kube-system' })?.metadata.uid;
   const claims = new Map<string, Claim>();
@@ -169,7 +196,7 @@ const NOT_ALLOWED: VipServiceState = {
 function listedByOther(name: string, owner: MeshEndpoints | undefined, isRepeated: boolean): VipServiceState {
   const message = isRepeated
     ? `the object lists service ${name} twice: remove one of them`
-    : `MeshEndpoints ${owner ? placeOf(owner) : ''} lists service ${name} and is older: use another name, or remove it there`;
+    : `MeshEndpoints ${owner ? placeOf(owner) : ''} lists service ${name} and has it: use another name, or remove it there`;
   return { status: 'Conflict', reason: 'ListedByOther', message };
 }
 

@@ -71,6 +71,20 @@ describe('VIP services', () => {
     expect(scene.service()).toEqual(before);
   });
 
+  it('stay with the object that has registered them, also where an older one lists them later', async () => {
+    const scene = await startVipScene();
+    // Of objects of the same second, the first by name counts as the oldest.
+    await scene.put(publishing('a', ['other']));
+    await scene.put(publishing('b', ['web']));
+    await scene.until(() => expect(scene.entry('b')).toMatchObject({ status: 'Registered' }));
+    await scene.put(publishing('a', ['other', 'web']));
+    await scene.until(() => expect(scene.entry('a')).toMatchObject({ reason: 'ListedByOther' }));
+    expect(scene.entry('b')).toMatchObject({ status: 'Registered' });
+    expect(scene.service()?.annotations[OWNERS]).toContain('default/b');
+    await scene.remove('b');
+    await scene.until(() => expect(scene.entry('a')).toMatchObject({ status: 'Registered' }));
+  });
+
   it('belong to the oldest object that lists them', async () => {
     const scene = await startVipScene();
     await scene.put(publishing('a', ['web']));
