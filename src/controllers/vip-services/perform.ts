@@ -80,9 +80,12 @@ async function performOne(
 /** The hostname of a mesh pod ends with the id of its installation. */
 const MESH_POD = /^meshd-.*-\d{1,3}-([0-9a-f]{8})$/;
 
-/** The installation of a mesh pod, by its device; undefined for other devices. */
-export function installationOf({ hostname }: Pick<Device, 'hostname'>): string | undefined {
-  return MESH_POD.exec(hostname)?.[1];
+/**
+ * The installation of a mesh pod, by its device; undefined for other devices. Each device chooses its own hostname, but only the
+ * owners of a tag assign that.
+ */
+export function installationOf({ hostname, tags, isExternal }: Device): string | undefined {
+  return isExternal || tags.length === 0 ? undefined : MESH_POD.exec(hostname)?.[1];
 }
 
 /** The installations of mesh pods that are online. */

@@ -75,6 +75,15 @@ describe('the annotation force-cleanup of a MeshGateway', () => {
     expect(await cleanUp(scene)).toMatchObject(again);
   });
 
+  it('takes no device without a tag for a mesh pod, since each chooses its own hostname', async () => {
+    const scene = await startVipScene();
+    scene.api.addDevice({ hostname: `meshd-example-0-${STALE.installation}`, tags: [] });
+    await scene.until(() => expect(scene.clock.now()).toBeGreaterThan(60_000), 30_000);
+    addService(scene, 'svc:shared', [STALE, FRESH]);
+    expect(await cleanUp(scene)).toMatchObject({ registrations: 1 });
+    expect(clustersOf(scene, 'svc:shared')).toEqual(['there']);
+  });
+
   it('leaves what devices that are online serve, whoever owns it', async () => {
     const scene = await startVipScene();
     const pod = scene.api.addDevice({
