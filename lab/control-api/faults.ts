@@ -13,6 +13,8 @@ export type Fault =
   | { readonly is: 'hang' }
   /** The body ends in the middle of the JSON, as if that were all. */
   | { readonly is: 'truncate' }
+  /** Lists in the JSON end after the first half of what they have, as if that were all. */
+  | { readonly is: 'half-lists' }
   /** The body comes in small pieces. */
   | { readonly is: 'drip'; readonly bytes: number; readonly everyMs: number }
   | { readonly is: 'content-type'; readonly value: string }
@@ -90,6 +92,17 @@ export function withWrongTypes(value: unknown): unknown {
   if (typeof value === 'number' || typeof value === 'boolean') return String(value);
   if (typeof value !== 'object' || value === null) return [];
   return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, withWrongTypes(one)]));
+}
+
+/** The same JSON without the second half of each of its lists. */
+export function withHalfLists(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, one]: [string, unknown]) => [
+      name,
+      Array.isArray(one) ? one.slice(0, Math.floor(one.length / 2)) : one,
+    ]),
+  );
 }
 
 /** Calls that wait until a test lets them go on, so that they overlap in the order that it wants. */

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Answer } from './answer.ts';
-import { withWrongTypes } from './faults.ts';
+import { withHalfLists, withWrongTypes } from './faults.ts';
 import type { Fault } from './faults.ts';
 
 /** Sends an answer, with an optional fault. */
@@ -35,9 +35,15 @@ export async function send(
 
 function jsonOf({ json, encodedJson }: Answer, fault: Fault | undefined): string | undefined {
   const encoded = encodedJson ?? (json === undefined ? undefined : JSON.stringify(json));
-  if (fault?.is !== 'wrong-types' || encoded === undefined) return encoded;
-  return JSON.stringify(withWrongTypes(JSON.parse(encoded)));
+  const change = fault && CHANGES[fault.is];
+  return change && encoded !== undefined ? JSON.stringify(change(JSON.parse(encoded))) : encoded;
 }
+
+/** The faults that change the JSON. */
+const CHANGES: Readonly<Partial<Record<Fault['is'], (json: unknown) => unknown>>> = {
+  'wrong-types': withWrongTypes,
+  'half-lists': withHalfLists,
+};
 
 async function drip(
   response: ServerResponse,

@@ -127,6 +127,13 @@ describe('requirement 16: a fault', () => {
     expect((await call('GET', LIST)).json).toMatchObject({ devices: { items: [{ hostname: 'web-1' }] } });
   });
 
+  it('can leave out half of a list', async () => {
+    const [api, call] = await withDevice();
+    api.fail({ fault: { is: 'half-lists' }, times: 1 });
+    expect((await call('GET', LIST)).json).toEqual({ devices: [] });
+    expect((await call('GET', LIST)).json).toMatchObject({ devices: [{ hostname: 'web-1' }] });
+  });
+
   it('can delay an answer, and send it in small pieces', async () => {
     const [api, call] = await withDevice();
     api.fail({ fault: { is: 'delay', ms: 5 } });

@@ -1,10 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { FAULTS } from '../../../lab/control-api/faults.ts';
 import { applyAll } from '../../../lab/kube/apply.ts';
 import type { KubeObject } from '../../../lab/kube/object.ts';
 import { podsWith } from '../../../lab/kube/pods.ts';
 import { waitForAbsence, waitForObject } from '../../../lab/kube/wait.ts';
-import { listNodes, setTags } from '../../../lab/tailnet/tailnet.ts';
+import { locateBinaries } from '../../../lab/parts/locate.ts';
+import { starterIn } from '../../../lab/process/starter.ts';
+import { waitFor } from '../../../lab/process/wait.ts';
+import { startMeshNode } from '../../../lab/tailnet/mesh-node.ts';
+import { changeNode, listNodes, removeNode, setTags } from '../../../lab/tailnet/tailnet.ts';
+import type { NodeChange } from '../../../lab/tailnet/tailnet.ts';
 import { API_VERSION } from '../../../src/api/generated/kinds.ts';
 import type { Kinds } from '../../../src/api/generated/types.ts';
 import { COMPONENTS, OAUTH_SECRET } from '../../../src/api/names.ts';
@@ -17,13 +22,16 @@ import type { InstallScene } from '../../support/cluster/install/scene.ts';
 import { printLogsOnFailure } from '../../support/cluster/logs.ts';
 import { httpGateway } from '../../support/cluster/objects.ts';
 import { meshBackend, named, route } from '../../support/declared.ts';
-import { remoteOf } from '../../support/lab/lab.ts';
+import { IS_LONG } from '../../support/eventually.ts';
+import { ownFolder, remoteOf } from '../../support/lab/lab.ts';
 import { meshEndpoints } from '../../support/objects.ts';
 
 const cluster = testCluster();
 const OWN = PLACE.system;
 const DEVICES = ['web-1', 'web-2'];
 const TAG = 'tag:web';
+/** How often the tags and the state of a device change. */
+const ROUNDS = IS_LONG ? 50 : 1;
 /** Each device forwards it to the service of web-1. */
 const port = remoteOf(cluster, 'web-1').ports['http'];
 
@@ -63,6 +71,12 @@ async function tag(hostname: string, ...tags: readonly string[]): Promise<void> 
   await setTags(admin, node?.id ?? '', tags);
 }
 
+async function change(hostname: string, to: NodeChange): Promise<void> {
+  const { admin } = cluster.tailnet;
+  const node = (await listNodes(admin)).find(one => one.hostname === hostname);
+  await changeNode(admin, node?.id ?? '', to);
+}
+
 type Status = NonNullable<Kinds['MeshEndpoints']['status']>;
 
 /** Waits for a condition Discovered with a reason, and for the names of the endpoints. */
@@ -97,9 +111,47 @@ describe('a MeshEndpoints with selectors', () => {
     expect(summary?.ready).toBe('2/2');
     await scene.answerOf('web-1');
     const failures = await failuresDuring(async () => {
-      await tag('web-2', 'tag:other');
-      await untilDiscovered('DevicesDiscovered', ['web-1']);
-      await tag('web-2', TAG);
+      for (let round = 0; round < ROUNDS; round++) {
+        await tag('web-2', 'tag:other');
+        await untilDiscovered('DevicesDiscovered', ['web-1']);
+        await tag('web-2', TAG);
+        await untilDiscovered('DevicesDiscovered', DEVICES);
+        await change('web-2', 'offline');
+        await untilDiscovered('DevicesDiscovered', ['web-1']);
+        await change('web-2', 'online');
+        await untilDiscovered('DevicesDiscovered', DEVICES);
+      }
+    });
+    expect(failures).toEqual([]);
+  });
+
+  it('finds a device that joins, until its key expires', async () => {
+    const own = ownFolder();
+    onTestFinished(() => own.end());
+    const starter = starterIn(own.folder, locateBinaries(process.env), process.env['PATH'] ?? '');
+    const failures = await failuresDuring(async () => {
+      const { id } = await startMeshNode(starter, cluster.tailnet, { hostname: 'joining', tags: [TAG] });
+      onTestFinished(() => removeNode(cluster.tailnet.admin, id));
+      await untilDiscovered('DevicesDiscovered', ['joining', ...DEVICES]);
+      await change('joining', 'expire');
+      await untilDiscovered('DevicesDiscovered', DEVICES);
+    });
+    expect(failures).toEqual([]);
+  });
+
+  it.each([
+    [{ is: 'half-lists' }, 'DevicesDiscovered', IS_LONG ? 150 : 4],
+    [FAULTS.html, 'Stale', 2],
+    [FAULTS.internalError, 'Stale', 2],
+  ] as const)('keeps its endpoints while lists of devices are wrong: %o', async (fault, reason, count) => {
+    const lists = () => tailnet.api.countByRoute()['devices.list'] ?? 0;
+    const before = lists();
+    const restore = tailnet.api.fail({ routes: ['devices.list'], fault });
+    const areAnswered = () => Promise.resolve(lists() - before >= count || undefined);
+    const failures = await failuresDuring(async () => {
+      await waitFor(`${count} wrong lists`, areAnswered, { timeoutMs: 600_000 });
+      await untilDiscovered(reason, DEVICES);
+      restore();
       await untilDiscovered('DevicesDiscovered', DEVICES);
     });
     expect(failures).toEqual([]);

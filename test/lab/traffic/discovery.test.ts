@@ -146,6 +146,7 @@ describe.each(['vendor', 'headscale'] as const)('devices of a control server of 
   it('stay while the control API returns wrong lists, and when it is back', async () => {
     const wrong: readonly FaultRule['fault'][] = [
       { is: 'answer', status: 200, json: { devices: [] } },
+      { is: 'half-lists' },
       FAULTS.internalError,
       FAULTS.html,
       { is: 'truncate' },
