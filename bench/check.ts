@@ -4,36 +4,65 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { API_VERSION, GROUP } from '../src/api/generated/kinds.ts';
 import { GATEWAY_GROUP } from '../src/api/objects/gateway-api.ts';
+import type { KubeObject } from '../lab/kube/object.ts';
 import { builtProduct } from './bundled.ts';
 import { median } from './figures.ts';
 import type { Figure } from './figures.ts';
+import { startApiServer } from './kubernetes/api-server.ts';
 import { addressOf } from './many-endpoints.ts';
+import { eachOf } from './translation/objects.ts';
 
 const FOLDER = join('.cache', 'bench', 'check');
 /** MeshEndpoints with a route each. */
-const PAIRS = 2_500;
+const [PAIRS, PAIRS_OF_CLUSTER] = [2_500, 1_000];
 const PAIRS_OF_FILE = 50;
 const DOMAIN = 'example.ts.net';
 
-/** Measures `mesh-gateway check` on a folder of YAML, from the start of Node to its end. */
-export function check(): Promise<readonly Figure[]> {
+const ROUNDS = 5;
+
+/** Measures `mesh-gateway check` on a folder of YAML and on a cluster, from the start of Node to its end. */
+export async function check(): Promise<readonly Figure[]> {
   const product = builtProduct();
-  writeObjects();
-  const seconds = Array.from({ length: 5 }, () => secondsOf(product, 0));
-  // The figure counts only if each object is checked against the others.
-  writeFileSync(join(FOLDER, 'wrong.yaml'), stringify(routeTo('wrong', `service-${PAIRS}`)));
-  secondsOf(product, 1);
-  rmSync(FOLDER, { recursive: true });
-  const name = `check ${2 * PAIRS} objects in ${PAIRS / PAIRS_OF_FILE} files, whole process`;
-  return Promise.resolve([{ name, value: median(seconds), unit: 's', aim: 3 }]);
+  return [folderFigure(product), await clusterFigure(product)];
 }
 
-function secondsOf(product: string, errors: number): number {
+function folderFigure(product: string): Figure {
+  const count = (errors: number) =>
+    `${2 * PAIRS + 1 + errors} objects in ${PAIRS / PAIRS_OF_FILE + 1 + errors} files: ${errors} error`;
+  const run = (errors: number) => secondsOf([product, 'check', FOLDER], count(errors));
+  writeObjects();
+  const seconds = Array.from({ length: ROUNDS }, () => run(0));
+  // The figure counts only if each object is checked against the others.
+  writeFileSync(join(FOLDER, 'wrong.yaml'), stringify(routeTo('wrong', `service-${PAIRS}`)));
+  run(1);
+  rmSync(FOLDER, { recursive: true });
+  const name = `check ${2 * PAIRS} objects in ${PAIRS / PAIRS_OF_FILE} files, whole process`;
+  return { name, value: median(seconds), unit: 's', aim: 3 };
+}
+
+/** On an API server of its own. */
+async function clusterFigure(product: string): Promise<Figure> {
+  const { client, kubeconfig, stop } = await startApiServer();
+  try {
+    const pairs = Array.from({ length: PAIRS_OF_CLUSTER }, (_, index) => pairOf(index));
+    await eachOf([...SHARED, ...pairs.flat()], async object => {
+      await client.create(object);
+    });
+    const command = [product, 'check', `--kubeconfig=${kubeconfig}`];
+    const count = `${2 * PAIRS_OF_CLUSTER + 1} objects`;
+    const seconds = Array.from({ length: ROUNDS }, () => secondsOf(command, count));
+    const name = `check ${2 * PAIRS_OF_CLUSTER} objects of a cluster, whole process`;
+    return { name, value: median(seconds), unit: 's', aim: 5 };
+  } finally {
+    await stop();
+  }
+}
+
+function secondsOf(command: readonly string[], count: string): number {
   const start = process.hrtime.bigint();
-  const { stdout, stderr } = spawnSync(process.execPath, [product, 'check', FOLDER], { encoding: 'utf8' });
+  const { stdout, stderr } = spawnSync(process.execPath, command, { encoding: 'utf8' });
   const seconds = Number(process.hrtime.bigint() - start) / 1e9;
-  const [objects, files] = [2 * PAIRS + 1 + errors, PAIRS / PAIRS_OF_FILE + 1 + errors];
-  if (!stderr.includes(`${objects} objects in ${files} files: ${errors} error`))
+  if (!stderr.includes(count))
     throw new Error(`what was checked is not the load: ${stderr}${stdout.slice(0, 1000)}`);
   return seconds;
 }
@@ -41,14 +70,7 @@ function secondsOf(product: string, errors: number): number {
 function writeObjects(): void {
   rmSync(FOLDER, { recursive: true, force: true });
   mkdirSync(FOLDER, { recursive: true });
-  const shared = [
-    { ...objectOf('MeshTailnet', 'example'), spec: { tailnet: DOMAIN } },
-    {
-      ...objectOf('Gateway', 'public', GATEWAY),
-      spec: { gatewayClassName: 'mesh', listeners: [{ name: 'http', port: 80, protocol: 'HTTP' }] },
-    },
-  ];
-  writeFile('shared', shared);
+  writeFile('shared', SHARED);
   for (let first = 0; first < PAIRS; first += PAIRS_OF_FILE) {
     const pairs = Array.from({ length: PAIRS_OF_FILE }, (_, at) => pairOf(first + at));
     writeFile(`services-${first}`, pairs.flat());
@@ -66,8 +88,17 @@ function objectOf(kind: string, name: string, apiVersion = API_VERSION) {
   return { apiVersion, kind, metadata: { name, namespace: 'default' } };
 }
 
+/** The Gateway is read, and does not count. */
+const SHARED: readonly KubeObject[] = [
+  { apiVersion: API_VERSION, kind: 'MeshTailnet', metadata: { name: 'example' }, spec: { tailnet: DOMAIN } },
+  {
+    ...objectOf('Gateway', 'public', GATEWAY),
+    spec: { gatewayClassName: 'mesh', listeners: [{ name: 'http', port: 80, protocol: 'HTTP' }] },
+  },
+];
+
 /** A MeshEndpoints with two endpoints, and its route. */
-function pairOf(index: number): readonly object[] {
+function pairOf(index: number): readonly KubeObject[] {
   const name = `service-${index}`;
   const endpoints = [0, 1].map(at => ({
     name: `e${at}`,
@@ -80,7 +111,7 @@ function pairOf(index: number): readonly object[] {
   return [{ ...objectOf('MeshEndpoints', name), spec: { tailnet: DOMAIN, endpoints } }, routeTo(name, name)];
 }
 
-function routeTo(name: string, backend: string): object {
+function routeTo(name: string, backend: string): KubeObject {
   return {
     ...objectOf('HTTPRoute', name, GATEWAY),
     spec: {

@@ -72,11 +72,12 @@ function namesOf(kind: Kind, from: number, to: number): readonly string[] {
 
 const AT_ONCE = 8;
 
-/** Works on names, some at once, in their order. */
-export async function eachOf(names: readonly string[], work: (name: string) => Promise<void>): Promise<void> {
-  const rest = [...names].reverse();
+/** Works on all, some at once, in their order. */
+export async function eachOf<T>(all: readonly T[], work: (each: T) => Promise<void>): Promise<void> {
+  // Workers share one iterator: each takes what comes next.
+  const rest = all.values();
   const workers = Array.from({ length: AT_ONCE }, async () => {
-    for (let name = rest.pop(); name !== undefined; name = rest.pop()) await work(name);
+    for (const each of rest) await work(each);
   });
   await Promise.all(workers);
 }
