@@ -40,11 +40,13 @@ function settingsOf({ spec }: MeshRoutePolicy, rule: ResolvedRule): readonly str
 function levelsOf({ levels, backends, otherBackends }: ResolvedRule): readonly string[] {
   if (!levels) return [];
   const inRule = [...backends, ...otherBackends].map(({ index, ref }) => ({
-    ...{ index, level: levels.ofBackend.get(index) ?? 0 },
+    index,
+    level: levels.ofBackend.get(index) ?? 0,
     title: titleOfBackend(ref),
   }));
   const beyond = levels.beyond.map(({ index, level, ref }) => ({
-    ...{ index, level },
+    index,
+    level,
     title: `${titleOfBackend(ref)} beyond the rule (backend ${index})`,
   }));
   const all = [...inRule, ...beyond].sort((a, b) => a.index - b.index);

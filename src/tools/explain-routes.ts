@@ -51,7 +51,9 @@ export function explainRoutes(
   const explainPolicies = policyExplainer(resources, policies);
   const explained = (route: Route) =>
     explainRoute(trafficOfRoute(resources, route, defaultPath, budgets), route, {
-      ...{ resources, explainPolicies, meshGateways },
+      resources,
+      explainPolicies,
+      meshGateways,
       routePolicies: resources.routePolicies(refTo(route)),
     });
   return [...routes].sort(byName).flatMap(explained);

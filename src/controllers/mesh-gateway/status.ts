@@ -203,7 +203,9 @@ function servicesIn(services: Input['services']): NonNullable<Status['services']
   return services
     .flatMap(each =>
       each.entries.map(({ name, status, vipAddress, owners: [owner, ...consumers] = [] }) => ({
-        ...{ name, object: placeOf(each), state: status },
+        name,
+        object: placeOf(each),
+        state: status,
         ...(owner && { owner }),
         ...(consumers.length > 0 && { consumers }),
         ...(vipAddress !== undefined && { vipAddress }),

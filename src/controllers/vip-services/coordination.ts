@@ -83,7 +83,8 @@ export async function coordinate(
 ): Promise<Coordinated> {
   const online = devices && !isStale ? new Set(onlineIn(devices)) : undefined;
   const contextOf = (service: string): Context => ({
-    ...{ installation, now: now() },
+    installation,
+    now: now(),
     isOnline: other => online?.has(other) ?? true,
     leavingForMs: clock.now() - (before.leaving.get(service) ?? clock.now()),
   });

@@ -117,10 +117,14 @@ export function claimsOf(
       const problem = targetProblem(object, service.targetEndpoint) ?? tagProblem({ tags, tailnet, gateway });
       targets.set(name, { object: refTo(object), endpoint: service.targetEndpoint });
       claims.set(name, {
-        ...{ name, object: placeOf(object), port: service.port, tags },
+        name,
+        object: placeOf(object),
+        port: service.port,
+        tags,
         mayCreate: object.spec.serviceDiscovery?.autoRegister ?? true,
         kept: problem?.message ?? keptBy(object, enabled ? undefined : gateway),
-        ...{ strategy, cluster: clusterID },
+        strategy,
+        cluster: clusterID,
         heartbeatMs: (given && durationMs(given.heartbeatInterval)) ?? HEARTBEAT_MS,
         staleMs: (given && durationMs(given.staleThreshold)) ?? STALE_MS,
       });

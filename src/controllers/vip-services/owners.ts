@@ -86,9 +86,13 @@ function ownerIn(value: unknown): Owner | undefined {
   const since = leaving === undefined ? undefined : dateIn(leaving);
   if (!at || (leaving !== undefined && !since)) return undefined;
   return {
-    ...{ installation: String(installation), cluster: String(cluster), object: String(object) },
+    installation: String(installation),
+    cluster: String(cluster),
+    object: String(object),
     strategy: strategy === 'isolated' ? 'isolated' : 'shared',
-    ...{ ports, tags, heartbeat: at },
+    ports,
+    tags,
+    heartbeat: at,
     ...(since && { leaving: since }),
     ...(Object.keys(more).length > 0 && { more }),
   };
@@ -112,7 +116,8 @@ export function withOwners(
   const { [OWNERS]: _before, ...others } = annotations;
   if (owners.length === 0 && isAdopted) return others;
   const list = owners.map(({ more, heartbeat, leaving, ...owner }) => ({
-    ...{ ...owner, heartbeat: inSeconds(heartbeat) },
+    ...owner,
+    heartbeat: inSeconds(heartbeat),
     ...(leaving && { leaving: inSeconds(leaving) }),
     ...more,
   }));

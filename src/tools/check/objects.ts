@@ -90,7 +90,10 @@ function declaredIn(
   const resource = decoding.is === 'resource' ? decoding.resource : undefined;
   const title = resource ? titleOf(resource) : titleIn(object);
   const at: Declared['at'] = (steps, severity, rule, message) => ({
-    ...{ severity, rule, object: title, message },
+    severity,
+    rule,
+    object: title,
+    message,
     ...placeOf(steps),
   });
   return [{ declared: { fields: object, resource, at }, decoding }];

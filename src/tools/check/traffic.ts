@@ -29,7 +29,9 @@ export function trafficIn(catalog: Catalog): TrafficOf {
   const tracking = new Tracking(store);
   const dataPath = 'Proxy';
   const values = trafficValues(tracking, {
-    ...{ dataPath, settingsFrom: 'MeshGateway', clusterEncoding: '' },
+    dataPath,
+    settingsFrom: 'MeshGateway',
+    clusterEncoding: '',
     // Files have Services, but not their EndpointSlices.
     readsBackends: catalog.has('Service') && catalog.has('EndpointSlice'),
   });

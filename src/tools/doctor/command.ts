@@ -74,7 +74,9 @@ export async function runDoctor(args: readonly string[], deps: DoctorDeps): Prom
     const until = systemClock.now() + waitMs;
     for (;;) {
       const observed = await observe({
-        ...{ transport, namespace, operatorAccess },
+        transport,
+        namespace,
+        operatorAccess,
         envoyGatewayNamespace: values['envoy-gateway-namespace'],
         onPart: part => show(`reading ${part} ...`),
       });

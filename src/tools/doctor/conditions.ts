@@ -24,52 +24,73 @@ type ConditionCheck = {
 /** NotAuthenticated of a pool whose credentials list devices: they may not create join keys. */
 const CHECKS: readonly ConditionCheck[] = [
   {
-    ...{ check: 'control-api', type: 'Authenticated', ok: 'the control API answers' },
+    check: 'control-api',
+    type: 'Authenticated',
+    ok: 'the control API answers',
     reasons: ['ControlURLMissing', 'Unreachable', 'Throttled'],
   },
   {
-    ...{ check: 'secret', type: 'Authenticated', ok: 'the operator has credentials' },
+    check: 'secret',
+    type: 'Authenticated',
+    ok: 'the operator has credentials',
     reasons: ['SecretNotFound', 'SecretKeyMissing'],
   },
   {
-    ...{ check: 'credentials', type: 'Authenticated', ok: 'the control API accepts the credentials' },
+    check: 'credentials',
+    type: 'Authenticated',
+    ok: 'the control API accepts the credentials',
     reasons: ['CredentialsInvalid'],
   },
   {
-    ...{ check: 'scopes', type: 'Authenticated', ok: 'the credentials may list devices' },
+    check: 'scopes',
+    type: 'Authenticated',
+    ok: 'the credentials may list devices',
     reasons: ['ScopeMissing'],
   },
   {
-    ...{ check: 'tailnet', type: 'Authenticated', ok: 'the credentials are of this tailnet' },
+    check: 'tailnet',
+    type: 'Authenticated',
+    ok: 'the credentials are of this tailnet',
     reasons: ['TailnetMismatch', 'Conflict'],
   },
 ];
 
 const POOL_CHECKS: readonly ConditionCheck[] = [
   {
-    ...{ check: 'scopes-of-pool', type: 'PoolReady', ok: 'the credentials may create join keys' },
+    check: 'scopes-of-pool',
+    type: 'PoolReady',
+    ok: 'the credentials may create join keys',
     reasons: ['NotAuthenticated'],
   },
   {
-    ...{ check: 'tags', type: 'PoolReady', ok: 'the policy of the tailnet has the tags of mesh pods' },
+    check: 'tags',
+    type: 'PoolReady',
+    ok: 'the policy of the tailnet has the tags of mesh pods',
     reasons: ['KeyRejected'],
   },
   {
     // The control API returns no limits, so that only a refusal shows one.
-    ...{ check: 'tailnet-limits', type: 'PoolReady' },
+    check: 'tailnet-limits',
+    type: 'PoolReady',
     ok: 'no limit of the tailnet keeps mesh pods out; how many devices and keys are left is not known, because the control API returns no limits',
     reasons: ['LimitReached'],
   },
   {
-    ...{ check: 'approvals', type: 'PoolReady', ok: 'no mesh pod waits for approval' },
+    check: 'approvals',
+    type: 'PoolReady',
+    ok: 'no mesh pod waits for approval',
     reasons: ['AwaitingApproval'],
   },
   {
-    ...{ check: 'key-expiry', type: 'PoolReady', ok: 'no key of a mesh pod has expired' },
+    check: 'key-expiry',
+    type: 'PoolReady',
+    ok: 'no key of a mesh pod has expired',
     reasons: ['KeyExpired'],
   },
   {
-    ...{ check: 'pool', type: 'PoolReady', ok: 'all mesh pods carry traffic' },
+    check: 'pool',
+    type: 'PoolReady',
+    ok: 'all mesh pods carry traffic',
     reasons: ['DeviceRemoved', 'NotScheduled', 'ImagePull', 'CrashLoop', 'NoAddresses', 'Starting'],
   },
 ];

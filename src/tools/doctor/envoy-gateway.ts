@@ -174,8 +174,16 @@ function partsOf(address: string): readonly [string, string] {
 }
 
 const UNITS: Readonly<Record<string, number>> = {
-  ...{ '': 1, k: 1e3, K: 1e3, M: 1e6, G: 1e9, T: 1e12 },
-  ...{ Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40 },
+  '': 1,
+  k: 1e3,
+  K: 1e3,
+  M: 1e6,
+  G: 1e9,
+  T: 1e12,
+  Ki: 2 ** 10,
+  Mi: 2 ** 20,
+  Gi: 2 ** 30,
+  Ti: 2 ** 40,
 };
 
 function bytesOf(size: string): number | undefined {

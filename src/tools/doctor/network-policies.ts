@@ -54,7 +54,9 @@ function flowsIn({ pods, envoyGatewayPods, envoys, dnsPods }: Observed): readonl
   const dns: Group = { title: 'DNS', labels: DNS_LABELS, pods: dnsPods };
   const flow = (from: Group, to: Group, number: number, protocol: Port['protocol'] = 'TCP'): Flow => ({
     check: `port-${number}`,
-    ...{ from, to, port: { number, protocol } },
+    from,
+    to,
+    port: { number, protocol },
   });
   const { proxy, metrics } = MESH_POD.ports;
   return [

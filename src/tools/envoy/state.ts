@@ -62,7 +62,10 @@ export function stateOf({ dump, clusters, stats }: Responses): EnvoyState {
     }),
   );
   const clusterOf = (name: string, version: string, isWarming: boolean): EnvoyCluster => ({
-    ...{ name, version, isWarming, hosts: hosts.get(name) ?? [] },
+    name,
+    version,
+    isWarming,
+    hosts: hosts.get(name) ?? [],
     rejected: rejections.get(`cluster.${name}.update_rejected`) ?? 0,
   });
   const found = new Map<string, EnvoyCluster>();

@@ -84,9 +84,13 @@ function rulesBy(declarations: Declarations): (gateway: string) => readonly Rule
 function figuresOf({ version, clusters, rejected }: EnvoyState, rules: readonly RuleTraffic[]) {
   const found = rules.flatMap(rule => clusters.get(nameOf(rule)) ?? []);
   return {
-    ...{ version, rejected, expected: rules.length },
+    version,
+    rejected,
+    expected: rules.length,
     clusters: found.map(({ name, version: ofCluster, hosts, rejected: ofEndpoints }) => ({
-      ...{ name, version: ofCluster, rejected: ofEndpoints },
+      name,
+      version: ofCluster,
+      rejected: ofEndpoints,
       endpoints: { used: hosts.filter(isUsed).length, total: hosts.length },
     })),
   };

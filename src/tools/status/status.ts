@@ -126,7 +126,8 @@ function gatewaysIn(
     const pods = envoys.items?.filter(pod => serving.includes(gatewayOf(pod)));
     return [
       {
-        ...{ gateway, revision: spec.revision },
+        gateway,
+        revision: spec.revision,
         isTranslated: hasReported({ gateway: ref, revision: spec.revision, binding: resource }),
         ...(acceptedSince === undefined ? {} : { acceptedSince }),
         ...(pods && pods.length > 0

@@ -59,7 +59,8 @@ function matchesOf({ route, fields }: WrittenRoute): readonly RuleMatch[] {
   return (rules.length === 0 ? [{}] : rules).flatMap((rule, index) => {
     const matches = listOf(rule['matches']);
     return (matches.length === 0 ? [{}] : matches).map(match => ({
-      ...{ route, rule: index },
+      route,
+      rule: index,
       ...(route.kind === 'GRPCRoute' ? grpcMatch(match) : httpMatch(match)),
     }));
   });

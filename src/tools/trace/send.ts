@@ -43,7 +43,12 @@ export async function send(request: TracedRequest, { host, port }: Destination):
   const { over, method, target } = request;
   const named = request.port === DEFAULT_PORTS[over] ? request.host : `${request.host}:${request.port}`;
   const options = {
-    ...{ host, port, method, path: target, agent: false, servername: request.host },
+    host,
+    port,
+    method,
+    path: target,
+    agent: false,
+    servername: request.host,
     headers: { host: named, ...Object.fromEntries(request.headers) },
     signal: AbortSignal.timeout(TIMEOUT_MS),
   };

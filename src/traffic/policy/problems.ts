@@ -63,7 +63,8 @@ export function failoverSupportOf(
 function routingFix({ kind, name }: EnvoyClusterName, existing: BackendTrafficPolicy | undefined): string {
   if (existing) return `set spec.routingType to Service in ${titleOfTrafficPolicy(existing)}`;
   const policy = {
-    ...{ apiVersion: `${ENVOY_GATEWAY_GROUP}/v1alpha1`, kind: 'BackendTrafficPolicy' },
+    apiVersion: `${ENVOY_GATEWAY_GROUP}/v1alpha1`,
+    kind: 'BackendTrafficPolicy',
     metadata: { name: `${name}-service-routing` },
     spec: {
       targetRefs: [{ group: GATEWAY_GROUP, kind, name }],
@@ -104,7 +105,8 @@ function countPriorities({ policy, backends, otherBackends, levels }: ResolvedRu
     list
       .filter(({ endpoint }) => isRequired(policy, endpoint))
       .map(({ endpoint: { priority, metadata } }) => ({
-        ...{ level: levelOf(index), priority },
+        level: levelOf(index),
+        priority,
         ...(metadata && { metadata }),
       })),
   );
