@@ -89,23 +89,21 @@ export function resolveEnvoyCluster(
 
 /** Resolves all rules of a route that have MeshEndpoints among their backends. */
 export function resolveRoute(resources: TrafficResources, route: Route): readonly ResolvedRule[] {
-  return rulesOf(route).flatMap(rule => resolveRule(resources, route, clusterOf(route, rule)) ?? []);
+  return clustersOf(route).flatMap(cluster => resolveRule(resources, route, cluster) ?? []);
 }
 
 /** The rules of a route that have MeshEndpoints among their backends, with these. */
 export function meshRulesOf(
   route: Route,
 ): readonly { readonly cluster: EnvoyClusterName; readonly meshRefs: readonly RouteBackendRef[] }[] {
-  return rulesOf(route)
-    .map(rule => clusterOf(route, rule))
+  return clustersOf(route)
     .map(cluster => ({ cluster, meshRefs: backendRefsOf(route, cluster)?.filter(isMeshEndpoints) ?? [] }))
     .filter(({ meshRefs }) => meshRefs.length > 0);
 }
 
 /** The names of the clusters of those rules of a route that have MeshEndpoints and other backends. */
 export function mixedClusterNames(route: Route): readonly string[] {
-  return rulesOf(route)
-    .map(rule => clusterOf(route, rule))
+  return clustersOf(route)
     .filter(cluster => {
       const refs = backendRefsOf(route, cluster) ?? [];
       return refs.some(isMeshEndpoints) && !refs.every(isMeshEndpoints);
@@ -113,15 +111,19 @@ export function mixedClusterNames(route: Route): readonly string[] {
     .map(({ text }) => text);
 }
 
-function rulesOf(route: Route): readonly EnvoyClusterName['rule'][] {
-  const { kind, rules } = route;
-  if (isAnchor(route)) return [];
+/** The rules of a route as Envoy clusters serve them: each by itself over HTTP, else all as one. */
+export function rulesOf({ kind, rules }: Route): readonly EnvoyClusterName['rule'][] {
   return isOverHttp(kind) ? [...rules.keys()] : ['only'];
 }
 
-function clusterOf({ kind, metadata }: Route, rule: EnvoyClusterName['rule']): EnvoyClusterName {
+function clustersOf(route: Route): readonly EnvoyClusterName[] {
+  if (isAnchor(route)) return [];
+  const { kind, metadata } = route;
   const { namespace = '', name } = metadata;
-  return { text: formatEnvoyClusterName(kind, namespace, name, rule), kind, namespace, name, rule };
+  return rulesOf(route).map(rule => {
+    const text = formatEnvoyClusterName(kind, namespace, name, rule);
+    return { text, kind, namespace, name, rule };
+  });
 }
 
 function resolveRule(

@@ -13,7 +13,7 @@ import { failoverSupportOf, policyProblems } from '../../traffic/policy/problems
 import type { FailoverSupport } from '../../traffic/policy/problems.ts';
 import type { PolicyProblem } from '../../traffic/policy/route-policy.ts';
 import { claiming, nameOfRule, policyOf } from '../../traffic/policy/route-policy.ts';
-import { meshRulesOf, resolveEnvoyCluster } from '../../traffic/resolve-route.ts';
+import { meshRulesOf, resolveEnvoyCluster, rulesOf } from '../../traffic/resolve-route.ts';
 import type { TrafficResources } from '../../traffic/traffic-resources.ts';
 
 type MeshRoutePolicy = Kinds['MeshRoutePolicy'];
@@ -85,8 +85,5 @@ function targetOf(object: MeshRoutePolicy, target: RouteTarget, resources: Traff
 
 /** Whether a policy can name the rule. */
 function hasRule(route: Route, sectionName: string | undefined): boolean {
-  if (sectionName === undefined) return true;
-  const isOverHttp = route.kind === 'HTTPRoute' || route.kind === 'GRPCRoute';
-  const rules = isOverHttp ? [...route.rules.keys()] : (['only'] as const);
-  return rules.some(rule => nameOfRule(route, rule) === sectionName);
+  return sectionName === undefined || rulesOf(route).some(rule => nameOfRule(route, rule) === sectionName);
 }

@@ -3,7 +3,7 @@ import type { ConditionUpdate } from '../../api/conditions.ts';
 import { GROUP } from '../../api/generated/kinds.ts';
 import type { AncestorRef, Kinds, PolicyAncestor } from '../../api/generated/types.ts';
 import { isEqual } from '../../api/json.ts';
-import { keyOf } from '../../api/key.ts';
+import { isOverHttp, keyOf } from '../../api/key.ts';
 import { COMPONENTS } from '../../api/names.ts';
 import { GATEWAY_GROUP } from '../../api/objects/gateway-api.ts';
 import { titleOfTarget } from '../../traffic/policy/problems.ts';
@@ -109,8 +109,7 @@ function whyMissing({ target, what }: Extract<Target, { readonly is: 'missing' }
   if (what === 'route')
     return `${titleOfTarget(target)} does not exist in this namespace: create it, or correct spec.targetRefs`;
   const { kind, name, sectionName } = target;
-  const isOverHttp = kind === 'HTTPRoute' || kind === 'GRPCRoute';
-  return isOverHttp
+  return isOverHttp(kind)
     ? `${kind} ${name} has no rule with the name ${sectionName}: set name in the rule, or correct sectionName`
     : `${kind} ${name} has no rule with the name ${sectionName}, or several rules, which share their endpoints: set name in its only rule, or remove sectionName`;
 }

@@ -1,5 +1,5 @@
 import type { Gateway, Listener, Route } from '../../api/objects/gateway-api.ts';
-import { keyOf } from '../../api/key.ts';
+import { isOverHttp, keyOf } from '../../api/key.ts';
 import type { Key } from '../../api/key.ts';
 import { refTo } from '../../api/objects/references.ts';
 import { attachmentsOf } from '../../traffic/attachments.ts';
@@ -188,7 +188,6 @@ function ruleFor(
 ): RuleChoice | { readonly problem: string } {
   if (attached.length === 0)
     return { problem: 'no route attaches to it: name it in parentRefs of one, and see what check reports' };
-  const isOverHttp = ({ route: { kind } }: WrittenRoute) => kind === 'HTTPRoute' || kind === 'GRPCRoute';
   const named = attached.map(written => ({
     written,
     closest: closestOf(written.route, request.host, hostname),
@@ -201,11 +200,12 @@ function ruleFor(
     };
   }
   const ofHost = named.filter(each => each.closest === closest).map(({ written }) => written);
-  if (!ofHost.some(isOverHttp)) {
+  const overHttp = ofHost.filter(({ route }) => isOverHttp(route.kind));
+  if (overHttp.length === 0) {
     const [first] = chooseInOrder(ofHost);
     return first ? { route: first.route, rule: 0, text: '' } : { problem: 'no route attaches to it' };
   }
-  const best = chooseRule(request, ofHost.filter(isOverHttp));
+  const best = chooseRule(request, overHttp);
   if (best) return best;
   const present = describeRules(ofHost).slice(0, MAX_NAMED);
   return {
