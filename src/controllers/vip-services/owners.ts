@@ -1,6 +1,6 @@
 import { inSeconds } from '../../api/clock.ts';
 import { GROUP } from '../../api/generated/kinds.ts';
-import { isRecord } from '../../api/json.ts';
+import { isRecord, jsonObjectIn } from '../../api/json.ts';
 import type { Fields } from '../../api/json.ts';
 import type { VipService } from '../../control/control.ts';
 
@@ -59,22 +59,13 @@ export function ownershipOf({ annotations }: Pick<VipService, 'annotations'>): O
   }
   const text = annotations[OWNERS];
   if (text === undefined) return { is: 'foreign', why: undefined };
-  const body = parsed(text);
+  const body = jsonObjectIn(text);
   const list = body?.['owners'];
   const owners = Array.isArray(list) ? list.map(ownerIn) : [undefined];
   if (owners.some(owner => owner === undefined)) {
     return { is: 'foreign', why: `its annotation ${OWNERS} cannot be read` };
   }
   return { is: 'owned', owners: owners as readonly Owner[], isAdopted: body?.['adopted'] === true };
-}
-
-function parsed(text: string): Fields | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isRecord(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function ownerIn(value: unknown): Owner | undefined {

@@ -1,6 +1,6 @@
 import { COMPONENTS } from '../../api/names.ts';
 import type { Fields } from '../../api/json.ts';
-import { isRecord } from '../../api/json.ts';
+import { jsonObjectIn } from '../../api/json.ts';
 import { hasReported, lastTranslationOf } from '../../traffic/translation-report.ts';
 import { listAt, numberAt, textAt, textsAt } from '../doctor/observed.ts';
 import type { Reading } from '../doctor/observed.ts';
@@ -179,7 +179,8 @@ const REJECTED = 'Envoy rejected endpoints';
 function rejectionsIn({ pod, log }: ReadServer): readonly Rejection[] {
   if ('why' in log) return [];
   return log.text.split('\n').flatMap(line => {
-    const fields = line.includes(REJECTED) ? fieldsIn(line) : undefined;
+    // The last line may be cut.
+    const fields = line.includes(REJECTED) ? jsonObjectIn(line) : undefined;
     if (fields?.['msg'] !== REJECTED) return [];
     return [
       {
@@ -192,16 +193,6 @@ function rejectionsIn({ pod, log }: ReadServer): readonly Rejection[] {
       },
     ];
   });
-}
-
-/** The last line may be cut. */
-function fieldsIn(line: string): Fields | undefined {
-  try {
-    const value: unknown = JSON.parse(line);
-    return isRecord(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 /** The labels of the pods of the extension server. */
