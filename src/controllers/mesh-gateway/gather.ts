@@ -1,6 +1,6 @@
 import { isEqual } from '../../api/json.ts';
 import type { Kinds, VipServiceStatus } from '../../api/generated/types.ts';
-import { endpointsOf } from '../../api/objects/endpoints.ts';
+import { endpointsOf, vipServicesIn } from '../../api/objects/endpoints.ts';
 import { keyOf, refOf } from '../../api/key.ts';
 import type { Key, Ref } from '../../api/key.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
@@ -146,8 +146,9 @@ function countsOf(ref: Ref<'MeshEndpoints'>, read: TrackedRead): EndpointCounts 
 
 function listedServicesOf(ref: Ref<'MeshEndpoints'>, read: TrackedRead): ListedServices | undefined {
   const object = read.get(ref);
-  const names = new Set(object?.spec.serviceDiscovery?.vipServices?.map(({ name }) => name));
-  if (!object || names.size === 0) return undefined;
+  if (!object) return undefined;
+  const names = new Set(vipServicesIn(object).map(({ name }) => name));
+  if (names.size === 0) return undefined;
   const { vipServices = [], conditions } = object.status ?? {};
   const ready = findCondition(conditions, 'VIPServicesReady');
   return {

@@ -1,6 +1,6 @@
 import { durationMs } from '../../api/duration.ts';
 import type { Kinds, MeshEndpoint } from '../../api/generated/types.ts';
-import { endpointsOf } from '../../api/objects/endpoints.ts';
+import { endpointsOf, vipServicesIn } from '../../api/objects/endpoints.ts';
 import { keyOf, refOf } from '../../api/key.ts';
 import type { Ref } from '../../api/key.ts';
 import { oldestOf } from '../../api/objects/oldest.ts';
@@ -105,7 +105,7 @@ export function claimsOf(
     const gateway = gatewayOf(object, read, values);
     const given = gateway?.spec.serviceCoordination;
     const { enabled = true, strategy = 'shared', clusterID = uid ?? 'unknown' } = given ?? {};
-    return servicesOf(object).map((service): Listing => {
+    return vipServicesIn(object).map((service): Listing => {
       const name = fullNameOf(service.name);
       const listing = { object: placeOf(object), listed: service.name, name };
       if (!users.includes(object)) return { ...listing, problem: NOT_ALLOWED };
@@ -166,16 +166,10 @@ export function servicesWith(
   return { states: byObject, problem: undefined };
 }
 
-type Service = NonNullable<NonNullable<MeshEndpoints['spec']['serviceDiscovery']>['vipServices']>[number];
-
-function servicesOf({ spec }: MeshEndpoints): readonly Service[] {
-  return spec.serviceDiscovery?.vipServices ?? [];
-}
-
 function byService(objects: readonly MeshEndpoints[]): ReadonlyMap<string, readonly MeshEndpoints[]> {
   const found = new Map<string, MeshEndpoints[]>();
   for (const object of objects) {
-    for (const { name } of servicesOf(object)) {
+    for (const { name } of vipServicesIn(object)) {
       const full = fullNameOf(name);
       found.set(full, [...(found.get(full) ?? []), object]);
     }

@@ -1,4 +1,4 @@
-import { discovers } from '../../api/objects/endpoints.ts';
+import { discovers, vipServicesIn } from '../../api/objects/endpoints.ts';
 import { titleOf } from './objects.ts';
 import type { Declared, Finding } from './objects.ts';
 
@@ -8,8 +8,8 @@ export function checkVipServices(objects: readonly Declared[]): readonly Finding
   return objects.flatMap(declared => {
     const { resource, at } = declared;
     if (resource?.kind !== 'MeshEndpoints') return [];
-    const { tailnet, endpoints = [], serviceDiscovery } = resource.spec;
-    return (serviceDiscovery?.vipServices ?? []).flatMap(({ name, targetEndpoint }, index) => {
+    const { tailnet, endpoints = [] } = resource.spec;
+    return vipServicesIn(resource).flatMap(({ name, targetEndpoint }, index) => {
       const steps = ['spec', 'serviceDiscovery', 'vipServices', String(index)];
       const path = `spec.serviceDiscovery.vipServices[${index}]`;
       const service = `${tailnet} ${name.replace(/^svc:/, '')}`;
