@@ -19,7 +19,7 @@ export function policyProblems(
   rules: readonly ResolvedRule[],
 ): readonly PolicyProblem[] {
   if (rules.length > 0) return rules.flatMap(problemsOfRule);
-  const message = `${titleOfTarget(target)} has no MeshEndpoints among its backends, so that this policy changes nothing: add one to backendRefs, or correct spec.targetRefs`;
+  const message = `${titleOfTarget(target)} has no MeshEndpoints among its backends, so this policy changes nothing: add one to backendRefs, or correct spec.targetRefs`;
   return [{ reason: 'NoMeshEndpoints', message }];
 }
 
@@ -88,13 +88,13 @@ export function problemsOfRule(rule: ResolvedRule): readonly PolicyProblem[] {
     .filter(({ endpoints }) => endpoints.length > 0)
     .filter(({ endpoints }) => !endpoints.some(({ endpoint }) => isRequired(policy, endpoint)))
     .map(({ ref, path }): PolicyProblem => {
-      const message = `${path}: spec.endpoints.require selects no endpoint of MeshEndpoints ${ref.namespace}/${ref.name}, so that it gets no traffic: add the metadata to its endpoints, or correct require`;
+      const message = `${path}: spec.endpoints.require selects no endpoint of MeshEndpoints ${ref.namespace}/${ref.name}, so it gets no traffic: add the metadata to its endpoints, or correct require`;
       return { reason: 'NoMatchingEndpoints', message };
     });
   const priorities = countPriorities(rule);
   const found = [...(levels?.problems ?? []), ...unselected];
   if (priorities <= MAX_PRIORITIES) return found;
-  const message = `cluster ${rule.cluster.text} would have ${priorities} priorities, and it has ${MAX_PRIORITIES} at most, so that endpoints in later ones get no traffic: list fewer levels or preferences, or give endpoints equal priorities`;
+  const message = `cluster ${rule.cluster.text} would have ${priorities} priorities, and it has ${MAX_PRIORITIES} at most, so endpoints in later ones get no traffic: list fewer levels or preferences, or give endpoints equal priorities`;
   return [...found, { reason: 'TooManyPriorities', message }];
 }
 
