@@ -92,6 +92,8 @@ export function discoveryReader(lists: DeviceLists): ReadDiscovery {
     of: (object, tailnet, isAllowed) => {
       if (discovers(object) && tailnet && isAllowed && isListed(tailnet)) return listed(object, tailnet);
       computed.delete(object.spec);
+      // A tailnet that is closed has forgotten what it expects.
+      if (!tailnet || !lists.lastView(tailnet.metadata.name)?.devices) expecting.delete(keyOf(refTo(object)));
       if (!discovers(object)) return { is: 'off' };
       if (!tailnet) return { is: 'unlisted', tailnet: undefined, why: undefined };
       if (!isAllowed) return { is: 'refused' };

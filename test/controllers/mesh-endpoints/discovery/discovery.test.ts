@@ -259,6 +259,22 @@ describe('while the control API is away', () => {
     expect(names(scene)).toEqual(['b', 'c']);
   });
 
+  it('written devices are kept as well where the connection to the control API was closed in between', async () => {
+    const scene = await EndpointsScene.start(tailnet(), web());
+    await scene.list([A, B]);
+    scene.devices.forget('example');
+    const condition = {
+      type: 'Authenticated',
+      status: 'False',
+      reason: 'SecretNotFound',
+      message: '',
+    } as const;
+    await scene.writeTailnet({ conditions: [{ ...condition, lastTransitionTime: '2026-01-15T12:00:00Z' }] });
+    expect(scene.status()?.discovery?.stale).toBe(true);
+    await scene.list([C]);
+    expect(names(scene)).toEqual(['a', 'b', 'c']);
+  });
+
   it('nothing is kept of another tailnet', async () => {
     const scene = await EndpointsScene.start(
       tailnet(),

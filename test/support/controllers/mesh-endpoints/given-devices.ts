@@ -48,6 +48,10 @@ export class GivenDevices implements DeviceLists {
     if (view) this.#views.set(tailnet, { ...view, expected: new Set([...view.expected, ...unknown]) });
   }
 
+  forget(tailnet: string): void {
+    this.#views.delete(tailnet);
+  }
+
   list(tailnet: string, devices: readonly Device[], fields: Partial<View> = {}): void {
     const known = this.#views.get(tailnet);
     this.#views.set(tailnet, {
