@@ -1,5 +1,6 @@
 import type { ConditionUpdate } from '../../api/conditions.ts';
 import type { Kinds } from '../../api/generated/types.ts';
+import { cutText } from '../../api/text.ts';
 import { otherDomainOf } from '../../control/control.ts';
 import type { ControlError, TailnetView } from '../../control/control.ts';
 import { isClearText } from './clear-text.ts';
@@ -9,6 +10,8 @@ import { scopesFix } from './pool/key-problem.ts';
 import { hasFinalizer } from './pool/mesh-pods.ts';
 
 type MeshTailnet = Kinds['MeshTailnet'];
+
+const MAX_MESSAGE_LENGTH = 2000;
 
 /** Whether the control API accepts the credentials. */
 export function authenticatedOf(input: Input): ConditionUpdate {
@@ -25,7 +28,11 @@ export function authenticatedOf(input: Input): ConditionUpdate {
     url !== undefined && isClearText(url)
       ? '; the secret is sent in clear text, because the URL of the control API begins with http: use https'
       : '';
-  if (problem) return notAuthenticated({ ...problem, message: cut(problem.message) + clearText });
+  if (problem)
+    return notAuthenticated({
+      ...problem,
+      message: cutText(problem.message, MAX_MESSAGE_LENGTH) + clearText,
+    });
   const spaces =
     trimmed.length === 0
       ? ''
@@ -40,11 +47,7 @@ export function conflictWith(domain: string, olderName: string): string {
 }
 
 function notAuthenticated({ reason, message }: AuthenticationProblem): ConditionUpdate {
-  return { type: 'Authenticated', status: 'False', reason, message: cut(message) };
-}
-
-function cut(message: string): string {
-  return message.slice(0, 2000);
+  return { type: 'Authenticated', status: 'False', reason, message: cutText(message, MAX_MESSAGE_LENGTH) };
 }
 
 function errorProblem(

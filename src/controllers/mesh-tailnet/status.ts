@@ -3,6 +3,7 @@ import { conditionsOf, findCondition } from '../../api/conditions.ts';
 import type { ConditionUpdate } from '../../api/conditions.ts';
 import { isEqual } from '../../api/json.ts';
 import type { Kinds } from '../../api/generated/types.ts';
+import { cutText } from '../../api/text.ts';
 import { authenticatedOf, conflictWith } from './authenticated.ts';
 import type { Input } from './gather.ts';
 import { proxiesOf } from '../../traffic/data-path.ts';
@@ -165,7 +166,7 @@ function apiOf(view: TailnetView | undefined): Pick<Status, 'api'> {
   return {
     api: {
       ...(lastSuccess ? { lastSuccess: inSeconds(lastSuccess) } : {}),
-      ...(error ? { lastError: error.message.slice(0, 1024) } : {}),
+      ...(error ? { lastError: cutText(error.message, 1024) } : {}),
       ...(error?.reason === 'Throttled' ? { throttled: true } : {}),
     },
   };

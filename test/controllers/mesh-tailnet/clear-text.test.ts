@@ -83,4 +83,11 @@ describe('what is sent to a control API', () => {
     expect(condition).toMatchObject({ status: 'False', reason: 'CredentialsInvalid' });
     expect(condition.message).toContain(CLEAR);
   });
+
+  it('is refused with words of any length, of which no character is cut in two', () => {
+    const error = new ControlError('CredentialsInvalid', '\u{1F6AB}'.repeat(3000));
+    const { message } = authenticatedBy('https://headscale.example.com', error);
+    expect(message).not.toMatch(/\p{Surrogate}/u);
+    expect(Array.from(message)).toHaveLength(2000);
+  });
 });

@@ -3,6 +3,7 @@ import type { Kinds } from '../../../api/generated/types.ts';
 import { ControlError } from '../../../control/control.ts';
 import { RELAY } from '../../../api/names.ts';
 import type { ResourceOf } from '../../../api/objects/resource.ts';
+import { cutText } from '../../../api/text.ts';
 import type { Input } from './gather.ts';
 import { joinFailureOf } from './join-failure.ts';
 import { keyWaitMs } from './key-history.ts';
@@ -82,6 +83,8 @@ function meshPodStatusOf({ name, hostname, secret, device }: MeshPod, { missing 
   };
 }
 
+const MAX_MESSAGE_LENGTH = 2000;
+
 /** Whether all mesh pods carry traffic; `failure` is why the last action failed. */
 export function poolConditionOf(
   tailnet: MeshTailnet,
@@ -98,13 +101,18 @@ export function poolConditionOf(
   const count = `${ready} of ${desired} mesh pods are ready`;
   if (!worst) {
     const message = [count, ...kept.flatMap(meshPod => meshdProblem(meshPod, input))].join('; ');
-    return { type: 'PoolReady', status: 'True', reason: 'PoolReady', message: message.slice(0, 2000) };
+    return {
+      type: 'PoolReady',
+      status: 'True',
+      reason: 'PoolReady',
+      message: cutText(message, MAX_MESSAGE_LENGTH),
+    };
   }
   return {
     type: 'PoolReady',
     status: 'False',
     reason: worst.reason,
-    message: `${count}; ${worst.message}`.slice(0, 2000),
+    message: cutText(`${count}; ${worst.message}`, MAX_MESSAGE_LENGTH),
   };
 }
 
@@ -222,5 +230,5 @@ const RESTARTS = 3;
 /** The last line of a message, without what may be a secret: it may come from a log. */
 function lineOf(message: string): string {
   const lines = message.split('\n').filter(line => line.trim() !== '');
-  return (lines.at(-1) ?? '').replace(/\S*(?:key-|secret)\S*|\S{48,}/gi, '[redacted]').slice(0, 300);
+  return cutText((lines.at(-1) ?? '').replace(/\S*(?:key-|secret)\S*|\S{48,}/gi, '[redacted]'), 300);
 }

@@ -1,4 +1,5 @@
 import { RELAY } from '../../../api/names.ts';
+import { cutText } from '../../../api/text.ts';
 import type { RelayPod, RelayReport, RelayResponse } from './relay-status.ts';
 
 /** What is known of the relays of a tailnet. */
@@ -105,7 +106,7 @@ function notCurrent({ pod, response }: RelayReport): RelayProblem {
 
 function whyBehind(response: RelayResponse): string {
   if (!('error' in response)) return 'its relay has not read its current targets';
-  return `its relay does not respond on port ${RELAY.ports.http} (${response.error.slice(0, 70)})`;
+  return `its relay does not respond on port ${RELAY.ports.http} (${cutText(response.error, 70)})`;
 }
 
 type FailedPorts = { readonly pod: RelayPod; readonly failed: ReadonlyMap<number, string> };
@@ -121,7 +122,7 @@ function portsFailed({ pod, failed }: FailedPorts, ports: ReadonlyMap<string, nu
 
 function failedText(port: number, relays: readonly FailedPorts[]): string {
   const why = relays.map(({ pod, failed }) => `${pod.name}: ${failed.get(port)}`).join(', ');
-  return `no mesh pod can listen on UDP port ${port} (${why.slice(0, 120)}): choose other meshPods.relayPorts (RELAY_PORTS)`;
+  return `no mesh pod can listen on UDP port ${port} (${cutText(why, 120)}): choose other meshPods.relayPorts (RELAY_PORTS)`;
 }
 
 function lateText([relay]: readonly RelayReport[]): string {
