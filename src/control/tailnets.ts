@@ -68,8 +68,8 @@ export function openTailnets(deps: TailnetsDeps): Tailnets & { readonly close: (
 /** A device that is missing from this many lists in a row, and for this time, is requested by itself. */
 const [ABSENCES, ABSENT_MS] = [3, 60_000];
 
-/** How many missing devices are requested after a list, within the rate limit of the tailnet. */
-const MAX_REQUESTED = 20;
+/** This many missing devices are requested after a list at least, and otherwise within a part of the rate limit and of the time. */
+const [MIN_REQUESTED, REQUESTED_PART] = [20, 0.4];
 
 /** How long callers wait for a refresh, so that a server that does not respond holds no worker for long; as long again until they observe it again. */
 const MAX_WAIT_MS = 5000;
@@ -158,7 +158,7 @@ class ObservedTailnet {
   async observe({ credentials, intervalMs }: TailnetSource): Promise<TailnetView> {
     await this.#running;
     const isNew = credentials !== undefined && !(this.#tried && isSame(this.#tried, credentials));
-    if (!this.#running && (isNew || this.#msToNext(intervalMs) <= 0)) this.#start(credentials);
+    if (!this.#running && (isNew || this.#msToNext(intervalMs) <= 0)) this.#start(credentials, intervalMs);
     // Also where another caller has just started it.
     await this.#running;
     const nextMs = this.#running ? MAX_WAIT_MS : Math.max(0, this.#msToNext(intervalMs));
@@ -166,9 +166,9 @@ class ObservedTailnet {
   }
 
   /** Callers wait for the refresh up to a time; it continues without them. */
-  #start(credentials: Credentials | undefined): void {
+  #start(credentials: Credentials | undefined, intervalMs: number): void {
     const ended = new AbortController();
-    const refresh = this.#refresh(credentials).finally(() => {
+    const refresh = this.#refresh(credentials, intervalMs).finally(() => {
       this.#running = undefined;
       ended.abort();
     });
@@ -189,7 +189,7 @@ class ObservedTailnet {
     return nextAt - this.#deps.clock.now();
   }
 
-  async #refresh(credentials: Credentials | undefined): Promise<void> {
+  async #refresh(credentials: Credentials | undefined, intervalMs: number): Promise<void> {
     const startedAt = this.#deps.clock.now();
     this.#tried = credentials;
     const isProven = this.#lastSuccess !== undefined && !this.#listError;
@@ -201,7 +201,7 @@ class ObservedTailnet {
       this.#take(await this.api.devices());
       // What follows may wait for the rate limit.
       this.#report(credentialError, undefined);
-      await this.#requestMissing();
+      await this.#requestMissing(REQUESTED_PART * intervalMs);
       await this.#detectServices();
     });
     this.#lastRefresh = { startedAt, endedAt: this.#deps.clock.now() };
@@ -266,15 +266,18 @@ class ObservedTailnet {
 
   /**
    * Requests each device that was missing for long enough, those first that were not requested for the longest time: it is
-   * left out if it does not exist. A control API may return an empty list, or half of it, for minutes.
+   * left out if it does not exist. A control API may return an empty list, or half of it, for minutes. Other callers share
+   * the rate limit, of which `ms` are used.
    */
-  async #requestMissing(): Promise<void> {
+  async #requestMissing(ms: number): Promise<void> {
     const at = this.#deps.clock.now();
+    const most = Math.floor((ms / 1000) * this.source.endpoint.requestsPerSecond);
     const due = [...this.#known]
       .filter(([, { absences, seenAt }]) => absences >= ABSENCES && at - seenAt >= ABSENT_MS)
       .sort(([, one], [, other]) => requestedOrSeen(one) - requestedOrSeen(other))
-      .slice(0, MAX_REQUESTED);
-    for (const [id, missing] of due) {
+      .slice(0, Math.max(MIN_REQUESTED, most));
+    for (const [index, [id, missing]] of due.entries()) {
+      if (index >= MIN_REQUESTED && this.#deps.clock.now() - at >= ms) return;
       let found: Known | undefined;
       const failure = await failureOf(async () => {
         const device = await this.api.device(id);
