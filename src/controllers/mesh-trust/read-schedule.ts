@@ -1,4 +1,5 @@
 import { TRUST_READ_BYTES, TRUST_READS } from '../../api/shares.ts';
+import { inTurns } from '../../api/turns.ts';
 import type { CaRef, Trust, TrustedCa } from '../../api/trust.ts';
 
 /** The references to keys of one ConfigMap. */
@@ -25,7 +26,10 @@ export class ReadSchedule {
     const due = [...configMaps].filter(each => dueAt(each) <= now);
     // Not a difference, which is NaN for two that have never been read.
     due.sort((one, other) => (dueAt(one) < dueAt(other) ? -1 : Number(dueAt(one) > dueAt(other))));
-    return inTurns(due.map(([, group]) => group)).slice(0, TRUST_READS);
+    return inTurns(
+      due.map(([, group]) => group),
+      ([{ namespace }]) => namespace,
+    ).slice(0, TRUST_READS);
   }
 
   hasRead(refs: CaRefs, now: number): void {
@@ -80,16 +84,4 @@ function byConfigMap(refs: readonly CaRef[]): ReadonlyMap<string, CaRefs> {
     else groups.set(keyOf(ref), [ref]);
   }
   return groups;
-}
-
-/** First the first of each namespace, then the second of each, and so on. */
-function inTurns(configMaps: readonly CaRefs[]): readonly CaRefs[] {
-  const counts = new Map<string, number>();
-  const turns = configMaps.map(refs => {
-    const [{ namespace }] = refs;
-    const turn = counts.get(namespace) ?? 0;
-    counts.set(namespace, turn + 1);
-    return { refs, turn };
-  });
-  return turns.sort((one, other) => one.turn - other.turn).map(({ refs }) => refs);
 }
