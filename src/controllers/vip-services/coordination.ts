@@ -8,7 +8,7 @@ import { NO_HOSTS, readHosts, withHosts } from './hosts.ts';
 import type { HostsMemory } from './hosts.ts';
 import { ownershipOf } from './owners.ts';
 import { OF_ALL, onlineIn, perform } from './perform.ts';
-import { plan } from './plan.ts';
+import { inOrder, plan } from './plan.ts';
 import type { Plan } from './plan.ts';
 
 /** Services that are written in one reconcile, so that others come in between. */
@@ -91,7 +91,7 @@ export async function coordinate(
   const planned = plan({ services, claims, contextOf });
   const keyOf = (service: string) => `${service} ${JSON.stringify(claims.get(service))}`;
   const isPaused = (service: string) => (before.failures.get(keyOf(service))?.retryAt ?? 0) > clock.now();
-  const due = planned.due.filter(service => !isPaused(service));
+  const due = inOrder(planned.due.filter(({ name }) => !isPaused(name)));
   const options = { claims, contextOf, devices, ...(signal && { signal }) };
   const { written, failures } = await perform(due.slice(0, MAX_WRITES), options, { api, count });
   for (const [service, error] of failures) {
@@ -140,7 +140,7 @@ function failuresAfter(
   before: Memory['failures'],
   { planned, failures, keyOf, now }: FailuresOptions,
 ): Memory['failures'] {
-  const after = planned.due.flatMap(service => {
+  const after = planned.due.flatMap(({ name: service }) => {
     const key = keyOf(service);
     const [error, known] = [failures.get(service), before.get(key)];
     if (!error) return known && known.retryAt > now ? [[key, known] as const] : [];

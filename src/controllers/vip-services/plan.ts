@@ -1,3 +1,4 @@
+import { inTurns } from '../../api/turns.ts';
 import type { VipService } from '../../control/control.ts';
 import type { VipServiceState } from '../mesh-endpoints/vip-services.ts';
 import { decide } from './decision.ts';
@@ -13,8 +14,8 @@ export type Input = {
 };
 
 export type Plan = {
-  /** The services that are to be written, in this order. */
-  readonly due: readonly string[];
+  /** The services that are to be written. */
+  readonly due: readonly Due[];
   /** By the name of the service. */
   readonly states: ReadonlyMap<string, VipServiceState>;
   /** How many services of the tailnet this installation owns. */
@@ -27,7 +28,7 @@ export type Plan = {
 
 type Due = { readonly name: string; readonly namespace: string; readonly isRenewal: boolean };
 
-/** Plans what is done about the VIP services of a tailnet: changes before heartbeats, and each in turns by namespace. */
+/** Plans what is done about the VIP services of a tailnet. */
 export function plan({ services, claims, contextOf }: Input): Plan {
   const byName = new Map(services.map(service => [service.name, service]));
   const states = new Map<string, VipServiceState>();
@@ -48,23 +49,25 @@ export function plan({ services, claims, contextOf }: Input): Plan {
     const namespace = (claim?.object ?? own?.object ?? '').replace(/\/.*/, '');
     due.push({ name, namespace, isRenewal: action.do === 'put' && action.result === 'renewed' });
   }
-  const changes = inTurns(due.filter(({ isRenewal }) => !isRenewal));
-  const renewals = inTurns(due.filter(({ isRenewal }) => isRenewal));
-  return { due: [...changes, ...renewals].map(({ name }) => name), states, owned, leaving, nextMs };
+  return { due, states, owned, leaving, nextMs };
+}
+
+/** While there are changes, this number of them comes before each renewal that is due. */
+const CHANGES_PER_RENEWAL = 3;
+
+/** The services in the order in which they are written: changes, between them renewals, and each in turns by namespace. */
+export function inOrder(due: readonly Due[]): readonly string[] {
+  const turnsOf = (services: readonly Due[]) => inTurns(services, ({ namespace }) => namespace);
+  const changes = turnsOf(due.filter(({ isRenewal }) => !isRenewal));
+  const renewals = turnsOf(due.filter(({ isRenewal }) => isRenewal));
+  const placed = [
+    ...changes.map(({ name }, index) => ({ name, at: index })),
+    ...renewals.map(({ name }, index) => ({ name, at: CHANGES_PER_RENEWAL * (index + 1) - 0.5 })),
+  ];
+  return placed.sort((one, other) => one.at - other.at).map(({ name }) => name);
 }
 
 function ownersOf(service: VipService | undefined) {
   const ownership = service && ownershipOf(service);
   return ownership?.is === 'owned' ? ownership.owners : [];
-}
-
-/** The first of each namespace, then the second of each. */
-function inTurns<T extends { readonly namespace: string }>(items: readonly T[]): readonly T[] {
-  const counts = new Map<string, number>();
-  const turns = items.map(item => {
-    const turn = counts.get(item.namespace) ?? 0;
-    counts.set(item.namespace, turn + 1);
-    return { item, turn };
-  });
-  return turns.sort((one, other) => one.turn - other.turn).map(({ item }) => item);
 }

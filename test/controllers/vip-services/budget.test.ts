@@ -43,10 +43,13 @@ function operatorWith(count: number) {
     calls.push(nowMs);
     return Promise.resolve(act());
   });
-  const claims = claimsOf(count);
+  const claims = new Map(claimsOf(count));
+  let [port, changing] = [443, 0];
   const results = new Map<string, number>();
   const reconcile = async (before: Memory): Promise<Memory> => {
     const services = await api.services();
+    port++;
+    for (const [name, claim] of [...claims].slice(0, changing)) claims.set(name, { ...claim, port });
     const devices = { devices: [], isStale: false, tags: ['tag:mesh'] };
     const advertised = new Set(claims.keys());
     const coordinated = await coordinate(
@@ -72,6 +75,8 @@ function operatorWith(count: number) {
     results,
     ages,
     now: () => nowMs,
+    /** The first of the services change before each reconcile. */
+    change: (first: number) => void (changing = first),
     /** Reconciles for a time, with a look at the services after each. */
     run: async (ms: number, after: () => void = () => undefined) => {
       for (const end = nowMs + ms; nowMs < end;) {
@@ -98,4 +103,18 @@ it('the renewals of 500 services keep within the rate limit of a tailnet, and ea
   // A third of what makes an entry stale.
   expect(oldest).toBeLessThan(10 * MINUTE_MS);
   expect(operator.results.get('failed') ?? 0).toBe(0);
+});
+
+it('services are renewed in time while as many of others change as are written at once', async () => {
+  const operator = operatorWith(60);
+  await operator.run(2 * MINUTE_MS);
+  operator.change(20);
+  let oldest = 0;
+  await operator.run(20 * MINUTE_MS, () => {
+    oldest = Math.max(oldest, ...operator.ages());
+  });
+  expect(operator.ages()).toHaveLength(60);
+  expect(operator.results.get('updated')).toBeGreaterThan(500);
+  // A third of what makes an entry stale.
+  expect(oldest).toBeLessThan(10 * MINUTE_MS);
 });
