@@ -76,6 +76,9 @@ export type CleanupDeps = {
 /** Between two parts of a cleanup, so that it takes no more than a part of the rate limit of the control API. */
 const PART_MS = 30_000;
 
+/** Between two parts in one tailnet, for whichever MeshGateway, so that cleanups leave more than half of its rate limit. */
+const TAILNET_MS = 15_000;
+
 /** A cleanup ends after this many parts in a row in which it could try nothing. */
 const MAX_IDLE_PARTS = 3;
 
@@ -92,6 +95,18 @@ type Progress = Cleanup & {
 
 export function cleanupsBy(sweep: Sweep, { clock, now }: CleanupDeps): Cleanups {
   const all = new Map<Key, Progress>();
+  /** By the name of the tailnet. */
+  const pausedUntil = new Map<string, number>();
+  const sweepInTurn: Sweep = async (tailnet, options) => {
+    const { name } = tailnet.metadata;
+    if ((pausedUntil.get(name) ?? 0) > clock.now()) return WAITING;
+    pausedUntil.set(name, Infinity);
+    try {
+      return await sweep(tailnet, options);
+    } finally {
+      pausedUntil.set(name, clock.now() + TAILNET_MS);
+    }
+  };
   return {
     advance: async (object, read, signal) => {
       const { uid = '', namespace = '', name } = object.metadata;
@@ -103,20 +118,23 @@ export function cleanupsBy(sweep: Sweep, { clock, now }: CleanupDeps): Cleanups 
       const threshold = object.spec.serviceCoordination?.staleThreshold;
       const staleMs = threshold === undefined ? undefined : durationMs(threshold);
       const swept = new Map<string, Swept>();
+      const waiting: string[] = [];
       let isIdle = true;
       for (const tailnet of tailnetsFor(namespace, read)) {
         const earlier = known?.swept.get(tailnet.metadata.name);
         const tried = new Set(earlier?.tried);
-        const part = await sweep(tailnet, { object: `${namespace}/${name}`, staleMs, tried, signal });
+        const options = { object: `${namespace}/${name}`, staleMs, tried, signal };
+        const part = earlier?.isComplete ? DONE : await sweepInTurn(tailnet, options);
+        if (part === WAITING) waiting.push(tailnet.metadata.name);
         isIdle &&= part.tried.length === 0;
         swept.set(tailnet.metadata.name, earlier ? sumOf(earlier, part) : part);
       }
-      const idleParts = isIdle ? (known?.idleParts ?? 0) + 1 : 0;
+      const idleParts = isIdle ? (known?.idleParts ?? 0) + (waiting.length > 0 ? 0 : 1) : 0;
       const isDone = [...swept.values()].every(({ isComplete }) => isComplete);
       const progress = {
         ...{ uid, before, swept, idleParts, result: resultOf(before, swept, now()) },
         isComplete: isDone || idleParts === MAX_IDLE_PARTS,
-        nextAt: clock.now() + PART_MS,
+        nextAt: Math.min(clock.now() + PART_MS, ...waiting.map(each => pausedUntil.get(each) ?? 0)),
       };
       all.set(key, progress);
       return progress;
@@ -124,6 +142,11 @@ export function cleanupsBy(sweep: Sweep, { clock, now }: CleanupDeps): Cleanups 
     forget: ref => void all.delete(keyOf(ref)),
   };
 }
+
+const DONE: Swept = { registrations: 0, services: [], tried: [], failed: [], isComplete: true };
+
+/** A tailnet in which another part has just ended, or has not ended yet. */
+const WAITING: Swept = { ...DONE, isComplete: false, problem: 'another cleanup comes first' };
 
 function tailnetsFor(namespace: string, read: TrackedRead): readonly MeshTailnet[] {
   const resources = {

@@ -107,6 +107,24 @@ describe('the annotation force-cleanup of a MeshGateway', () => {
     await scene.until(() => expect(scene.services()).toEqual([]), 5000);
   });
 
+  it('is obeyed on one MeshGateway after the other, so that many of them take no more of the rate limit', async () => {
+    const scene = await startVipScene();
+    await scene.until(() => expect(scene.clock.now()).toBeGreaterThan(60_000), 30_000);
+    const lists = () => scene.api.countByRoute()['services.list'] ?? 0;
+    const [from, before] = [scene.clock.now(), lists()];
+    const names = Array.from({ length: 8 }, (_, index) => `edge-${index}`);
+    const annotations = { [FORCE_CLEANUP]: 'true' };
+    for (const name of names) await scene.put(named(meshGateway(), `default/${name}`, { annotations }));
+    await scene.until(() => expect(scene.clock.now() - from).toBeGreaterThan(20_000));
+    expect(lists() - before).toBeLessThanOrEqual(4);
+    await scene.until(() => {
+      const messages = names.map(name => scene.gateway(name)?.lastCleanup);
+      expect(messages).toEqual(
+        names.map(() => expect.objectContaining({ message: 'no stale registration found' }) as unknown),
+      );
+    }, 5000);
+  });
+
   it('tries each service once where many cannot be written, and reports how many', async () => {
     const scene = await startVipScene();
     const broken = Array.from({ length: 21 }, (_, index) => `svc:broken-${index}`);
