@@ -1,7 +1,8 @@
 import { GATEWAY_GROUP } from '../api/objects/gateway-api.ts';
 import type { BackendRef, Route } from '../api/objects/gateway-api.ts';
-import type { AllowedNamespaces, LabelRequirement, LabelSelector } from '../api/generated/types.ts';
+import type { AllowedNamespaces } from '../api/generated/types.ts';
 import type { Ref, RouteKind } from '../api/key.ts';
+import { selects } from '../api/objects/label-selector.ts';
 import { isMeshBackend } from '../api/objects/references.ts';
 import type { EnvoyClusterName } from './envoy-cluster-name.ts';
 import type { TrafficResources } from './traffic-resources.ts';
@@ -111,29 +112,4 @@ export function isAllowed(
 /** The API server gives every namespace the label kubernetes.io/metadata.name, so it is known even before the namespace is. */
 function labelsOf(resources: Pick<TrafficResources, 'namespace'>, namespace: string): Labels {
   return { ...resources.namespace(namespace)?.metadata.labels, 'kubernetes.io/metadata.name': namespace };
-}
-
-/** Whether a selector selects labels, as in Kubernetes: an empty one selects everything. */
-export function selects({ matchLabels = {}, matchExpressions = [] }: LabelSelector, labels: Labels): boolean {
-  const hasAll = Object.entries(matchLabels).every(([key, value]) => valueOf(labels, key) === value);
-  return hasAll && matchExpressions.every(requirement => holds(requirement, labels));
-}
-
-/** As in Kubernetes, NotIn also selects labels without the key. */
-function holds({ key, operator, values = [] }: LabelRequirement, labels: Labels): boolean {
-  const value = valueOf(labels, key);
-  switch (operator) {
-    case 'In':
-      return value !== undefined && values.includes(value);
-    case 'NotIn':
-      return value === undefined || !values.includes(value);
-    case 'Exists':
-      return value !== undefined;
-    case 'DoesNotExist':
-      return value === undefined;
-  }
-}
-
-function valueOf(labels: Labels, key: string): string | undefined {
-  return Object.hasOwn(labels, key) ? labels[key] : undefined;
 }

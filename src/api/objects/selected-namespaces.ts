@@ -1,15 +1,6 @@
 import type { LabelRequirement, LabelSelector } from '../generated/types.ts';
-import {
-  field,
-  forms,
-  items,
-  oneOf,
-  optionalFields,
-  optionalTexts,
-  present,
-  text,
-  withFields,
-} from './place.ts';
+import { decodeSelector } from './label-selector.ts';
+import { field, oneOf, optionalFields, withFields } from './place.ts';
 import type { FieldValue } from './place.ts';
 
 /** The namespaces that an object of Gateway API accepts others from. */
@@ -42,20 +33,4 @@ function validSelector(place: FieldValue): LabelSelector | undefined {
 
 function hasItsValues({ operator, values = [] }: LabelRequirement): boolean {
   return (operator === 'In' || operator === 'NotIn') === values.length > 0;
-}
-
-/** Decodes a label selector of Kubernetes. */
-export function decodeSelector(place: FieldValue): LabelSelector {
-  const matchLabels = optionalTexts(field(place, 'matchLabels'));
-  const matchExpressions = items(field(place, 'matchExpressions')).map(decodeRequirement);
-  return { ...present({ matchLabels }), matchExpressions };
-}
-
-function decodeRequirement(place: FieldValue): LabelRequirement {
-  const requirement = withFields(place);
-  return {
-    key: text(field(requirement, 'key'), forms.filled),
-    operator: oneOf(field(requirement, 'operator'), ['In', 'NotIn', 'Exists', 'DoesNotExist']) ?? 'In',
-    values: items(field(requirement, 'values')).map(value => text(value, forms.any)),
-  };
 }

@@ -1,9 +1,10 @@
 import type { LabelSelector, ObjectMeta } from '../generated/types.ts';
 import { GATEWAY_GROUP } from './gateway-api.ts';
 import type { Header, Metadata } from './gateway-api.ts';
+import { decodeSelector } from './label-selector.ts';
 import { field, forms, items, optionalFields, optionalText, present, text, withFields } from './place.ts';
 import type { FieldValue } from './place.ts';
-import { decodeNamespaces, decodeSelector } from './selected-namespaces.ts';
+import { decodeNamespaces } from './selected-namespaces.ts';
 import type { SelectedNamespaces } from './selected-namespaces.ts';
 
 /** Where a BackendTrafficPolicy of Envoy Gateway applies, and the only one of its settings that is read. */

@@ -1,9 +1,8 @@
 import { containsIP, familyOf, parseCidr } from '../../api/ip.ts';
 import type { Fields } from '../../api/json.ts';
 import { COMPONENTS, MESH_POD, PORTS } from '../../api/names.ts';
+import { decodeSelector, selects } from '../../api/objects/label-selector.ts';
 import { wholeObject, withFields } from '../../api/objects/place.ts';
-import { decodeSelector } from '../../api/objects/selected-namespaces.ts';
-import { selects } from '../../traffic/backend-refs.ts';
 import { at, failed, hasLabels, listAt, mapAt, nameOf, notChecked, ok, textAt, textsAt } from './observed.ts';
 import type { Line, Observed, Reading } from './observed.ts';
 

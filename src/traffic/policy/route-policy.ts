@@ -3,9 +3,9 @@ import type { Route } from '../../api/objects/gateway-api.ts';
 import type { Kinds, MeshEndpoint, RouteTarget } from '../../api/generated/types.ts';
 import { keyOf } from '../../api/key.ts';
 import type { Key } from '../../api/key.ts';
+import { selects } from '../../api/objects/label-selector.ts';
 import { oldestOf } from '../../api/objects/oldest.ts';
 import { refTo } from '../../api/objects/references.ts';
-import { selects } from '../backend-refs.ts';
 import type { EnvoyClusterName } from '../envoy-cluster-name.ts';
 import type { TrafficResources } from '../traffic-resources.ts';
 

@@ -3,9 +3,10 @@ import { GATEWAY_GROUP } from '../../api/objects/gateway-api.ts';
 import type { Gateway, ListenerSet, Route } from '../../api/objects/gateway-api.ts';
 import { keyOf } from '../../api/key.ts';
 import type { Ref } from '../../api/key.ts';
+import { selects } from '../../api/objects/label-selector.ts';
 import type { BackendTrafficPolicy, PolicyTargetSelector } from '../../api/objects/traffic-policy.ts';
 import { selectsNamespace } from '../attachments.ts';
-import { isGranted, selects } from '../backend-refs.ts';
+import { isGranted } from '../backend-refs.ts';
 import type { EnvoyClusterName } from '../envoy-cluster-name.ts';
 import type { PolicyTargetKind, TrafficResources } from '../traffic-resources.ts';
 
