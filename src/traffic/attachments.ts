@@ -4,7 +4,7 @@ import { gatewayOfListenerSet, parentsOf, refTo } from '../api/objects/reference
 import type { SelectedNamespaces } from '../api/objects/selected-namespaces.ts';
 import { keyOf, refOf } from '../api/key.ts';
 import type { Key, Ref, RouteKind } from '../api/key.ts';
-import { isAllowed } from './backend-refs.ts';
+import { isAllowed } from './permissions.ts';
 import type { TrafficResources } from './traffic-resources.ts';
 
 /** What decides which routes attach to which Gateways. */

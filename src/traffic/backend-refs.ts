@@ -1,11 +1,9 @@
-import { GATEWAY_GROUP } from '../api/objects/gateway-api.ts';
 import type { BackendRef, Route } from '../api/objects/gateway-api.ts';
-import type { AllowedNamespaces } from '../api/generated/types.ts';
-import type { Ref, RouteKind } from '../api/key.ts';
-import { selects } from '../api/objects/label-selector.ts';
+import type { Ref } from '../api/key.ts';
 import { isMeshBackend } from '../api/objects/references.ts';
 import type { EnvoyClusterName } from './envoy-cluster-name.ts';
-import type { TrafficResources } from './traffic-resources.ts';
+
+export { isAllowed } from './permissions.ts';
 
 /** A backendRef with its place in the route. */
 export type RouteBackendRef = {
@@ -58,58 +56,4 @@ export function meshEndpointsRefOf({
   ref: { namespace, name },
 }: Pick<RouteBackendRef, 'ref'>): Ref<'MeshEndpoints'> {
   return { kind: 'MeshEndpoints', namespace, name };
-}
-
-/** Whether a route may refer to a backend: in its own namespace always, in others if a ReferenceGrant permits it. */
-export function isPermitted(
-  resources: TrafficResources,
-  { kind, namespace }: { readonly kind: RouteKind; readonly namespace: string },
-  to: BackendRef,
-): boolean {
-  return isGranted(resources, { group: GATEWAY_GROUP, kind, namespace }, to);
-}
-
-type Identity = { readonly group: string; readonly kind: string; readonly namespace: string };
-
-/** Whether objects of a kind may refer to an object: in their own namespace always, in others if a ReferenceGrant permits it. */
-export function isGranted(
-  resources: Pick<TrafficResources, 'grants'>,
-  from: Identity,
-  to: Identity & { readonly name: string },
-): boolean {
-  if (from.namespace === to.namespace) return true;
-  return resources
-    .grants(to.namespace)
-    .some(
-      grant =>
-        grant.from.some(
-          ({ group, kind, namespace }) =>
-            group === from.group && kind === from.kind && namespace === from.namespace,
-        ) &&
-        grant.to.some(
-          ({ group, kind, name = '' }) =>
-            group === to.group && kind === to.kind && (name === '' || name === to.name),
-        ),
-    );
-}
-
-type Labels = Readonly<Record<string, string>>;
-
-/** Whether the objects of a namespace are allowed, as by spec.allowedNamespaces of a MeshTailnet. */
-export function isAllowed(
-  resources: Pick<TrafficResources, 'namespace'>,
-  { from, selector }: AllowedNamespaces,
-  namespace: string,
-): boolean {
-  switch (from) {
-    case 'All':
-      return true;
-    case 'Selector':
-      return selector !== undefined && selects(selector, labelsOf(resources, namespace));
-  }
-}
-
-/** The API server gives every namespace the label kubernetes.io/metadata.name, so it is known even before the namespace is. */
-function labelsOf(resources: Pick<TrafficResources, 'namespace'>, namespace: string): Labels {
-  return { ...resources.namespace(namespace)?.metadata.labels, 'kubernetes.io/metadata.name': namespace };
 }

@@ -4,8 +4,9 @@ import type { SocketAddress } from '../api/socket-address.ts';
 import type { EnvoyClusterName } from './envoy-cluster-name.ts';
 import type { TrafficResources } from './traffic-resources.ts';
 import { isReachedByAddress } from './policy/service-routing.ts';
-import { isMeshEndpoints, isPermitted } from './backend-refs.ts';
+import { isMeshEndpoints } from './backend-refs.ts';
 import type { RouteBackendRef } from './backend-refs.ts';
+import { isPermitted } from './permissions.ts';
 
 /** A Service or Backend of a rule, with the endpoints that Envoy Gateway would give it. */
 export type OtherBackend = {

@@ -10,8 +10,8 @@ import type { DerivedValues, TrackedRead, Tracking } from '../../store/tracking.
 import { bindingOf } from '../../store/traffic/resources.ts';
 import type { TrafficValues } from '../../store/traffic/values.ts';
 import { gatewaysOf } from '../../traffic/attachments.ts';
-import { isAllowed, isPermitted } from '../../traffic/backend-refs.ts';
 import type { DataPathMode } from '../../traffic/data-path.ts';
+import { isAllowed, isPermitted } from '../../traffic/permissions.ts';
 import { hasReported } from '../../traffic/translation-report.ts';
 import { oldestOf } from '../../api/objects/oldest.ts';
 import type { TrafficResources } from '../../traffic/traffic-resources.ts';

@@ -10,12 +10,12 @@ import { tailnetsByDomain } from '../../store/traffic/resources.ts';
 import type { ReadObjects } from '../../store/resources.ts';
 import type { TrackedRead } from '../../store/tracking.ts';
 import type { TrafficValues } from '../../store/traffic/values.ts';
-import { isAllowed } from '../../traffic/backend-refs.ts';
 import type { ServicesOfTailnet, VipServiceState } from '../mesh-endpoints/vip-services.ts';
 import type { VipService } from '../../control/control.ts';
 import { ownershipOf } from './owners.ts';
 import { HEARTBEAT_MS, STALE_MS } from './decision.ts';
 import type { Claim } from './decision.ts';
+import { isAllowed } from '../../traffic/permissions.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
 type MeshTailnet = Kinds['MeshTailnet'];

@@ -6,8 +6,8 @@ import type { Ref } from '../../api/key.ts';
 import { selects } from '../../api/objects/label-selector.ts';
 import type { BackendTrafficPolicy, PolicyTargetSelector } from '../../api/objects/traffic-policy.ts';
 import { selectsNamespace } from '../attachments.ts';
-import { isGranted } from '../backend-refs.ts';
 import type { EnvoyClusterName } from '../envoy-cluster-name.ts';
+import { isGranted } from '../permissions.ts';
 import type { PolicyTargetKind, TrafficResources } from '../traffic-resources.ts';
 
 /** What a BackendTrafficPolicy can target: a route, a Gateway or a ListenerSet, or with `sectionName` a rule or a listener. */

@@ -14,8 +14,8 @@ import { udpEndpointsByTailnet, vipServicesByTailnet } from '../../../store/inde
 import type { OwnNamespace } from '../../../store/own-namespace.ts';
 import type { TrackedRead } from '../../../store/tracking.ts';
 import type { TrafficValues } from '../../../store/traffic/values.ts';
-import { isAllowed } from '../../../traffic/backend-refs.ts';
 import { oldestOf } from '../../../api/objects/oldest.ts';
+import { isAllowed } from '../../../traffic/permissions.ts';
 import type { TrafficResources } from '../../../traffic/traffic-resources.ts';
 import type { WantedTarget } from './plan.ts';
 import type { RelayPod } from './relay-status.ts';
