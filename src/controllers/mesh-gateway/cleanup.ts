@@ -76,7 +76,10 @@ export type CleanupDeps = {
 /** Between two parts of a cleanup, so that it takes no more than a part of the rate limit of the control API. */
 const PART_MS = 30_000;
 
-/** Between two parts in one tailnet, for whichever MeshGateway, so that cleanups leave more than half of its rate limit. */
+/**
+ * Between two parts in one tailnet, for whichever MeshGateway, at least, and as long as the first of them took where that is longer:
+ * so cleanups leave about half of its rate limit to others.
+ */
 const TAILNET_MS = 15_000;
 
 /** A cleanup ends after this many parts in a row in which it could try nothing. */
@@ -100,11 +103,13 @@ export function cleanupsBy(sweep: Sweep, { clock, now }: CleanupDeps): Cleanups 
   const sweepInTurn: Sweep = async (tailnet, options) => {
     const { name } = tailnet.metadata;
     if ((pausedUntil.get(name) ?? 0) > clock.now()) return WAITING;
+    const startedAt = clock.now();
     pausedUntil.set(name, Infinity);
     try {
       return await sweep(tailnet, options);
     } finally {
-      pausedUntil.set(name, clock.now() + TAILNET_MS);
+      const tookMs = clock.now() - startedAt;
+      pausedUntil.set(name, clock.now() + Math.max(TAILNET_MS, tookMs));
     }
   };
   return {

@@ -1,0 +1,48 @@
+import { describe, expect, it } from 'vitest';
+import type { Kinds } from '../../../src/api/generated/types.ts';
+import { cleanupsBy } from '../../../src/controllers/mesh-gateway/cleanup.ts';
+import { ResourceStore } from '../../../src/store/store.ts';
+import { Tracking } from '../../../src/store/tracking.ts';
+import { trafficIndexes } from '../../../src/store/traffic/resources.ts';
+import { named } from '../../support/declared.ts';
+import { meshGateway, meshTailnet } from '../../support/objects.ts';
+import { resourceOf } from '../../support/store/resources.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
+
+const gatewayOf = (name: string) =>
+  resourceOf(named(meshGateway(), `default/${name}`)) as Kinds['MeshGateway'];
+
+/** The cleanups of a tailnet, each part of which takes a time and removes everything. */
+function cleanupsThatTake(ms: number) {
+  const clock = new VirtualClock();
+  const store = new ResourceStore(trafficIndexes, failure => expect(failure).toBeUndefined());
+  store.put(resourceOf(named(meshTailnet(), 'example')));
+  const read = new Tracking(store).readsOf({ affected: () => undefined }).open();
+  const sweep = async () => {
+    await clock.advance(ms);
+    return { registrations: 1, services: [], tried: ['svc:web'], failed: [], isComplete: true };
+  };
+  const cleanups = cleanupsBy(sweep, { clock, now: () => new Date(clock.now()) });
+  const { signal } = new AbortController();
+  return { clock, advance: (name: string) => cleanups.advance(gatewayOf(name), read, signal) };
+}
+
+describe('the cleanup of a second MeshGateway in a tailnet', () => {
+  it.each([
+    ['15 s after the end of the first', 5000, 15_000],
+    ['as long after the end of a slow one as that took', 40_000, 40_000],
+  ])('begins %s', async (_, tookMs, pauseMs) => {
+    const { clock, advance } = cleanupsThatTake(tookMs);
+    expect(await advance('first')).toMatchObject({ isComplete: true, result: { registrations: 1 } });
+    const waiting = await advance('second');
+    expect(waiting.isComplete).toBe(false);
+    expect(waiting.result.message).toContain('another cleanup comes first');
+    await clock.advance(pauseMs - 1);
+    expect((await advance('second')).isComplete).toBe(false);
+    await clock.advance(1);
+    expect(await advance('second')).toMatchObject({
+      isComplete: true,
+      result: { registrations: 1, message: '1 stale registrations removed' },
+    });
+  });
+});
