@@ -3,8 +3,6 @@ import type { Ref } from '../api/key.ts';
 import { isMeshBackend } from '../api/objects/references.ts';
 import type { EnvoyClusterName } from './envoy-cluster-name.ts';
 
-export { isAllowed } from './permissions.ts';
-
 /** A backendRef with its place in the route. */
 export type RouteBackendRef = {
   readonly route: Route;

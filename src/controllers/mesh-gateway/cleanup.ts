@@ -7,7 +7,7 @@ import type { Key, Ref } from '../../api/key.ts';
 import { FORCE_CLEANUP } from '../../api/names.ts';
 import { oldestOf } from '../../api/objects/oldest.ts';
 import { refTo } from '../../api/objects/references.ts';
-import { isAllowed } from '../../traffic/backend-refs.ts';
+import { isAllowed } from '../../traffic/permissions.ts';
 import { tailnetsByDomain } from '../../store/traffic/resources.ts';
 import type { TrackedRead } from '../../store/tracking.ts';
 
@@ -137,7 +137,11 @@ export function cleanupsBy(sweep: Sweep, { clock, now }: CleanupDeps): Cleanups 
       const idleParts = isIdle ? (known?.idleParts ?? 0) + (waiting.length > 0 ? 0 : 1) : 0;
       const isDone = [...swept.values()].every(({ isComplete }) => isComplete);
       const progress = {
-        ...{ uid, before, swept, idleParts, result: resultOf(before, swept, now()) },
+        uid,
+        before,
+        swept,
+        idleParts,
+        result: resultOf(before, swept, now()),
         isComplete: isDone || idleParts === MAX_IDLE_PARTS,
         nextAt: Math.min(clock.now() + PART_MS, ...waiting.map(each => pausedUntil.get(each) ?? 0)),
       };
@@ -194,7 +198,9 @@ function resultOf(before: ServiceCleanup | undefined, swept: SweptByTailnet, now
   ].join('; ');
   return {
     time: inSeconds(now),
-    ...{ registrations, services, inProgress: true },
+    registrations,
+    services,
+    inProgress: true,
     message: cut(message, MAX_MESSAGE_LENGTH),
   };
 }
