@@ -46,4 +46,17 @@ export default tseslint.config(
       '@typescript-eslint/unbound-method': 'error',
     },
   },
+  {
+    files: ['src/**/*.ts'],
+    ignores: GENERATED,
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector: 'ObjectExpression > SpreadElement > ObjectExpression',
+          message: 'A literal is spread into a literal: list its fields.',
+        },
+      ],
+    },
+  },
 );
