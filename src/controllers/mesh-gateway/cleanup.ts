@@ -7,6 +7,7 @@ import type { Key, Ref } from '../../api/key.ts';
 import { FORCE_CLEANUP } from '../../api/names.ts';
 import { oldestOf } from '../../api/objects/oldest.ts';
 import { refTo } from '../../api/objects/references.ts';
+import { cutText } from '../../api/text.ts';
 import { isAllowed } from '../../traffic/permissions.ts';
 import { tailnetsByDomain } from '../../store/traffic/resources.ts';
 import type { TrackedRead } from '../../store/tracking.ts';
@@ -201,12 +202,8 @@ function resultOf(before: ServiceCleanup | undefined, swept: SweptByTailnet, now
     registrations,
     services,
     inProgress: true,
-    message: cut(message, MAX_MESSAGE_LENGTH),
+    message: cutText(message, MAX_MESSAGE_LENGTH, '...'),
   };
-}
-
-function cut(text: string, maxLength: number): string {
-  return text.length > maxLength ? `${text.slice(0, maxLength - 3)}...` : text;
 }
 
 /** Why services of a tailnet are left, with one error of each reason. */
@@ -215,13 +212,13 @@ function problemsOf(tailnet: string, { failed, problem }: Swept): readonly strin
   const byReason = [...errors].map(([reason, message]) => {
     const names = failed.filter(({ error }) => error.reason === reason).map(({ service }) => service);
     const text = `${listed(names.slice(0, MAX_NAMED), names.length)} cannot be written: ${message}`;
-    return cut(text, MAX_PROBLEM_LENGTH);
+    return cutText(text, MAX_PROBLEM_LENGTH, '...');
   });
   return problem === undefined
     ? byReason
     : [
         ...byReason,
-        cut(`MeshTailnet ${tailnet}: not all services were tried: ${problem}`, MAX_PROBLEM_LENGTH),
+        cutText(`MeshTailnet ${tailnet}: not all services were tried: ${problem}`, MAX_PROBLEM_LENGTH, '...'),
       ];
 }
 
