@@ -62,7 +62,7 @@ export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoi
             enqueue(refTo(object));
         }),
         tailnets.subscribe(name => {
-          const isConcerned = discovery.concernedBy(name);
+          const isConcerned = discovery.noteChange(name);
           for (const object of usersOf(name, selectingByTailnet, tracking.untracked))
             if (isConcerned(object)) enqueue(refTo(object));
         }),

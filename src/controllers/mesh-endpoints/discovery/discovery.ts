@@ -46,10 +46,10 @@ export type DeviceLists = Pick<Tailnets, 'lastView' | 'subscribe' | 'expect'>;
 export interface ReadDiscovery {
   of(object: MeshEndpoints, tailnet: MeshTailnet | undefined, isAllowed: boolean): Discovery;
   /**
-   * Which objects may find something else after the last change of the devices of a MeshTailnet. It is called once for each
-   * change, and what it returns for each object of the tailnet before the next.
+   * The devices of a MeshTailnet have changed: returns whether an object may find something else since the call before. It is
+   * asked for each object of the tailnet before the next change.
    */
-  concernedBy(tailnet: string): (object: MeshEndpoints) => boolean;
+  noteChange(tailnet: string): (object: MeshEndpoints) => boolean;
   /** The object is deleted. */
   forget(object: Key): void;
 }
@@ -99,7 +99,7 @@ export function discoveryReader(lists: DeviceLists): ReadDiscovery {
       if (!isAllowed) return { is: 'refused' };
       return { is: 'unlisted', tailnet: tailnet.metadata.name, why: problemOf(tailnet) };
     },
-    concernedBy: tailnet => {
+    noteChange: tailnet => {
       const { devices, isStale = false } = lists.lastView(tailnet) ?? {};
       const before = seen.get(tailnet);
       if (!devices) seen.delete(tailnet);

@@ -60,7 +60,7 @@ describe('a change of a list of devices', () => {
       const tailnet = tailnetWith(owners[0]?.allowedTags);
       const found = new Map<MeshEndpoints, Discovery>();
       let isConcerned = (_object: MeshEndpoints) => true;
-      given.subscribe(name => (isConcerned = reader.concernedBy(name)));
+      given.subscribe(name => (isConcerned = reader.noteChange(name)));
       for (const { world, isStale, isForgotten } of steps) {
         const { devices = [], expected } = given.lastView('example') ?? {};
         const next = nextList(devices, world.devices);
@@ -88,18 +88,18 @@ describe('a change of a list of devices', () => {
     const tailnet = tailnetWith(undefined);
     const [a, b] = [device('a', ['web']), device('b', ['db'])];
     given.list('example', [a, b]);
-    reader.concernedBy('example');
+    reader.noteChange('example');
     const before = reader.of(web, tailnet, true);
     reader.of(db, tailnet, true);
     for (const changed of [[a], [a, b], [a, { ...b, isOnline: false }], [a, device('c', ['mail'])]]) {
       given.list('example', changed);
-      expect(reader.concernedBy('example')(web)).toBe(false);
+      expect(reader.noteChange('example')(web)).toBe(false);
     }
     const after = reader.of(web, tailnet, true);
     expect(after.is === 'listed' && before.is === 'listed' && after.discovered === before.discovered).toBe(
       true,
     );
-    expect(reader.concernedBy('example')(db)).toBe(true);
+    expect(reader.noteChange('example')(db)).toBe(true);
   });
 
   it('concerns all objects where the list has failed, or there was none', () => {
@@ -110,7 +110,7 @@ describe('a change of a list of devices', () => {
       0,
     );
     const concerned = () => {
-      const isConcerned = reader.concernedBy('example')(web);
+      const isConcerned = reader.noteChange('example')(web);
       reader.of(web, tailnetWith(undefined), true);
       return isConcerned;
     };
