@@ -1,4 +1,5 @@
 import { isAddressOrRange, isHostOrRange } from '../src/api/ip.ts';
+import { quantityOf } from '../src/api/quantity.ts';
 import { formatFault } from '../src/api/validation/fault.ts';
 import { validateWith } from '../src/api/validation/validate.ts';
 import { fieldsBeyond } from '../src/api/validation/unknown-fields.ts';
@@ -84,31 +85,12 @@ function repeatedLabels({ operator }: Installation): readonly string[] {
   ];
 }
 
-const UNITS: Readonly<Record<string, number>> = {
-  '': 1,
-  m: 1e-3,
-  k: 1e3,
-  M: 1e6,
-  G: 1e9,
-  T: 1e12,
-  Ki: 2 ** 10,
-  Mi: 2 ** 20,
-  Gi: 2 ** 30,
-  Ti: 2 ** 40,
-};
-
-/** The number that a valid quantity of Kubernetes stands for. */
-function amountOf(quantity: string): number {
-  const [, number = '', unit = ''] = /^([0-9]+)([A-Za-z]*)$/.exec(quantity) ?? [];
-  return Number(number) * (UNITS[unit] ?? NaN);
-}
-
 /** The requests that are above their limits: the API server would accept the Deployment and refuse its pods. */
 function excessiveRequests(installation: Installation): readonly string[] {
   return (['operator', 'extensionServer', 'meshPods'] as const).flatMap(process => {
     const { requests, limits } = installation[process].resources;
     return (['cpu', 'memory'] as const)
-      .filter(resource => amountOf(requests[resource]) > amountOf(limits[resource]))
+      .filter(resource => (quantityOf(requests[resource]) ?? NaN) > (quantityOf(limits[resource]) ?? NaN))
       .map(
         resource =>
           `${process}.resources.requests.${resource}: ${requests[resource]} is more than the limit of ${limits[resource]}`,

@@ -1,6 +1,7 @@
 import { GROUP } from '../../api/generated/kinds.ts';
 import type { Fields } from '../../api/json.ts';
 import { COMPONENTS, extensionServerIn } from '../../api/names.ts';
+import { quantityOf } from '../../api/quantity.ts';
 import { hasReported } from '../../traffic/translation-report.ts';
 import { readDocuments } from '../../api/yaml-documents.ts';
 import { isAtLeast, versionIn } from './definitions.ts';
@@ -173,25 +174,6 @@ function partsOf(address: string): readonly [string, string] {
   return [address.slice(0, colon), address.slice(colon + 1)];
 }
 
-const UNITS: Readonly<Record<string, number>> = {
-  '': 1,
-  k: 1e3,
-  K: 1e3,
-  M: 1e6,
-  G: 1e9,
-  T: 1e12,
-  Ki: 2 ** 10,
-  Mi: 2 ** 20,
-  Gi: 2 ** 30,
-  Ti: 2 ** 40,
-};
-
-function bytesOf(size: string): number | undefined {
-  const [, number = '', unit = ''] = /^([0-9]{1,15})([A-Za-z]*)$/.exec(size) ?? [];
-  const factor = UNITS[unit];
-  return number === '' || factor === undefined ? undefined : Number(number) * factor;
-}
-
 /** Envoy Gateway's own default. */
 const DEFAULT_LIMIT = '4M';
 
@@ -205,7 +187,7 @@ function limitLine(extension: Fields, observed: Observed): Line {
       check,
       observed.deployments.why ?? 'MAX_MESSAGE_SIZE of the extension server is not known',
     );
-  const [bytes, wantedBytes] = [bytesOf(limit), bytesOf(wanted)];
+  const [bytes, wantedBytes] = [quantityOf(limit), quantityOf(wanted)];
   if (bytes === undefined || wantedBytes === undefined)
     return notChecked(check, `${limit} or ${wanted} is not a size`);
   return bytes >= wantedBytes
