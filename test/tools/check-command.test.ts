@@ -85,6 +85,23 @@ describe('mesh-gateway check', () => {
     });
   });
 
+  it.each([
+    [true, ['\r\u001b[Kchecking 1 file ...', '\r\u001b[K']],
+    [false, []],
+  ])('shows what it does on a terminal alone, and removes it: %s', async (isTTY, shown) => {
+    const written: string[] = [];
+    const stderr = process.stderr as { isTTY: boolean | undefined };
+    const before = stderr.isTTY;
+    stderr.isTTY = isTTY;
+    vi.spyOn(process.stderr, 'write').mockImplementation(text => written.push(String(text)) > 0);
+    try {
+      await checked(FIXED);
+    } finally {
+      stderr.isTTY = before;
+    }
+    expect(written).toEqual(shown);
+  });
+
   it('exits with 1 where there is nothing to check, with a hint', async () => {
     const { status, out } = await checked('');
     expect(status).toBe(1);

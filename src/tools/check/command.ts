@@ -85,22 +85,25 @@ async function checkFiles(paths: readonly string[]): Promise<Checked> {
       unread.push({ ...place, severity: 'error', rule: 'Unreadable', message: text.why });
     }
   }
+  showProgress(`checking ${count(files.length, 'file')} ...`);
   const { findings, objects } = check(readObjects(files));
+  showProgress('');
   return { findings: [...unread, ...findings], objects, files, source: count(files.length, 'file') };
 }
 
 async function checkCluster(options: Omit<Parameters<typeof readCluster>[0], 'onKind'>): Promise<Checked> {
   const { namespace } = options;
-  const clear = '\r\u001b[K';
-  const show = (text: string) => {
-    if (process.stderr.isTTY) process.stderr.write(`${clear}${text}`);
-  };
-  const declarations = await readCluster({ ...options, onKind: kind => show(`reading ${kind} ...`) });
-  show('');
+  const declarations = await readCluster({ ...options, onKind: kind => showProgress(`reading ${kind} ...`) });
+  showProgress('');
   const { findings, objects } = check(declarations);
   const isWanted = ({ object }: Finding) =>
     namespace === undefined || object === undefined || object.includes(` ${namespace}/`);
   return { findings: findings.filter(isWanted), objects, files: [], source: 'the cluster' };
+}
+
+/** Shows what is done on a terminal, in place of what was shown before. */
+function showProgress(text: string): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`);
 }
 
 function count(number: number, noun: string): string {
