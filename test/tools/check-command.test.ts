@@ -1,8 +1,9 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { runCheck } from '../../src/tools/check/command.ts';
 import { PROJECT } from '../support/lab/command-line.ts';
+import { captureConsole } from '../support/tools/console.ts';
 import { makeFolders } from '../support/files/folder.ts';
 
 const ROUTE = `apiVersion: gateway.networking.k8s.io/v1
@@ -32,21 +33,17 @@ const MESSAGE =
   'spec.rules[0].backendRefs[0]: has no group, so that Envoy Gateway looks for a kind of Kubernetes itself: add group: mesh-gateway.dev';
 
 let folder: string;
-let [out, err]: string[][] = [[], []];
+const printed = captureConsole();
 beforeEach(() => {
   ({ folder } = makeFolders());
   mkdirSync(folder);
-  [out, err] = [[], []];
-  vi.spyOn(console, 'log').mockImplementation((text: string) => void out?.push(text));
-  vi.spyOn(console, 'error').mockImplementation((text: string) => void err?.push(text));
 });
-afterEach(() => vi.restoreAllMocks());
 
 /** Writes a file, and checks its folder. */
 async function checked(text: string, ...options: readonly string[]) {
   writeFileSync(join(folder, 'web.yaml'), text);
   const status = await runCheck([...options, folder], {});
-  return { status, out: (out ?? []).join('\n').replaceAll(`${folder}/`, ''), err: (err ?? []).join('\n') };
+  return { status, out: printed.out.join('\n').replaceAll(`${folder}/`, ''), err: printed.err.join('\n') };
 }
 
 describe('mesh-gateway check', () => {

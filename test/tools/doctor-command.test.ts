@@ -1,26 +1,21 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { operatorAccess } from '../../src/controllers/registry.ts';
 import { runDoctor } from '../../src/tools/doctor/command.ts';
 import { PROJECT } from '../support/lab/command-line.ts';
 import { serveInstallation } from '../support/tools/api.ts';
+import { captureConsole } from '../support/tools/console.ts';
 import { find, healthyInstallation, set } from '../support/tools/installation.ts';
 import type { Installation } from '../support/tools/installation.ts';
 
-let [out, err]: string[][] = [[], []];
-beforeEach(() => {
-  [out, err] = [[], []];
-  vi.spyOn(console, 'log').mockImplementation((text: string) => void out?.push(text));
-  vi.spyOn(console, 'error').mockImplementation((text: string) => void err?.push(text));
-});
-afterEach(() => vi.restoreAllMocks());
+const printed = captureConsole();
 
 const run = (...args: readonly string[]) => runDoctor(args, { environment: {}, operatorAccess });
 
 async function doctor(kubeconfig: string, ...args: readonly string[]) {
   const status = await run('--kubeconfig', kubeconfig, ...args);
-  return { status, out: (out ?? []).join('\n'), err: (err ?? []).join('\n') };
+  return { status, out: printed.out.join('\n'), err: printed.err.join('\n') };
 }
 
 function withWrongPort(): Installation {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { operatorAccess } from '../../src/controllers/registry.ts';
 import { runDoctor } from '../../src/tools/doctor/command.ts';
 import type { Line } from '../../src/tools/doctor/observed.ts';
@@ -8,17 +8,12 @@ import { named } from '../support/declared.ts';
 import { PROJECT } from '../support/lab/command-line.ts';
 import { endpoint, meshEndpoints } from '../support/objects.ts';
 import { serveInstallation } from '../support/tools/api.ts';
+import { captureConsole } from '../support/tools/console.ts';
 import { condition, find, healthyInstallation, set } from '../support/tools/installation.ts';
 import type { Installation } from '../support/tools/installation.ts';
 import type { RunCommand } from '../support/tools/port-forward.ts';
 
-let [out, err]: string[][] = [[], []];
-beforeEach(() => {
-  [out, err] = [[], []];
-  vi.spyOn(console, 'log').mockImplementation((text: string) => void out?.push(text));
-  vi.spyOn(console, 'error').mockImplementation((text: string) => void err?.push(text));
-});
-afterEach(() => vi.restoreAllMocks());
+const printed = captureConsole();
 
 /** An installation with a MeshEndpoints `shop/web` that has these endpoints. */
 function withEndpoints(...endpoints: readonly object[]): Installation {
@@ -53,7 +48,7 @@ async function connect(name: string, { installation, run, mayNot }: Options) {
   );
   const args = ['--connect', name, '--kubeconfig', kubeconfig, '--output', 'json'];
   const code = await runDoctor(args, { environment: {}, operatorAccess });
-  const lines = (JSON.parse((out ?? []).join('\n')) as readonly Line[]).filter(
+  const lines = (JSON.parse(printed.out.join('\n')) as readonly Line[]).filter(
     ({ check }) => check === 'connect',
   );
   return { code, lines };
@@ -117,7 +112,7 @@ describe('mesh-gateway doctor --connect', () => {
     });
     const page = readFileSync(join(PROJECT, 'docs/why-is-my-route-not-working.md'), 'utf8');
     const [, block = ''] = /\$ npx mesh-gateway doctor --connect \S+\n\.\.\.\n([^]*?)```/.exec(page) ?? [];
-    expect(`${[...(out ?? []), ...(err ?? [])].join('\n')}\n`.endsWith(`\n${block}`)).toBe(true);
+    expect(`${[...printed.out, ...printed.err].join('\n')}\n`.endsWith(`\n${block}`)).toBe(true);
   });
 
   it.each<readonly [what: string, options: Options, text: string]>([
