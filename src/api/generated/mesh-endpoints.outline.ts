@@ -182,6 +182,8 @@ const endpointSummaryOutline: Outline = {
     total: { is: "integer" },
     healthy: { is: "integer" },
     unhealthy: { is: "integer" },
+    static: { is: "integer" },
+    discovered: { is: "integer" },
     ready: { is: "text" },
     metadata: { is: "text" },
   },

@@ -182,6 +182,8 @@ function shapeEndpointSummary(value) {
   if (value.total !== undefined && value.total !== null) out.total = value.total;
   if (value.healthy !== undefined && value.healthy !== null) out.healthy = value.healthy;
   if (value.unhealthy !== undefined && value.unhealthy !== null) out.unhealthy = value.unhealthy;
+  if (value.static !== undefined && value.static !== null) out.static = value.static;
+  if (value.discovered !== undefined && value.discovered !== null) out.discovered = value.discovered;
   if (value.ready !== undefined && value.ready !== null) out.ready = value.ready;
   if (value.metadata !== undefined && value.metadata !== null) out.metadata = value.metadata;
   return out;

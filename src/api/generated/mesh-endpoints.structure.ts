@@ -4,7 +4,7 @@
 import { codePoints, duplicates, isTime } from '../validation/validator-functions.ts';
 
 export const structure = validate10;
-const schema11 = {"$defs":{"OwnerReference":{"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}},"ObjectMeta":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}},"CaReference":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"key":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"}}},"EndpointTls":{"type":"object","required":[],"properties":{"serverName":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"caRef":{"$ref":"#/$defs/CaReference"},"ca":{"type":"string","maxLength":32768,"pattern":"-----BEGIN CERTIFICATE-----"},"insecureSkipVerify":{"type":"boolean"},"minVersion":{"type":"string","enum":["1.2","1.3"]}}},"SecretKeyReference":{"type":"object","required":["name","key"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"key":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"}}},"HeaderFromSecret":{"type":"object","required":["name","secretKeyRef"],"properties":{"name":{"type":"string","maxLength":128,"pattern":"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"},"secretKeyRef":{"$ref":"#/$defs/SecretKeyReference"}}},"HealthCheck":{"type":"object","required":[],"properties":{"enabled":{"type":"boolean"},"type":{"type":"string","enum":["HTTP","TCP","UDP","GRPC"]},"path":{"type":"string","maxLength":1024,"pattern":"^/[!-~]*$"},"interval":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"timeout":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"healthyThreshold":{"type":"integer","minimum":1,"maximum":10},"unhealthyThreshold":{"type":"integer","minimum":1,"maximum":10},"expectedStatus":{"type":"integer","minimum":100,"maximum":599},"headers":{"type":"object","maxProperties":16,"additionalProperties":{"type":"string","maxLength":4096,"pattern":"^[\\t -~]*$"}},"headersFrom":{"type":"array","maxItems":16,"unique":["name"],"items":{"$ref":"#/$defs/HeaderFromSecret"}},"service":{"type":"string","maxLength":253,"pattern":"^[A-Za-z0-9_./-]*$"}}},"MeshEndpoint":{"type":"object","required":["name","meshIP","meshFQDN","port","protocol"],"properties":{"name":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"meshIP":{"type":"string","maxLength":39},"meshFQDN":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)+$"},"port":{"type":"integer","minimum":1,"maximum":65535},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"externalTarget":{"type":"string","maxLength":259,"pattern":"^[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$"},"weight":{"type":"integer","minimum":1,"maximum":100},"priority":{"type":"integer","minimum":0,"maximum":9},"tls":{"$ref":"#/$defs/EndpointTls"},"healthCheck":{"$ref":"#/$defs/HealthCheck"},"metadata":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":1024}}}},"DiscoveryInclude":{"type":"object","required":[],"properties":{"offline":{"type":"boolean"},"expired":{"type":"boolean"}}},"EndpointTemplate":{"type":"object","required":[],"properties":{"port":{"type":"integer","minimum":1,"maximum":65535},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"weight":{"type":"integer","minimum":1,"maximum":100},"healthCheck":{"$ref":"#/$defs/HealthCheck"},"tls":{"$ref":"#/$defs/EndpointTls"},"metadata":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":1024}},"metadataFromTags":{"type":"array","maxItems":16,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^[A-Za-z][-A-Za-z0-9_.]*$"}},"nameFrom":{"type":"string","enum":["Hostname","DeviceID"]},"include":{"$ref":"#/$defs/DiscoveryInclude"}}},"TagSelector":{"type":"object","required":["key","operator"],"properties":{"key":{"type":"string","maxLength":128,"pattern":"^(tag:)?[A-Za-z][-A-Za-z0-9_.]*$"},"operator":{"type":"string","enum":["In","NotIn","Exists","DoesNotExist"]},"values":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^[-A-Za-z0-9_.:]+$"}}}},"VipService":{"type":"object","required":["name","port","targetEndpoint"],"properties":{"name":{"type":"string","maxLength":67,"pattern":"^(svc:)?[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"port":{"type":"integer","minimum":1,"maximum":65535},"targetEndpoint":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"tags":{"type":"array","minItems":1,"maxItems":16,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}}}},"ServiceDiscovery":{"type":"object","required":[],"properties":{"vipServices":{"type":"array","maxItems":100,"unique":["name"],"items":{"$ref":"#/$defs/VipService"}},"autoRegister":{"type":"boolean"}}},"MeshEndpointsSpec":{"type":"object","required":["tailnet"],"properties":{"tailnet":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"endpoints":{"type":"array","maxItems":1000,"unique":["name"],"items":{"$ref":"#/$defs/MeshEndpoint"}},"endpointTemplate":{"$ref":"#/$defs/EndpointTemplate"},"tagSelectors":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/TagSelector"}},"serviceDiscovery":{"$ref":"#/$defs/ServiceDiscovery"},"paused":{"type":"boolean"}}},"Condition":{"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}},"EndpointSummary":{"type":"object","required":["total","healthy","unhealthy","ready"],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"healthy":{"type":"integer","minimum":0,"maximum":2147483647},"unhealthy":{"type":"integer","minimum":0,"maximum":2147483647},"ready":{"type":"string","maxLength":32},"metadata":{"type":"string","maxLength":256}}},"EndpointStatus":{"type":"object","required":["name","status"],"properties":{"name":{"type":"string","maxLength":63},"status":{"type":"string","enum":["Healthy","Unhealthy"]},"source":{"type":"string","enum":["Static","TagSelector"]},"deviceID":{"type":"string","maxLength":128},"address":{"type":"string","maxLength":64},"meshFQDN":{"type":"string","maxLength":253},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"port":{"type":"integer","minimum":1,"maximum":65535},"metadata":{"type":"object","maxProperties":16,"additionalProperties":{"type":"string","maxLength":128}},"lastChecked":{"type":"string","time":true},"reason":{"type":"string","enum":["NotCheckedYet","CheckFailed","CannotBeChecked","InvalidReference","NotResolved","NameNotInTailnet","RelayPortPending","NoRelayPort"]},"error":{"type":"string","maxLength":256},"externalTarget":{"type":"string","maxLength":259},"resolvedAddresses":{"type":"array","maxItems":16,"items":{"type":"string","maxLength":45}},"relayPort":{"type":"integer","minimum":1,"maximum":65535}}},"VipServiceOwner":{"type":"object","required":["cluster","object"],"properties":{"cluster":{"type":"string","maxLength":64},"object":{"type":"string","maxLength":320},"hosts":{"type":"integer","minimum":0,"maximum":2147483647}}},"VipServiceStatus":{"type":"object","required":["name","status"],"properties":{"name":{"type":"string","maxLength":67},"status":{"type":"string","enum":["Registered","Pending","Failed","Conflict","NotSupported"]},"reason":{"type":"string","maxLength":64},"message":{"type":"string","maxLength":512},"owners":{"type":"array","maxItems":8,"items":{"$ref":"#/$defs/VipServiceOwner"}},"vipAddress":{"type":"string","maxLength":45},"lastUpdated":{"type":"string","time":true}}},"DiscoveryStatus":{"type":"object","required":[],"properties":{"tailnet":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"lastSync":{"type":"string","time":true},"devices":{"type":"integer","minimum":0,"maximum":2147483647},"matched":{"type":"integer","minimum":0,"maximum":2147483647},"stale":{"type":"boolean"}}},"RouteStatus":{"type":"object","required":["kind","namespace","name","resolved"],"properties":{"kind":{"type":"string","maxLength":63},"namespace":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"resolved":{"type":"boolean"},"message":{"type":"string","maxLength":1024}}},"MeshEndpointsStatus":{"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"summary":{"$ref":"#/$defs/EndpointSummary"},"endpoints":{"type":"array","maxItems":1000,"items":{"$ref":"#/$defs/EndpointStatus"}},"vipServices":{"type":"array","maxItems":100,"items":{"$ref":"#/$defs/VipServiceStatus"}},"discovery":{"$ref":"#/$defs/DiscoveryStatus"},"routes":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/RouteStatus"}}}},"MeshEndpoints":{"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshEndpoints"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshEndpointsSpec"},"status":{"$ref":"#/$defs/MeshEndpointsStatus"}}}},"$ref":"#/$defs/MeshEndpoints"};
+const schema11 = {"$defs":{"OwnerReference":{"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}},"ObjectMeta":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}},"CaReference":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"key":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"}}},"EndpointTls":{"type":"object","required":[],"properties":{"serverName":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"caRef":{"$ref":"#/$defs/CaReference"},"ca":{"type":"string","maxLength":32768,"pattern":"-----BEGIN CERTIFICATE-----"},"insecureSkipVerify":{"type":"boolean"},"minVersion":{"type":"string","enum":["1.2","1.3"]}}},"SecretKeyReference":{"type":"object","required":["name","key"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"key":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"}}},"HeaderFromSecret":{"type":"object","required":["name","secretKeyRef"],"properties":{"name":{"type":"string","maxLength":128,"pattern":"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"},"secretKeyRef":{"$ref":"#/$defs/SecretKeyReference"}}},"HealthCheck":{"type":"object","required":[],"properties":{"enabled":{"type":"boolean"},"type":{"type":"string","enum":["HTTP","TCP","UDP","GRPC"]},"path":{"type":"string","maxLength":1024,"pattern":"^/[!-~]*$"},"interval":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"timeout":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"healthyThreshold":{"type":"integer","minimum":1,"maximum":10},"unhealthyThreshold":{"type":"integer","minimum":1,"maximum":10},"expectedStatus":{"type":"integer","minimum":100,"maximum":599},"headers":{"type":"object","maxProperties":16,"additionalProperties":{"type":"string","maxLength":4096,"pattern":"^[\\t -~]*$"}},"headersFrom":{"type":"array","maxItems":16,"unique":["name"],"items":{"$ref":"#/$defs/HeaderFromSecret"}},"service":{"type":"string","maxLength":253,"pattern":"^[A-Za-z0-9_./-]*$"}}},"MeshEndpoint":{"type":"object","required":["name","meshIP","meshFQDN","port","protocol"],"properties":{"name":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"meshIP":{"type":"string","maxLength":39},"meshFQDN":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)+$"},"port":{"type":"integer","minimum":1,"maximum":65535},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"externalTarget":{"type":"string","maxLength":259,"pattern":"^[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$"},"weight":{"type":"integer","minimum":1,"maximum":100},"priority":{"type":"integer","minimum":0,"maximum":9},"tls":{"$ref":"#/$defs/EndpointTls"},"healthCheck":{"$ref":"#/$defs/HealthCheck"},"metadata":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":1024}}}},"DiscoveryInclude":{"type":"object","required":[],"properties":{"offline":{"type":"boolean"},"expired":{"type":"boolean"}}},"EndpointTemplate":{"type":"object","required":[],"properties":{"port":{"type":"integer","minimum":1,"maximum":65535},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"weight":{"type":"integer","minimum":1,"maximum":100},"healthCheck":{"$ref":"#/$defs/HealthCheck"},"tls":{"$ref":"#/$defs/EndpointTls"},"metadata":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":1024}},"metadataFromTags":{"type":"array","maxItems":16,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^[A-Za-z][-A-Za-z0-9_.]*$"}},"nameFrom":{"type":"string","enum":["Hostname","DeviceID"]},"include":{"$ref":"#/$defs/DiscoveryInclude"}}},"TagSelector":{"type":"object","required":["key","operator"],"properties":{"key":{"type":"string","maxLength":128,"pattern":"^(tag:)?[A-Za-z][-A-Za-z0-9_.]*$"},"operator":{"type":"string","enum":["In","NotIn","Exists","DoesNotExist"]},"values":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^[-A-Za-z0-9_.:]+$"}}}},"VipService":{"type":"object","required":["name","port","targetEndpoint"],"properties":{"name":{"type":"string","maxLength":67,"pattern":"^(svc:)?[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"port":{"type":"integer","minimum":1,"maximum":65535},"targetEndpoint":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"tags":{"type":"array","minItems":1,"maxItems":16,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}}}},"ServiceDiscovery":{"type":"object","required":[],"properties":{"vipServices":{"type":"array","maxItems":100,"unique":["name"],"items":{"$ref":"#/$defs/VipService"}},"autoRegister":{"type":"boolean"}}},"MeshEndpointsSpec":{"type":"object","required":["tailnet"],"properties":{"tailnet":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"endpoints":{"type":"array","maxItems":1000,"unique":["name"],"items":{"$ref":"#/$defs/MeshEndpoint"}},"endpointTemplate":{"$ref":"#/$defs/EndpointTemplate"},"tagSelectors":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/TagSelector"}},"serviceDiscovery":{"$ref":"#/$defs/ServiceDiscovery"},"paused":{"type":"boolean"}}},"Condition":{"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}},"EndpointSummary":{"type":"object","required":["total","healthy","unhealthy","ready"],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"healthy":{"type":"integer","minimum":0,"maximum":2147483647},"unhealthy":{"type":"integer","minimum":0,"maximum":2147483647},"static":{"type":"integer","minimum":0,"maximum":2147483647},"discovered":{"type":"integer","minimum":0,"maximum":2147483647},"ready":{"type":"string","maxLength":32},"metadata":{"type":"string","maxLength":256}}},"EndpointStatus":{"type":"object","required":["name","status"],"properties":{"name":{"type":"string","maxLength":63},"status":{"type":"string","enum":["Healthy","Unhealthy"]},"source":{"type":"string","enum":["Static","TagSelector"]},"deviceID":{"type":"string","maxLength":128},"address":{"type":"string","maxLength":64},"meshFQDN":{"type":"string","maxLength":253},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"port":{"type":"integer","minimum":1,"maximum":65535},"metadata":{"type":"object","maxProperties":16,"additionalProperties":{"type":"string","maxLength":128}},"lastChecked":{"type":"string","time":true},"reason":{"type":"string","enum":["NotCheckedYet","CheckFailed","CannotBeChecked","InvalidReference","NotResolved","NameNotInTailnet","RelayPortPending","NoRelayPort"]},"error":{"type":"string","maxLength":256},"externalTarget":{"type":"string","maxLength":259},"resolvedAddresses":{"type":"array","maxItems":16,"items":{"type":"string","maxLength":45}},"relayPort":{"type":"integer","minimum":1,"maximum":65535}}},"VipServiceOwner":{"type":"object","required":["cluster","object"],"properties":{"cluster":{"type":"string","maxLength":64},"object":{"type":"string","maxLength":320},"hosts":{"type":"integer","minimum":0,"maximum":2147483647}}},"VipServiceStatus":{"type":"object","required":["name","status"],"properties":{"name":{"type":"string","maxLength":67},"status":{"type":"string","enum":["Registered","Pending","Failed","Conflict","NotSupported"]},"reason":{"type":"string","maxLength":64},"message":{"type":"string","maxLength":512},"owners":{"type":"array","maxItems":8,"items":{"$ref":"#/$defs/VipServiceOwner"}},"vipAddress":{"type":"string","maxLength":45},"lastUpdated":{"type":"string","time":true}}},"DiscoveryStatus":{"type":"object","required":[],"properties":{"tailnet":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"lastSync":{"type":"string","time":true},"devices":{"type":"integer","minimum":0,"maximum":2147483647},"matched":{"type":"integer","minimum":0,"maximum":2147483647},"stale":{"type":"boolean"}}},"RouteStatus":{"type":"object","required":["kind","namespace","name","resolved"],"properties":{"kind":{"type":"string","maxLength":63},"namespace":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"resolved":{"type":"boolean"},"message":{"type":"string","maxLength":1024}}},"MeshEndpointsStatus":{"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"summary":{"$ref":"#/$defs/EndpointSummary"},"endpoints":{"type":"array","maxItems":1000,"items":{"$ref":"#/$defs/EndpointStatus"}},"vipServices":{"type":"array","maxItems":100,"items":{"$ref":"#/$defs/VipServiceStatus"}},"discovery":{"$ref":"#/$defs/DiscoveryStatus"},"routes":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/RouteStatus"}}}},"MeshEndpoints":{"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshEndpoints"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshEndpointsSpec"},"status":{"$ref":"#/$defs/MeshEndpointsStatus"}}}},"$ref":"#/$defs/MeshEndpoints"};
 const schema12 = {"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshEndpoints"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshEndpointsSpec"},"status":{"$ref":"#/$defs/MeshEndpointsStatus"}}};
 const schema13 = {"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}};
 const schema14 = {"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}};
@@ -2792,7 +2792,7 @@ return errors === 0;
 
 const schema27 = {"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"summary":{"$ref":"#/$defs/EndpointSummary"},"endpoints":{"type":"array","maxItems":1000,"items":{"$ref":"#/$defs/EndpointStatus"}},"vipServices":{"type":"array","maxItems":100,"items":{"$ref":"#/$defs/VipServiceStatus"}},"discovery":{"$ref":"#/$defs/DiscoveryStatus"},"routes":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/RouteStatus"}}}};
 const schema28 = {"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}};
-const schema29 = {"type":"object","required":["total","healthy","unhealthy","ready"],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"healthy":{"type":"integer","minimum":0,"maximum":2147483647},"unhealthy":{"type":"integer","minimum":0,"maximum":2147483647},"ready":{"type":"string","maxLength":32},"metadata":{"type":"string","maxLength":256}}};
+const schema29 = {"type":"object","required":["total","healthy","unhealthy","ready"],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"healthy":{"type":"integer","minimum":0,"maximum":2147483647},"unhealthy":{"type":"integer","minimum":0,"maximum":2147483647},"static":{"type":"integer","minimum":0,"maximum":2147483647},"discovered":{"type":"integer","minimum":0,"maximum":2147483647},"ready":{"type":"string","maxLength":32},"metadata":{"type":"string","maxLength":256}}};
 const schema30 = {"type":"object","required":["name","status"],"properties":{"name":{"type":"string","maxLength":63},"status":{"type":"string","enum":["Healthy","Unhealthy"]},"source":{"type":"string","enum":["Static","TagSelector"]},"deviceID":{"type":"string","maxLength":128},"address":{"type":"string","maxLength":64},"meshFQDN":{"type":"string","maxLength":253},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"port":{"type":"integer","minimum":1,"maximum":65535},"metadata":{"type":"object","maxProperties":16,"additionalProperties":{"type":"string","maxLength":128}},"lastChecked":{"type":"string","time":true},"reason":{"type":"string","enum":["NotCheckedYet","CheckFailed","CannotBeChecked","InvalidReference","NotResolved","NameNotInTailnet","RelayPortPending","NoRelayPort"]},"error":{"type":"string","maxLength":256},"externalTarget":{"type":"string","maxLength":259},"resolvedAddresses":{"type":"array","maxItems":16,"items":{"type":"string","maxLength":45}},"relayPort":{"type":"integer","minimum":1,"maximum":65535}}};
 const schema33 = {"type":"object","required":[],"properties":{"tailnet":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"lastSync":{"type":"string","time":true},"devices":{"type":"integer","minimum":0,"maximum":2147483647},"matched":{"type":"integer","minimum":0,"maximum":2147483647},"stale":{"type":"boolean"}}};
 const schema34 = {"type":"object","required":["kind","namespace","name","resolved"],"properties":{"kind":{"type":"string","maxLength":63},"namespace":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"resolved":{"type":"boolean"},"message":{"type":"string","maxLength":1024}}};
@@ -3600,11 +3600,10 @@ errors++;
 }
 }
 }
-if(data9.ready !== undefined){
-let data13 = data9.ready;
-if(typeof data13 === "string"){
-if(data13.length > 32 && codePoints(data13) > 32){
-const err40 = {instancePath:instancePath+"/summary/ready",schemaPath:"#/$defs/EndpointSummary/properties/ready/maxLength",keyword:"maxLength",params:{limit: 32}};
+if(data9.static !== undefined){
+let data13 = data9.static;
+if(!(((typeof data13 == "number") && (!(data13 % 1) && !isNaN(data13))) && (isFinite(data13)))){
+const err40 = {instancePath:instancePath+"/summary/static",schemaPath:"#/$defs/EndpointSummary/properties/static/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err40];
 }
@@ -3613,9 +3612,9 @@ vErrors.push(err40);
 }
 errors++;
 }
-}
-else {
-const err41 = {instancePath:instancePath+"/summary/ready",schemaPath:"#/$defs/EndpointSummary/properties/ready/type",keyword:"type",params:{type: "string"}};
+if((typeof data13 == "number") && (isFinite(data13))){
+if(data13 > 2147483647 || isNaN(data13)){
+const err41 = {instancePath:instancePath+"/summary/static",schemaPath:"#/$defs/EndpointSummary/properties/static/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
 if(vErrors === null){
 vErrors = [err41];
 }
@@ -3624,12 +3623,8 @@ vErrors.push(err41);
 }
 errors++;
 }
-}
-if(data9.metadata !== undefined){
-let data14 = data9.metadata;
-if(typeof data14 === "string"){
-if(data14.length > 256 && codePoints(data14) > 256){
-const err42 = {instancePath:instancePath+"/summary/metadata",schemaPath:"#/$defs/EndpointSummary/properties/metadata/maxLength",keyword:"maxLength",params:{limit: 256}};
+if(data13 < 0 || isNaN(data13)){
+const err42 = {instancePath:instancePath+"/summary/static",schemaPath:"#/$defs/EndpointSummary/properties/static/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
 if(vErrors === null){
 vErrors = [err42];
 }
@@ -3639,8 +3634,11 @@ vErrors.push(err42);
 errors++;
 }
 }
-else {
-const err43 = {instancePath:instancePath+"/summary/metadata",schemaPath:"#/$defs/EndpointSummary/properties/metadata/type",keyword:"type",params:{type: "string"}};
+}
+if(data9.discovered !== undefined){
+let data14 = data9.discovered;
+if(!(((typeof data14 == "number") && (!(data14 % 1) && !isNaN(data14))) && (isFinite(data14)))){
+const err43 = {instancePath:instancePath+"/summary/discovered",schemaPath:"#/$defs/EndpointSummary/properties/discovered/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err43];
 }
@@ -3649,10 +3647,9 @@ vErrors.push(err43);
 }
 errors++;
 }
-}
-}
-else {
-const err44 = {instancePath:instancePath+"/summary",schemaPath:"#/$defs/EndpointSummary/type",keyword:"type",params:{type: "object"}};
+if((typeof data14 == "number") && (isFinite(data14))){
+if(data14 > 2147483647 || isNaN(data14)){
+const err44 = {instancePath:instancePath+"/summary/discovered",schemaPath:"#/$defs/EndpointSummary/properties/discovered/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
 if(vErrors === null){
 vErrors = [err44];
 }
@@ -3661,12 +3658,8 @@ vErrors.push(err44);
 }
 errors++;
 }
-}
-if(data.endpoints !== undefined){
-let data15 = data.endpoints;
-if(Array.isArray(data15)){
-if(data15.length > 1000){
-const err45 = {instancePath:instancePath+"/endpoints",schemaPath:"#/properties/endpoints/maxItems",keyword:"maxItems",params:{limit: 1000}};
+if(data14 < 0 || isNaN(data14)){
+const err45 = {instancePath:instancePath+"/summary/discovered",schemaPath:"#/$defs/EndpointSummary/properties/discovered/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
 if(vErrors === null){
 vErrors = [err45];
 }
@@ -3675,12 +3668,13 @@ vErrors.push(err45);
 }
 errors++;
 }
-const len1 = data15.length;
-for(let i1=0; i1<len1; i1++){
-let data16 = data15[i1];
-if(data16 && typeof data16 == "object" && !Array.isArray(data16)){
-if(data16.name === undefined){
-const err46 = {instancePath:instancePath+"/endpoints/" + i1,schemaPath:"#/$defs/EndpointStatus/required",keyword:"required",params:{missingProperty: "name"}};
+}
+}
+if(data9.ready !== undefined){
+let data15 = data9.ready;
+if(typeof data15 === "string"){
+if(data15.length > 32 && codePoints(data15) > 32){
+const err46 = {instancePath:instancePath+"/summary/ready",schemaPath:"#/$defs/EndpointSummary/properties/ready/maxLength",keyword:"maxLength",params:{limit: 32}};
 if(vErrors === null){
 vErrors = [err46];
 }
@@ -3689,8 +3683,9 @@ vErrors.push(err46);
 }
 errors++;
 }
-if(data16.status === undefined){
-const err47 = {instancePath:instancePath+"/endpoints/" + i1,schemaPath:"#/$defs/EndpointStatus/required",keyword:"required",params:{missingProperty: "status"}};
+}
+else {
+const err47 = {instancePath:instancePath+"/summary/ready",schemaPath:"#/$defs/EndpointSummary/properties/ready/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err47];
 }
@@ -3699,11 +3694,12 @@ vErrors.push(err47);
 }
 errors++;
 }
-if(data16.name !== undefined){
-let data17 = data16.name;
-if(typeof data17 === "string"){
-if(data17.length > 63 && codePoints(data17) > 63){
-const err48 = {instancePath:instancePath+"/endpoints/" + i1+"/name",schemaPath:"#/$defs/EndpointStatus/properties/name/maxLength",keyword:"maxLength",params:{limit: 63}};
+}
+if(data9.metadata !== undefined){
+let data16 = data9.metadata;
+if(typeof data16 === "string"){
+if(data16.length > 256 && codePoints(data16) > 256){
+const err48 = {instancePath:instancePath+"/summary/metadata",schemaPath:"#/$defs/EndpointSummary/properties/metadata/maxLength",keyword:"maxLength",params:{limit: 256}};
 if(vErrors === null){
 vErrors = [err48];
 }
@@ -3714,7 +3710,7 @@ errors++;
 }
 }
 else {
-const err49 = {instancePath:instancePath+"/endpoints/" + i1+"/name",schemaPath:"#/$defs/EndpointStatus/properties/name/type",keyword:"type",params:{type: "string"}};
+const err49 = {instancePath:instancePath+"/summary/metadata",schemaPath:"#/$defs/EndpointSummary/properties/metadata/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err49];
 }
@@ -3724,10 +3720,9 @@ vErrors.push(err49);
 errors++;
 }
 }
-if(data16.status !== undefined){
-let data18 = data16.status;
-if(typeof data18 !== "string"){
-const err50 = {instancePath:instancePath+"/endpoints/" + i1+"/status",schemaPath:"#/$defs/EndpointStatus/properties/status/type",keyword:"type",params:{type: "string"}};
+}
+else {
+const err50 = {instancePath:instancePath+"/summary",schemaPath:"#/$defs/EndpointSummary/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err50];
 }
@@ -3736,8 +3731,12 @@ vErrors.push(err50);
 }
 errors++;
 }
-if(!((data18 === "Healthy") || (data18 === "Unhealthy"))){
-const err51 = {instancePath:instancePath+"/endpoints/" + i1+"/status",schemaPath:"#/$defs/EndpointStatus/properties/status/enum",keyword:"enum",params:{allowedValues: schema30.properties.status.enum}};
+}
+if(data.endpoints !== undefined){
+let data17 = data.endpoints;
+if(Array.isArray(data17)){
+if(data17.length > 1000){
+const err51 = {instancePath:instancePath+"/endpoints",schemaPath:"#/properties/endpoints/maxItems",keyword:"maxItems",params:{limit: 1000}};
 if(vErrors === null){
 vErrors = [err51];
 }
@@ -3746,11 +3745,12 @@ vErrors.push(err51);
 }
 errors++;
 }
-}
-if(data16.source !== undefined){
-let data19 = data16.source;
-if(typeof data19 !== "string"){
-const err52 = {instancePath:instancePath+"/endpoints/" + i1+"/source",schemaPath:"#/$defs/EndpointStatus/properties/source/type",keyword:"type",params:{type: "string"}};
+const len1 = data17.length;
+for(let i1=0; i1<len1; i1++){
+let data18 = data17[i1];
+if(data18 && typeof data18 == "object" && !Array.isArray(data18)){
+if(data18.name === undefined){
+const err52 = {instancePath:instancePath+"/endpoints/" + i1,schemaPath:"#/$defs/EndpointStatus/required",keyword:"required",params:{missingProperty: "name"}};
 if(vErrors === null){
 vErrors = [err52];
 }
@@ -3759,8 +3759,8 @@ vErrors.push(err52);
 }
 errors++;
 }
-if(!((data19 === "Static") || (data19 === "TagSelector"))){
-const err53 = {instancePath:instancePath+"/endpoints/" + i1+"/source",schemaPath:"#/$defs/EndpointStatus/properties/source/enum",keyword:"enum",params:{allowedValues: schema30.properties.source.enum}};
+if(data18.status === undefined){
+const err53 = {instancePath:instancePath+"/endpoints/" + i1,schemaPath:"#/$defs/EndpointStatus/required",keyword:"required",params:{missingProperty: "status"}};
 if(vErrors === null){
 vErrors = [err53];
 }
@@ -3769,12 +3769,11 @@ vErrors.push(err53);
 }
 errors++;
 }
-}
-if(data16.deviceID !== undefined){
-let data20 = data16.deviceID;
-if(typeof data20 === "string"){
-if(data20.length > 128 && codePoints(data20) > 128){
-const err54 = {instancePath:instancePath+"/endpoints/" + i1+"/deviceID",schemaPath:"#/$defs/EndpointStatus/properties/deviceID/maxLength",keyword:"maxLength",params:{limit: 128}};
+if(data18.name !== undefined){
+let data19 = data18.name;
+if(typeof data19 === "string"){
+if(data19.length > 63 && codePoints(data19) > 63){
+const err54 = {instancePath:instancePath+"/endpoints/" + i1+"/name",schemaPath:"#/$defs/EndpointStatus/properties/name/maxLength",keyword:"maxLength",params:{limit: 63}};
 if(vErrors === null){
 vErrors = [err54];
 }
@@ -3785,7 +3784,7 @@ errors++;
 }
 }
 else {
-const err55 = {instancePath:instancePath+"/endpoints/" + i1+"/deviceID",schemaPath:"#/$defs/EndpointStatus/properties/deviceID/type",keyword:"type",params:{type: "string"}};
+const err55 = {instancePath:instancePath+"/endpoints/" + i1+"/name",schemaPath:"#/$defs/EndpointStatus/properties/name/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err55];
 }
@@ -3795,11 +3794,10 @@ vErrors.push(err55);
 errors++;
 }
 }
-if(data16.address !== undefined){
-let data21 = data16.address;
-if(typeof data21 === "string"){
-if(data21.length > 64 && codePoints(data21) > 64){
-const err56 = {instancePath:instancePath+"/endpoints/" + i1+"/address",schemaPath:"#/$defs/EndpointStatus/properties/address/maxLength",keyword:"maxLength",params:{limit: 64}};
+if(data18.status !== undefined){
+let data20 = data18.status;
+if(typeof data20 !== "string"){
+const err56 = {instancePath:instancePath+"/endpoints/" + i1+"/status",schemaPath:"#/$defs/EndpointStatus/properties/status/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err56];
 }
@@ -3808,9 +3806,8 @@ vErrors.push(err56);
 }
 errors++;
 }
-}
-else {
-const err57 = {instancePath:instancePath+"/endpoints/" + i1+"/address",schemaPath:"#/$defs/EndpointStatus/properties/address/type",keyword:"type",params:{type: "string"}};
+if(!((data20 === "Healthy") || (data20 === "Unhealthy"))){
+const err57 = {instancePath:instancePath+"/endpoints/" + i1+"/status",schemaPath:"#/$defs/EndpointStatus/properties/status/enum",keyword:"enum",params:{allowedValues: schema30.properties.status.enum}};
 if(vErrors === null){
 vErrors = [err57];
 }
@@ -3820,11 +3817,10 @@ vErrors.push(err57);
 errors++;
 }
 }
-if(data16.meshFQDN !== undefined){
-let data22 = data16.meshFQDN;
-if(typeof data22 === "string"){
-if(data22.length > 253 && codePoints(data22) > 253){
-const err58 = {instancePath:instancePath+"/endpoints/" + i1+"/meshFQDN",schemaPath:"#/$defs/EndpointStatus/properties/meshFQDN/maxLength",keyword:"maxLength",params:{limit: 253}};
+if(data18.source !== undefined){
+let data21 = data18.source;
+if(typeof data21 !== "string"){
+const err58 = {instancePath:instancePath+"/endpoints/" + i1+"/source",schemaPath:"#/$defs/EndpointStatus/properties/source/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err58];
 }
@@ -3833,9 +3829,8 @@ vErrors.push(err58);
 }
 errors++;
 }
-}
-else {
-const err59 = {instancePath:instancePath+"/endpoints/" + i1+"/meshFQDN",schemaPath:"#/$defs/EndpointStatus/properties/meshFQDN/type",keyword:"type",params:{type: "string"}};
+if(!((data21 === "Static") || (data21 === "TagSelector"))){
+const err59 = {instancePath:instancePath+"/endpoints/" + i1+"/source",schemaPath:"#/$defs/EndpointStatus/properties/source/enum",keyword:"enum",params:{allowedValues: schema30.properties.source.enum}};
 if(vErrors === null){
 vErrors = [err59];
 }
@@ -3845,10 +3840,11 @@ vErrors.push(err59);
 errors++;
 }
 }
-if(data16.protocol !== undefined){
-let data23 = data16.protocol;
-if(typeof data23 !== "string"){
-const err60 = {instancePath:instancePath+"/endpoints/" + i1+"/protocol",schemaPath:"#/$defs/EndpointStatus/properties/protocol/type",keyword:"type",params:{type: "string"}};
+if(data18.deviceID !== undefined){
+let data22 = data18.deviceID;
+if(typeof data22 === "string"){
+if(data22.length > 128 && codePoints(data22) > 128){
+const err60 = {instancePath:instancePath+"/endpoints/" + i1+"/deviceID",schemaPath:"#/$defs/EndpointStatus/properties/deviceID/maxLength",keyword:"maxLength",params:{limit: 128}};
 if(vErrors === null){
 vErrors = [err60];
 }
@@ -3857,8 +3853,9 @@ vErrors.push(err60);
 }
 errors++;
 }
-if(!((((((data23 === "HTTP") || (data23 === "HTTPS")) || (data23 === "TCP")) || (data23 === "UDP")) || (data23 === "TLS")) || (data23 === "gRPC"))){
-const err61 = {instancePath:instancePath+"/endpoints/" + i1+"/protocol",schemaPath:"#/$defs/EndpointStatus/properties/protocol/enum",keyword:"enum",params:{allowedValues: schema30.properties.protocol.enum}};
+}
+else {
+const err61 = {instancePath:instancePath+"/endpoints/" + i1+"/deviceID",schemaPath:"#/$defs/EndpointStatus/properties/deviceID/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err61];
 }
@@ -3868,10 +3865,11 @@ vErrors.push(err61);
 errors++;
 }
 }
-if(data16.port !== undefined){
-let data24 = data16.port;
-if(!(((typeof data24 == "number") && (!(data24 % 1) && !isNaN(data24))) && (isFinite(data24)))){
-const err62 = {instancePath:instancePath+"/endpoints/" + i1+"/port",schemaPath:"#/$defs/EndpointStatus/properties/port/type",keyword:"type",params:{type: "integer"}};
+if(data18.address !== undefined){
+let data23 = data18.address;
+if(typeof data23 === "string"){
+if(data23.length > 64 && codePoints(data23) > 64){
+const err62 = {instancePath:instancePath+"/endpoints/" + i1+"/address",schemaPath:"#/$defs/EndpointStatus/properties/address/maxLength",keyword:"maxLength",params:{limit: 64}};
 if(vErrors === null){
 vErrors = [err62];
 }
@@ -3880,9 +3878,9 @@ vErrors.push(err62);
 }
 errors++;
 }
-if((typeof data24 == "number") && (isFinite(data24))){
-if(data24 > 65535 || isNaN(data24)){
-const err63 = {instancePath:instancePath+"/endpoints/" + i1+"/port",schemaPath:"#/$defs/EndpointStatus/properties/port/maximum",keyword:"maximum",params:{comparison: "<=", limit: 65535}};
+}
+else {
+const err63 = {instancePath:instancePath+"/endpoints/" + i1+"/address",schemaPath:"#/$defs/EndpointStatus/properties/address/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err63];
 }
@@ -3891,8 +3889,12 @@ vErrors.push(err63);
 }
 errors++;
 }
-if(data24 < 1 || isNaN(data24)){
-const err64 = {instancePath:instancePath+"/endpoints/" + i1+"/port",schemaPath:"#/$defs/EndpointStatus/properties/port/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
+}
+if(data18.meshFQDN !== undefined){
+let data24 = data18.meshFQDN;
+if(typeof data24 === "string"){
+if(data24.length > 253 && codePoints(data24) > 253){
+const err64 = {instancePath:instancePath+"/endpoints/" + i1+"/meshFQDN",schemaPath:"#/$defs/EndpointStatus/properties/meshFQDN/maxLength",keyword:"maxLength",params:{limit: 253}};
 if(vErrors === null){
 vErrors = [err64];
 }
@@ -3902,12 +3904,8 @@ vErrors.push(err64);
 errors++;
 }
 }
-}
-if(data16.metadata !== undefined){
-let data25 = data16.metadata;
-if(data25 && typeof data25 == "object" && !Array.isArray(data25)){
-if(Object.keys(data25).length > 16){
-const err65 = {instancePath:instancePath+"/endpoints/" + i1+"/metadata",schemaPath:"#/$defs/EndpointStatus/properties/metadata/maxProperties",keyword:"maxProperties",params:{limit: 16}};
+else {
+const err65 = {instancePath:instancePath+"/endpoints/" + i1+"/meshFQDN",schemaPath:"#/$defs/EndpointStatus/properties/meshFQDN/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err65];
 }
@@ -3916,11 +3914,11 @@ vErrors.push(err65);
 }
 errors++;
 }
-for(const key0 in data25){
-let data26 = data25[key0];
-if(typeof data26 === "string"){
-if(data26.length > 128 && codePoints(data26) > 128){
-const err66 = {instancePath:instancePath+"/endpoints/" + i1+"/metadata/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/EndpointStatus/properties/metadata/additionalProperties/maxLength",keyword:"maxLength",params:{limit: 128}};
+}
+if(data18.protocol !== undefined){
+let data25 = data18.protocol;
+if(typeof data25 !== "string"){
+const err66 = {instancePath:instancePath+"/endpoints/" + i1+"/protocol",schemaPath:"#/$defs/EndpointStatus/properties/protocol/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err66];
 }
@@ -3929,9 +3927,8 @@ vErrors.push(err66);
 }
 errors++;
 }
-}
-else {
-const err67 = {instancePath:instancePath+"/endpoints/" + i1+"/metadata/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/EndpointStatus/properties/metadata/additionalProperties/type",keyword:"type",params:{type: "string"}};
+if(!((((((data25 === "HTTP") || (data25 === "HTTPS")) || (data25 === "TCP")) || (data25 === "UDP")) || (data25 === "TLS")) || (data25 === "gRPC"))){
+const err67 = {instancePath:instancePath+"/endpoints/" + i1+"/protocol",schemaPath:"#/$defs/EndpointStatus/properties/protocol/enum",keyword:"enum",params:{allowedValues: schema30.properties.protocol.enum}};
 if(vErrors === null){
 vErrors = [err67];
 }
@@ -3941,9 +3938,10 @@ vErrors.push(err67);
 errors++;
 }
 }
-}
-else {
-const err68 = {instancePath:instancePath+"/endpoints/" + i1+"/metadata",schemaPath:"#/$defs/EndpointStatus/properties/metadata/type",keyword:"type",params:{type: "object"}};
+if(data18.port !== undefined){
+let data26 = data18.port;
+if(!(((typeof data26 == "number") && (!(data26 % 1) && !isNaN(data26))) && (isFinite(data26)))){
+const err68 = {instancePath:instancePath+"/endpoints/" + i1+"/port",schemaPath:"#/$defs/EndpointStatus/properties/port/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err68];
 }
@@ -3952,12 +3950,9 @@ vErrors.push(err68);
 }
 errors++;
 }
-}
-if(data16.lastChecked !== undefined){
-let data27 = data16.lastChecked;
-if(typeof data27 === "string"){
-if(!isTime(data27)){
-const err69 = {instancePath:instancePath+"/endpoints/" + i1+"/lastChecked",schemaPath:"#/$defs/EndpointStatus/properties/lastChecked/time",keyword:"time",params:{}};
+if((typeof data26 == "number") && (isFinite(data26))){
+if(data26 > 65535 || isNaN(data26)){
+const err69 = {instancePath:instancePath+"/endpoints/" + i1+"/port",schemaPath:"#/$defs/EndpointStatus/properties/port/maximum",keyword:"maximum",params:{comparison: "<=", limit: 65535}};
 if(vErrors === null){
 vErrors = [err69];
 }
@@ -3966,9 +3961,8 @@ vErrors.push(err69);
 }
 errors++;
 }
-}
-else {
-const err70 = {instancePath:instancePath+"/endpoints/" + i1+"/lastChecked",schemaPath:"#/$defs/EndpointStatus/properties/lastChecked/type",keyword:"type",params:{type: "string"}};
+if(data26 < 1 || isNaN(data26)){
+const err70 = {instancePath:instancePath+"/endpoints/" + i1+"/port",schemaPath:"#/$defs/EndpointStatus/properties/port/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
 if(vErrors === null){
 vErrors = [err70];
 }
@@ -3978,10 +3972,12 @@ vErrors.push(err70);
 errors++;
 }
 }
-if(data16.reason !== undefined){
-let data28 = data16.reason;
-if(typeof data28 !== "string"){
-const err71 = {instancePath:instancePath+"/endpoints/" + i1+"/reason",schemaPath:"#/$defs/EndpointStatus/properties/reason/type",keyword:"type",params:{type: "string"}};
+}
+if(data18.metadata !== undefined){
+let data27 = data18.metadata;
+if(data27 && typeof data27 == "object" && !Array.isArray(data27)){
+if(Object.keys(data27).length > 16){
+const err71 = {instancePath:instancePath+"/endpoints/" + i1+"/metadata",schemaPath:"#/$defs/EndpointStatus/properties/metadata/maxProperties",keyword:"maxProperties",params:{limit: 16}};
 if(vErrors === null){
 vErrors = [err71];
 }
@@ -3990,8 +3986,11 @@ vErrors.push(err71);
 }
 errors++;
 }
-if(!((((((((data28 === "NotCheckedYet") || (data28 === "CheckFailed")) || (data28 === "CannotBeChecked")) || (data28 === "InvalidReference")) || (data28 === "NotResolved")) || (data28 === "NameNotInTailnet")) || (data28 === "RelayPortPending")) || (data28 === "NoRelayPort"))){
-const err72 = {instancePath:instancePath+"/endpoints/" + i1+"/reason",schemaPath:"#/$defs/EndpointStatus/properties/reason/enum",keyword:"enum",params:{allowedValues: schema30.properties.reason.enum}};
+for(const key0 in data27){
+let data28 = data27[key0];
+if(typeof data28 === "string"){
+if(data28.length > 128 && codePoints(data28) > 128){
+const err72 = {instancePath:instancePath+"/endpoints/" + i1+"/metadata/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/EndpointStatus/properties/metadata/additionalProperties/maxLength",keyword:"maxLength",params:{limit: 128}};
 if(vErrors === null){
 vErrors = [err72];
 }
@@ -4001,11 +4000,8 @@ vErrors.push(err72);
 errors++;
 }
 }
-if(data16.error !== undefined){
-let data29 = data16.error;
-if(typeof data29 === "string"){
-if(data29.length > 256 && codePoints(data29) > 256){
-const err73 = {instancePath:instancePath+"/endpoints/" + i1+"/error",schemaPath:"#/$defs/EndpointStatus/properties/error/maxLength",keyword:"maxLength",params:{limit: 256}};
+else {
+const err73 = {instancePath:instancePath+"/endpoints/" + i1+"/metadata/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/EndpointStatus/properties/metadata/additionalProperties/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err73];
 }
@@ -4015,8 +4011,9 @@ vErrors.push(err73);
 errors++;
 }
 }
+}
 else {
-const err74 = {instancePath:instancePath+"/endpoints/" + i1+"/error",schemaPath:"#/$defs/EndpointStatus/properties/error/type",keyword:"type",params:{type: "string"}};
+const err74 = {instancePath:instancePath+"/endpoints/" + i1+"/metadata",schemaPath:"#/$defs/EndpointStatus/properties/metadata/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err74];
 }
@@ -4026,11 +4023,11 @@ vErrors.push(err74);
 errors++;
 }
 }
-if(data16.externalTarget !== undefined){
-let data30 = data16.externalTarget;
-if(typeof data30 === "string"){
-if(data30.length > 259 && codePoints(data30) > 259){
-const err75 = {instancePath:instancePath+"/endpoints/" + i1+"/externalTarget",schemaPath:"#/$defs/EndpointStatus/properties/externalTarget/maxLength",keyword:"maxLength",params:{limit: 259}};
+if(data18.lastChecked !== undefined){
+let data29 = data18.lastChecked;
+if(typeof data29 === "string"){
+if(!isTime(data29)){
+const err75 = {instancePath:instancePath+"/endpoints/" + i1+"/lastChecked",schemaPath:"#/$defs/EndpointStatus/properties/lastChecked/time",keyword:"time",params:{}};
 if(vErrors === null){
 vErrors = [err75];
 }
@@ -4041,7 +4038,7 @@ errors++;
 }
 }
 else {
-const err76 = {instancePath:instancePath+"/endpoints/" + i1+"/externalTarget",schemaPath:"#/$defs/EndpointStatus/properties/externalTarget/type",keyword:"type",params:{type: "string"}};
+const err76 = {instancePath:instancePath+"/endpoints/" + i1+"/lastChecked",schemaPath:"#/$defs/EndpointStatus/properties/lastChecked/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err76];
 }
@@ -4051,11 +4048,10 @@ vErrors.push(err76);
 errors++;
 }
 }
-if(data16.resolvedAddresses !== undefined){
-let data31 = data16.resolvedAddresses;
-if(Array.isArray(data31)){
-if(data31.length > 16){
-const err77 = {instancePath:instancePath+"/endpoints/" + i1+"/resolvedAddresses",schemaPath:"#/$defs/EndpointStatus/properties/resolvedAddresses/maxItems",keyword:"maxItems",params:{limit: 16}};
+if(data18.reason !== undefined){
+let data30 = data18.reason;
+if(typeof data30 !== "string"){
+const err77 = {instancePath:instancePath+"/endpoints/" + i1+"/reason",schemaPath:"#/$defs/EndpointStatus/properties/reason/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err77];
 }
@@ -4064,12 +4060,8 @@ vErrors.push(err77);
 }
 errors++;
 }
-const len2 = data31.length;
-for(let i2=0; i2<len2; i2++){
-let data32 = data31[i2];
-if(typeof data32 === "string"){
-if(data32.length > 45 && codePoints(data32) > 45){
-const err78 = {instancePath:instancePath+"/endpoints/" + i1+"/resolvedAddresses/" + i2,schemaPath:"#/$defs/EndpointStatus/properties/resolvedAddresses/items/maxLength",keyword:"maxLength",params:{limit: 45}};
+if(!((((((((data30 === "NotCheckedYet") || (data30 === "CheckFailed")) || (data30 === "CannotBeChecked")) || (data30 === "InvalidReference")) || (data30 === "NotResolved")) || (data30 === "NameNotInTailnet")) || (data30 === "RelayPortPending")) || (data30 === "NoRelayPort"))){
+const err78 = {instancePath:instancePath+"/endpoints/" + i1+"/reason",schemaPath:"#/$defs/EndpointStatus/properties/reason/enum",keyword:"enum",params:{allowedValues: schema30.properties.reason.enum}};
 if(vErrors === null){
 vErrors = [err78];
 }
@@ -4079,8 +4071,11 @@ vErrors.push(err78);
 errors++;
 }
 }
-else {
-const err79 = {instancePath:instancePath+"/endpoints/" + i1+"/resolvedAddresses/" + i2,schemaPath:"#/$defs/EndpointStatus/properties/resolvedAddresses/items/type",keyword:"type",params:{type: "string"}};
+if(data18.error !== undefined){
+let data31 = data18.error;
+if(typeof data31 === "string"){
+if(data31.length > 256 && codePoints(data31) > 256){
+const err79 = {instancePath:instancePath+"/endpoints/" + i1+"/error",schemaPath:"#/$defs/EndpointStatus/properties/error/maxLength",keyword:"maxLength",params:{limit: 256}};
 if(vErrors === null){
 vErrors = [err79];
 }
@@ -4090,9 +4085,8 @@ vErrors.push(err79);
 errors++;
 }
 }
-}
 else {
-const err80 = {instancePath:instancePath+"/endpoints/" + i1+"/resolvedAddresses",schemaPath:"#/$defs/EndpointStatus/properties/resolvedAddresses/type",keyword:"type",params:{type: "array"}};
+const err80 = {instancePath:instancePath+"/endpoints/" + i1+"/error",schemaPath:"#/$defs/EndpointStatus/properties/error/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err80];
 }
@@ -4102,10 +4096,11 @@ vErrors.push(err80);
 errors++;
 }
 }
-if(data16.relayPort !== undefined){
-let data33 = data16.relayPort;
-if(!(((typeof data33 == "number") && (!(data33 % 1) && !isNaN(data33))) && (isFinite(data33)))){
-const err81 = {instancePath:instancePath+"/endpoints/" + i1+"/relayPort",schemaPath:"#/$defs/EndpointStatus/properties/relayPort/type",keyword:"type",params:{type: "integer"}};
+if(data18.externalTarget !== undefined){
+let data32 = data18.externalTarget;
+if(typeof data32 === "string"){
+if(data32.length > 259 && codePoints(data32) > 259){
+const err81 = {instancePath:instancePath+"/endpoints/" + i1+"/externalTarget",schemaPath:"#/$defs/EndpointStatus/properties/externalTarget/maxLength",keyword:"maxLength",params:{limit: 259}};
 if(vErrors === null){
 vErrors = [err81];
 }
@@ -4114,9 +4109,9 @@ vErrors.push(err81);
 }
 errors++;
 }
-if((typeof data33 == "number") && (isFinite(data33))){
-if(data33 > 65535 || isNaN(data33)){
-const err82 = {instancePath:instancePath+"/endpoints/" + i1+"/relayPort",schemaPath:"#/$defs/EndpointStatus/properties/relayPort/maximum",keyword:"maximum",params:{comparison: "<=", limit: 65535}};
+}
+else {
+const err82 = {instancePath:instancePath+"/endpoints/" + i1+"/externalTarget",schemaPath:"#/$defs/EndpointStatus/properties/externalTarget/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err82];
 }
@@ -4125,8 +4120,12 @@ vErrors.push(err82);
 }
 errors++;
 }
-if(data33 < 1 || isNaN(data33)){
-const err83 = {instancePath:instancePath+"/endpoints/" + i1+"/relayPort",schemaPath:"#/$defs/EndpointStatus/properties/relayPort/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
+}
+if(data18.resolvedAddresses !== undefined){
+let data33 = data18.resolvedAddresses;
+if(Array.isArray(data33)){
+if(data33.length > 16){
+const err83 = {instancePath:instancePath+"/endpoints/" + i1+"/resolvedAddresses",schemaPath:"#/$defs/EndpointStatus/properties/resolvedAddresses/maxItems",keyword:"maxItems",params:{limit: 16}};
 if(vErrors === null){
 vErrors = [err83];
 }
@@ -4135,11 +4134,12 @@ vErrors.push(err83);
 }
 errors++;
 }
-}
-}
-}
-else {
-const err84 = {instancePath:instancePath+"/endpoints/" + i1,schemaPath:"#/$defs/EndpointStatus/type",keyword:"type",params:{type: "object"}};
+const len2 = data33.length;
+for(let i2=0; i2<len2; i2++){
+let data34 = data33[i2];
+if(typeof data34 === "string"){
+if(data34.length > 45 && codePoints(data34) > 45){
+const err84 = {instancePath:instancePath+"/endpoints/" + i1+"/resolvedAddresses/" + i2,schemaPath:"#/$defs/EndpointStatus/properties/resolvedAddresses/items/maxLength",keyword:"maxLength",params:{limit: 45}};
 if(vErrors === null){
 vErrors = [err84];
 }
@@ -4149,9 +4149,8 @@ vErrors.push(err84);
 errors++;
 }
 }
-}
 else {
-const err85 = {instancePath:instancePath+"/endpoints",schemaPath:"#/properties/endpoints/type",keyword:"type",params:{type: "array"}};
+const err85 = {instancePath:instancePath+"/endpoints/" + i1+"/resolvedAddresses/" + i2,schemaPath:"#/$defs/EndpointStatus/properties/resolvedAddresses/items/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err85];
 }
@@ -4161,11 +4160,9 @@ vErrors.push(err85);
 errors++;
 }
 }
-if(data.vipServices !== undefined){
-let data34 = data.vipServices;
-if(Array.isArray(data34)){
-if(data34.length > 100){
-const err86 = {instancePath:instancePath+"/vipServices",schemaPath:"#/properties/vipServices/maxItems",keyword:"maxItems",params:{limit: 100}};
+}
+else {
+const err86 = {instancePath:instancePath+"/endpoints/" + i1+"/resolvedAddresses",schemaPath:"#/$defs/EndpointStatus/properties/resolvedAddresses/type",keyword:"type",params:{type: "array"}};
 if(vErrors === null){
 vErrors = [err86];
 }
@@ -4174,16 +4171,11 @@ vErrors.push(err86);
 }
 errors++;
 }
-const len3 = data34.length;
-for(let i3=0; i3<len3; i3++){
-if(!(validate31(data34[i3], {instancePath:instancePath+"/vipServices/" + i3,parentData:data34,parentDataProperty:i3,rootData}))){
-vErrors = vErrors === null ? validate31.errors : vErrors.concat(validate31.errors);
-errors = vErrors.length;
 }
-}
-}
-else {
-const err87 = {instancePath:instancePath+"/vipServices",schemaPath:"#/properties/vipServices/type",keyword:"type",params:{type: "array"}};
+if(data18.relayPort !== undefined){
+let data35 = data18.relayPort;
+if(!(((typeof data35 == "number") && (!(data35 % 1) && !isNaN(data35))) && (isFinite(data35)))){
+const err87 = {instancePath:instancePath+"/endpoints/" + i1+"/relayPort",schemaPath:"#/$defs/EndpointStatus/properties/relayPort/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err87];
 }
@@ -4192,15 +4184,9 @@ vErrors.push(err87);
 }
 errors++;
 }
-}
-if(data.discovery !== undefined){
-let data36 = data.discovery;
-if(data36 && typeof data36 == "object" && !Array.isArray(data36)){
-if(data36.tailnet !== undefined){
-let data37 = data36.tailnet;
-if(typeof data37 === "string"){
-if(data37.length > 253 && codePoints(data37) > 253){
-const err88 = {instancePath:instancePath+"/discovery/tailnet",schemaPath:"#/$defs/DiscoveryStatus/properties/tailnet/maxLength",keyword:"maxLength",params:{limit: 253}};
+if((typeof data35 == "number") && (isFinite(data35))){
+if(data35 > 65535 || isNaN(data35)){
+const err88 = {instancePath:instancePath+"/endpoints/" + i1+"/relayPort",schemaPath:"#/$defs/EndpointStatus/properties/relayPort/maximum",keyword:"maximum",params:{comparison: "<=", limit: 65535}};
 if(vErrors === null){
 vErrors = [err88];
 }
@@ -4209,8 +4195,8 @@ vErrors.push(err88);
 }
 errors++;
 }
-if(data37.length <= 506 && !pattern3.test(data37)){
-const err89 = {instancePath:instancePath+"/discovery/tailnet",schemaPath:"#/$defs/DiscoveryStatus/properties/tailnet/pattern",keyword:"pattern",params:{}};
+if(data35 < 1 || isNaN(data35)){
+const err89 = {instancePath:instancePath+"/endpoints/" + i1+"/relayPort",schemaPath:"#/$defs/EndpointStatus/properties/relayPort/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
 if(vErrors === null){
 vErrors = [err89];
 }
@@ -4220,8 +4206,10 @@ vErrors.push(err89);
 errors++;
 }
 }
+}
+}
 else {
-const err90 = {instancePath:instancePath+"/discovery/tailnet",schemaPath:"#/$defs/DiscoveryStatus/properties/tailnet/type",keyword:"type",params:{type: "string"}};
+const err90 = {instancePath:instancePath+"/endpoints/" + i1,schemaPath:"#/$defs/EndpointStatus/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err90];
 }
@@ -4231,11 +4219,9 @@ vErrors.push(err90);
 errors++;
 }
 }
-if(data36.lastSync !== undefined){
-let data38 = data36.lastSync;
-if(typeof data38 === "string"){
-if(!isTime(data38)){
-const err91 = {instancePath:instancePath+"/discovery/lastSync",schemaPath:"#/$defs/DiscoveryStatus/properties/lastSync/time",keyword:"time",params:{}};
+}
+else {
+const err91 = {instancePath:instancePath+"/endpoints",schemaPath:"#/properties/endpoints/type",keyword:"type",params:{type: "array"}};
 if(vErrors === null){
 vErrors = [err91];
 }
@@ -4245,8 +4231,11 @@ vErrors.push(err91);
 errors++;
 }
 }
-else {
-const err92 = {instancePath:instancePath+"/discovery/lastSync",schemaPath:"#/$defs/DiscoveryStatus/properties/lastSync/type",keyword:"type",params:{type: "string"}};
+if(data.vipServices !== undefined){
+let data36 = data.vipServices;
+if(Array.isArray(data36)){
+if(data36.length > 100){
+const err92 = {instancePath:instancePath+"/vipServices",schemaPath:"#/properties/vipServices/maxItems",keyword:"maxItems",params:{limit: 100}};
 if(vErrors === null){
 vErrors = [err92];
 }
@@ -4255,11 +4244,16 @@ vErrors.push(err92);
 }
 errors++;
 }
+const len3 = data36.length;
+for(let i3=0; i3<len3; i3++){
+if(!(validate31(data36[i3], {instancePath:instancePath+"/vipServices/" + i3,parentData:data36,parentDataProperty:i3,rootData}))){
+vErrors = vErrors === null ? validate31.errors : vErrors.concat(validate31.errors);
+errors = vErrors.length;
 }
-if(data36.devices !== undefined){
-let data39 = data36.devices;
-if(!(((typeof data39 == "number") && (!(data39 % 1) && !isNaN(data39))) && (isFinite(data39)))){
-const err93 = {instancePath:instancePath+"/discovery/devices",schemaPath:"#/$defs/DiscoveryStatus/properties/devices/type",keyword:"type",params:{type: "integer"}};
+}
+}
+else {
+const err93 = {instancePath:instancePath+"/vipServices",schemaPath:"#/properties/vipServices/type",keyword:"type",params:{type: "array"}};
 if(vErrors === null){
 vErrors = [err93];
 }
@@ -4268,9 +4262,15 @@ vErrors.push(err93);
 }
 errors++;
 }
-if((typeof data39 == "number") && (isFinite(data39))){
-if(data39 > 2147483647 || isNaN(data39)){
-const err94 = {instancePath:instancePath+"/discovery/devices",schemaPath:"#/$defs/DiscoveryStatus/properties/devices/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
+}
+if(data.discovery !== undefined){
+let data38 = data.discovery;
+if(data38 && typeof data38 == "object" && !Array.isArray(data38)){
+if(data38.tailnet !== undefined){
+let data39 = data38.tailnet;
+if(typeof data39 === "string"){
+if(data39.length > 253 && codePoints(data39) > 253){
+const err94 = {instancePath:instancePath+"/discovery/tailnet",schemaPath:"#/$defs/DiscoveryStatus/properties/tailnet/maxLength",keyword:"maxLength",params:{limit: 253}};
 if(vErrors === null){
 vErrors = [err94];
 }
@@ -4279,8 +4279,8 @@ vErrors.push(err94);
 }
 errors++;
 }
-if(data39 < 0 || isNaN(data39)){
-const err95 = {instancePath:instancePath+"/discovery/devices",schemaPath:"#/$defs/DiscoveryStatus/properties/devices/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
+if(data39.length <= 506 && !pattern3.test(data39)){
+const err95 = {instancePath:instancePath+"/discovery/tailnet",schemaPath:"#/$defs/DiscoveryStatus/properties/tailnet/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err95];
 }
@@ -4290,11 +4290,8 @@ vErrors.push(err95);
 errors++;
 }
 }
-}
-if(data36.matched !== undefined){
-let data40 = data36.matched;
-if(!(((typeof data40 == "number") && (!(data40 % 1) && !isNaN(data40))) && (isFinite(data40)))){
-const err96 = {instancePath:instancePath+"/discovery/matched",schemaPath:"#/$defs/DiscoveryStatus/properties/matched/type",keyword:"type",params:{type: "integer"}};
+else {
+const err96 = {instancePath:instancePath+"/discovery/tailnet",schemaPath:"#/$defs/DiscoveryStatus/properties/tailnet/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err96];
 }
@@ -4303,9 +4300,12 @@ vErrors.push(err96);
 }
 errors++;
 }
-if((typeof data40 == "number") && (isFinite(data40))){
-if(data40 > 2147483647 || isNaN(data40)){
-const err97 = {instancePath:instancePath+"/discovery/matched",schemaPath:"#/$defs/DiscoveryStatus/properties/matched/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
+}
+if(data38.lastSync !== undefined){
+let data40 = data38.lastSync;
+if(typeof data40 === "string"){
+if(!isTime(data40)){
+const err97 = {instancePath:instancePath+"/discovery/lastSync",schemaPath:"#/$defs/DiscoveryStatus/properties/lastSync/time",keyword:"time",params:{}};
 if(vErrors === null){
 vErrors = [err97];
 }
@@ -4314,8 +4314,9 @@ vErrors.push(err97);
 }
 errors++;
 }
-if(data40 < 0 || isNaN(data40)){
-const err98 = {instancePath:instancePath+"/discovery/matched",schemaPath:"#/$defs/DiscoveryStatus/properties/matched/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
+}
+else {
+const err98 = {instancePath:instancePath+"/discovery/lastSync",schemaPath:"#/$defs/DiscoveryStatus/properties/lastSync/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err98];
 }
@@ -4325,10 +4326,10 @@ vErrors.push(err98);
 errors++;
 }
 }
-}
-if(data36.stale !== undefined){
-if(typeof data36.stale !== "boolean"){
-const err99 = {instancePath:instancePath+"/discovery/stale",schemaPath:"#/$defs/DiscoveryStatus/properties/stale/type",keyword:"type",params:{type: "boolean"}};
+if(data38.devices !== undefined){
+let data41 = data38.devices;
+if(!(((typeof data41 == "number") && (!(data41 % 1) && !isNaN(data41))) && (isFinite(data41)))){
+const err99 = {instancePath:instancePath+"/discovery/devices",schemaPath:"#/$defs/DiscoveryStatus/properties/devices/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err99];
 }
@@ -4337,10 +4338,9 @@ vErrors.push(err99);
 }
 errors++;
 }
-}
-}
-else {
-const err100 = {instancePath:instancePath+"/discovery",schemaPath:"#/$defs/DiscoveryStatus/type",keyword:"type",params:{type: "object"}};
+if((typeof data41 == "number") && (isFinite(data41))){
+if(data41 > 2147483647 || isNaN(data41)){
+const err100 = {instancePath:instancePath+"/discovery/devices",schemaPath:"#/$defs/DiscoveryStatus/properties/devices/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
 if(vErrors === null){
 vErrors = [err100];
 }
@@ -4349,12 +4349,8 @@ vErrors.push(err100);
 }
 errors++;
 }
-}
-if(data.routes !== undefined){
-let data42 = data.routes;
-if(Array.isArray(data42)){
-if(data42.length > 256){
-const err101 = {instancePath:instancePath+"/routes",schemaPath:"#/properties/routes/maxItems",keyword:"maxItems",params:{limit: 256}};
+if(data41 < 0 || isNaN(data41)){
+const err101 = {instancePath:instancePath+"/discovery/devices",schemaPath:"#/$defs/DiscoveryStatus/properties/devices/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
 if(vErrors === null){
 vErrors = [err101];
 }
@@ -4363,12 +4359,12 @@ vErrors.push(err101);
 }
 errors++;
 }
-const len4 = data42.length;
-for(let i4=0; i4<len4; i4++){
-let data43 = data42[i4];
-if(data43 && typeof data43 == "object" && !Array.isArray(data43)){
-if(data43.kind === undefined){
-const err102 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/required",keyword:"required",params:{missingProperty: "kind"}};
+}
+}
+if(data38.matched !== undefined){
+let data42 = data38.matched;
+if(!(((typeof data42 == "number") && (!(data42 % 1) && !isNaN(data42))) && (isFinite(data42)))){
+const err102 = {instancePath:instancePath+"/discovery/matched",schemaPath:"#/$defs/DiscoveryStatus/properties/matched/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err102];
 }
@@ -4377,8 +4373,9 @@ vErrors.push(err102);
 }
 errors++;
 }
-if(data43.namespace === undefined){
-const err103 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/required",keyword:"required",params:{missingProperty: "namespace"}};
+if((typeof data42 == "number") && (isFinite(data42))){
+if(data42 > 2147483647 || isNaN(data42)){
+const err103 = {instancePath:instancePath+"/discovery/matched",schemaPath:"#/$defs/DiscoveryStatus/properties/matched/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
 if(vErrors === null){
 vErrors = [err103];
 }
@@ -4387,8 +4384,8 @@ vErrors.push(err103);
 }
 errors++;
 }
-if(data43.name === undefined){
-const err104 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/required",keyword:"required",params:{missingProperty: "name"}};
+if(data42 < 0 || isNaN(data42)){
+const err104 = {instancePath:instancePath+"/discovery/matched",schemaPath:"#/$defs/DiscoveryStatus/properties/matched/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
 if(vErrors === null){
 vErrors = [err104];
 }
@@ -4397,8 +4394,11 @@ vErrors.push(err104);
 }
 errors++;
 }
-if(data43.resolved === undefined){
-const err105 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/required",keyword:"required",params:{missingProperty: "resolved"}};
+}
+}
+if(data38.stale !== undefined){
+if(typeof data38.stale !== "boolean"){
+const err105 = {instancePath:instancePath+"/discovery/stale",schemaPath:"#/$defs/DiscoveryStatus/properties/stale/type",keyword:"type",params:{type: "boolean"}};
 if(vErrors === null){
 vErrors = [err105];
 }
@@ -4407,11 +4407,10 @@ vErrors.push(err105);
 }
 errors++;
 }
-if(data43.kind !== undefined){
-let data44 = data43.kind;
-if(typeof data44 === "string"){
-if(data44.length > 63 && codePoints(data44) > 63){
-const err106 = {instancePath:instancePath+"/routes/" + i4+"/kind",schemaPath:"#/$defs/RouteStatus/properties/kind/maxLength",keyword:"maxLength",params:{limit: 63}};
+}
+}
+else {
+const err106 = {instancePath:instancePath+"/discovery",schemaPath:"#/$defs/DiscoveryStatus/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err106];
 }
@@ -4421,8 +4420,11 @@ vErrors.push(err106);
 errors++;
 }
 }
-else {
-const err107 = {instancePath:instancePath+"/routes/" + i4+"/kind",schemaPath:"#/$defs/RouteStatus/properties/kind/type",keyword:"type",params:{type: "string"}};
+if(data.routes !== undefined){
+let data44 = data.routes;
+if(Array.isArray(data44)){
+if(data44.length > 256){
+const err107 = {instancePath:instancePath+"/routes",schemaPath:"#/properties/routes/maxItems",keyword:"maxItems",params:{limit: 256}};
 if(vErrors === null){
 vErrors = [err107];
 }
@@ -4431,12 +4433,12 @@ vErrors.push(err107);
 }
 errors++;
 }
-}
-if(data43.namespace !== undefined){
-let data45 = data43.namespace;
-if(typeof data45 === "string"){
-if(data45.length > 63 && codePoints(data45) > 63){
-const err108 = {instancePath:instancePath+"/routes/" + i4+"/namespace",schemaPath:"#/$defs/RouteStatus/properties/namespace/maxLength",keyword:"maxLength",params:{limit: 63}};
+const len4 = data44.length;
+for(let i4=0; i4<len4; i4++){
+let data45 = data44[i4];
+if(data45 && typeof data45 == "object" && !Array.isArray(data45)){
+if(data45.kind === undefined){
+const err108 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/required",keyword:"required",params:{missingProperty: "kind"}};
 if(vErrors === null){
 vErrors = [err108];
 }
@@ -4445,9 +4447,8 @@ vErrors.push(err108);
 }
 errors++;
 }
-}
-else {
-const err109 = {instancePath:instancePath+"/routes/" + i4+"/namespace",schemaPath:"#/$defs/RouteStatus/properties/namespace/type",keyword:"type",params:{type: "string"}};
+if(data45.namespace === undefined){
+const err109 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/required",keyword:"required",params:{missingProperty: "namespace"}};
 if(vErrors === null){
 vErrors = [err109];
 }
@@ -4456,12 +4457,8 @@ vErrors.push(err109);
 }
 errors++;
 }
-}
-if(data43.name !== undefined){
-let data46 = data43.name;
-if(typeof data46 === "string"){
-if(data46.length > 253 && codePoints(data46) > 253){
-const err110 = {instancePath:instancePath+"/routes/" + i4+"/name",schemaPath:"#/$defs/RouteStatus/properties/name/maxLength",keyword:"maxLength",params:{limit: 253}};
+if(data45.name === undefined){
+const err110 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/required",keyword:"required",params:{missingProperty: "name"}};
 if(vErrors === null){
 vErrors = [err110];
 }
@@ -4470,9 +4467,8 @@ vErrors.push(err110);
 }
 errors++;
 }
-}
-else {
-const err111 = {instancePath:instancePath+"/routes/" + i4+"/name",schemaPath:"#/$defs/RouteStatus/properties/name/type",keyword:"type",params:{type: "string"}};
+if(data45.resolved === undefined){
+const err111 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/required",keyword:"required",params:{missingProperty: "resolved"}};
 if(vErrors === null){
 vErrors = [err111];
 }
@@ -4481,10 +4477,11 @@ vErrors.push(err111);
 }
 errors++;
 }
-}
-if(data43.resolved !== undefined){
-if(typeof data43.resolved !== "boolean"){
-const err112 = {instancePath:instancePath+"/routes/" + i4+"/resolved",schemaPath:"#/$defs/RouteStatus/properties/resolved/type",keyword:"type",params:{type: "boolean"}};
+if(data45.kind !== undefined){
+let data46 = data45.kind;
+if(typeof data46 === "string"){
+if(data46.length > 63 && codePoints(data46) > 63){
+const err112 = {instancePath:instancePath+"/routes/" + i4+"/kind",schemaPath:"#/$defs/RouteStatus/properties/kind/maxLength",keyword:"maxLength",params:{limit: 63}};
 if(vErrors === null){
 vErrors = [err112];
 }
@@ -4494,11 +4491,8 @@ vErrors.push(err112);
 errors++;
 }
 }
-if(data43.message !== undefined){
-let data48 = data43.message;
-if(typeof data48 === "string"){
-if(data48.length > 1024 && codePoints(data48) > 1024){
-const err113 = {instancePath:instancePath+"/routes/" + i4+"/message",schemaPath:"#/$defs/RouteStatus/properties/message/maxLength",keyword:"maxLength",params:{limit: 1024}};
+else {
+const err113 = {instancePath:instancePath+"/routes/" + i4+"/kind",schemaPath:"#/$defs/RouteStatus/properties/kind/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err113];
 }
@@ -4508,8 +4502,11 @@ vErrors.push(err113);
 errors++;
 }
 }
-else {
-const err114 = {instancePath:instancePath+"/routes/" + i4+"/message",schemaPath:"#/$defs/RouteStatus/properties/message/type",keyword:"type",params:{type: "string"}};
+if(data45.namespace !== undefined){
+let data47 = data45.namespace;
+if(typeof data47 === "string"){
+if(data47.length > 63 && codePoints(data47) > 63){
+const err114 = {instancePath:instancePath+"/routes/" + i4+"/namespace",schemaPath:"#/$defs/RouteStatus/properties/namespace/maxLength",keyword:"maxLength",params:{limit: 63}};
 if(vErrors === null){
 vErrors = [err114];
 }
@@ -4519,9 +4516,8 @@ vErrors.push(err114);
 errors++;
 }
 }
-}
 else {
-const err115 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/type",keyword:"type",params:{type: "object"}};
+const err115 = {instancePath:instancePath+"/routes/" + i4+"/namespace",schemaPath:"#/$defs/RouteStatus/properties/namespace/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err115];
 }
@@ -4531,9 +4527,11 @@ vErrors.push(err115);
 errors++;
 }
 }
-}
-else {
-const err116 = {instancePath:instancePath+"/routes",schemaPath:"#/properties/routes/type",keyword:"type",params:{type: "array"}};
+if(data45.name !== undefined){
+let data48 = data45.name;
+if(typeof data48 === "string"){
+if(data48.length > 253 && codePoints(data48) > 253){
+const err116 = {instancePath:instancePath+"/routes/" + i4+"/name",schemaPath:"#/$defs/RouteStatus/properties/name/maxLength",keyword:"maxLength",params:{limit: 253}};
 if(vErrors === null){
 vErrors = [err116];
 }
@@ -4543,14 +4541,86 @@ vErrors.push(err116);
 errors++;
 }
 }
-}
 else {
-const err117 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+const err117 = {instancePath:instancePath+"/routes/" + i4+"/name",schemaPath:"#/$defs/RouteStatus/properties/name/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err117];
 }
 else {
 vErrors.push(err117);
+}
+errors++;
+}
+}
+if(data45.resolved !== undefined){
+if(typeof data45.resolved !== "boolean"){
+const err118 = {instancePath:instancePath+"/routes/" + i4+"/resolved",schemaPath:"#/$defs/RouteStatus/properties/resolved/type",keyword:"type",params:{type: "boolean"}};
+if(vErrors === null){
+vErrors = [err118];
+}
+else {
+vErrors.push(err118);
+}
+errors++;
+}
+}
+if(data45.message !== undefined){
+let data50 = data45.message;
+if(typeof data50 === "string"){
+if(data50.length > 1024 && codePoints(data50) > 1024){
+const err119 = {instancePath:instancePath+"/routes/" + i4+"/message",schemaPath:"#/$defs/RouteStatus/properties/message/maxLength",keyword:"maxLength",params:{limit: 1024}};
+if(vErrors === null){
+vErrors = [err119];
+}
+else {
+vErrors.push(err119);
+}
+errors++;
+}
+}
+else {
+const err120 = {instancePath:instancePath+"/routes/" + i4+"/message",schemaPath:"#/$defs/RouteStatus/properties/message/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err120];
+}
+else {
+vErrors.push(err120);
+}
+errors++;
+}
+}
+}
+else {
+const err121 = {instancePath:instancePath+"/routes/" + i4,schemaPath:"#/$defs/RouteStatus/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err121];
+}
+else {
+vErrors.push(err121);
+}
+errors++;
+}
+}
+}
+else {
+const err122 = {instancePath:instancePath+"/routes",schemaPath:"#/properties/routes/type",keyword:"type",params:{type: "array"}};
+if(vErrors === null){
+vErrors = [err122];
+}
+else {
+vErrors.push(err122);
+}
+errors++;
+}
+}
+}
+else {
+const err123 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err123];
+}
+else {
+vErrors.push(err123);
 }
 errors++;
 }

@@ -681,6 +681,14 @@ export interface EndpointSummary {
    */
   readonly unhealthy: number;
   /**
+   * Endpoints that spec.endpoints lists.
+   */
+  readonly static?: number;
+  /**
+   * Endpoints that tagSelectors have found.
+   */
+  readonly discovered?: number;
+  /**
    * healthy/total, such as 3/4.
    */
   readonly ready: string;

@@ -106,7 +106,15 @@ function withoutNewSync(found: NonNullable<Status['discovery']>, written: Status
 function summaryOf(entries: readonly EndpointStatus[]): EndpointSummary {
   const total = entries.length;
   const healthy = entries.filter(({ status }) => status === 'Healthy').length;
-  return { total, healthy, unhealthy: total - healthy, ready: `${healthy}/${total}` };
+  const discovered = entries.filter(({ source }) => source === 'TagSelector').length;
+  return {
+    total,
+    healthy,
+    unhealthy: total - healthy,
+    static: total - discovered,
+    discovered,
+    ready: `${healthy}/${total}`,
+  };
 }
 
 /** Whether Programmed was True for the present generation of an object and its present routes. */

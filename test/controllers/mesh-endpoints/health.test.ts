@@ -57,7 +57,14 @@ describe('status.endpoints', () => {
       },
       expect.objectContaining({ name: 'a', error: 'not checked yet' }),
     ]);
-    expect(scene.status()?.summary).toEqual({ total: 3, healthy: 1, unhealthy: 2, ready: '1/3' });
+    expect(scene.status()?.summary).toEqual({
+      total: 3,
+      healthy: 1,
+      unhealthy: 2,
+      static: 3,
+      discovered: 0,
+      ready: '1/3',
+    });
   });
 
   it('sums up the metadata of all endpoints, in at most 256 characters', async () => {
@@ -340,7 +347,14 @@ describe('the condition Ready', () => {
     const spec = { endpoints: undefined, tagSelectors: [{ key: 'web', operator: 'Exists' }] };
     const scene = await EndpointsScene.start(tailnet, named(meshEndpoints(spec), 'default/web'));
     expect(readyOf(scene)).toMatchObject({ status: 'False', reason: 'NoEndpoints' });
-    expect(scene.status()?.summary).toEqual({ total: 0, healthy: 0, unhealthy: 0, ready: '0/0' });
+    expect(scene.status()?.summary).toEqual({
+      total: 0,
+      healthy: 0,
+      unhealthy: 0,
+      static: 0,
+      discovered: 0,
+      ready: '0/0',
+    });
   });
 });
 

@@ -42,7 +42,7 @@ describe('a MeshEndpoints with tagSelectors', () => {
       ...{ address: '100.64.0.3:8080', meshFQDN: 'c.example.ts.net', protocol: 'HTTP', port: 8080 },
       metadata: { port: '8080' },
     });
-    expect(scene.status()?.summary?.ready).toBe('3/3');
+    expect(scene.status()?.summary).toMatchObject({ ready: '3/3', static: 2, discovered: 1 });
     expect(scene.status()?.discovery).toEqual({
       ...{
         tailnet: 'example.ts.net',
