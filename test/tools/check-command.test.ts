@@ -30,7 +30,7 @@ spec:
       protocol: HTTP
 `;
 const MESSAGE =
-  'spec.rules[0].backendRefs[0]: has no group, so that Envoy Gateway looks for a kind of Kubernetes itself: add group: mesh-gateway.dev';
+  'spec.rules[0].backendRefs[0]: has no group, so Envoy Gateway looks for a kind of Kubernetes itself: add group: mesh-gateway.dev';
 
 let folder: string;
 const printed = captureConsole();

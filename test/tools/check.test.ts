@@ -70,7 +70,7 @@ const REFS: readonly (readonly [string, object, string])[] = [
   [
     'no group',
     { kind: 'MeshEndpoints', name: 'web', port: 8080 },
-    'error GroupMissing: spec.rules[0].backendRefs[0]: has no group, so that Envoy Gateway looks for a kind of Kubernetes itself: add group: mesh-gateway.dev',
+    'error GroupMissing: spec.rules[0].backendRefs[0]: has no group, so Envoy Gateway looks for a kind of Kubernetes itself: add group: mesh-gateway.dev',
   ],
   [
     'another kind of our group',

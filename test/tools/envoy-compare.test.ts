@@ -122,7 +122,7 @@ const DIFFERENCES: readonly (readonly [
     'a rule that Envoy Gateway has divided',
     stateOf(envoyResponses({ clusters: { [`${CLUSTER}/backend/0`]: [near] } })),
     {},
-    `has a cluster for each backend of ${CLUSTER}, because Envoy Gateway has divided the rule, so that its MeshEndpoints get no traffic: see mesh-gateway check`,
+    `has a cluster for each backend of ${CLUSTER}, because Envoy Gateway has divided the rule, so its MeshEndpoints get no traffic: see mesh-gateway check`,
   ],
 ];
 

@@ -57,7 +57,7 @@ export async function connectionOf(
     // Without its words, which may differ each time.
     return unusable(
       reason,
-      `the services of MeshTailnet ${name} could not be listed, so that they are as they were`,
+      `the services of MeshTailnet ${name} could not be listed, so they are as they were`,
     );
   }
 }

@@ -76,7 +76,7 @@ function checkRef(route: Declared, { ref, steps, path }: WrittenRef, catalog: Ca
   if (isMeant && group === '')
     return error(
       'GroupMissing',
-      `: has no group, so that Envoy Gateway looks for a kind of Kubernetes itself: add group: ${GROUP}`,
+      `: has no group, so Envoy Gateway looks for a kind of Kubernetes itself: add group: ${GROUP}`,
     );
   if (isMeant || (typeof group === 'string' && group !== '' && nearest(group, [GROUP]) !== undefined))
     return error('WrongGroup', `.group: ${KIND} are of group ${GROUP}: write ${GROUP}`, 'group');

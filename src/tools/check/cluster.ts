@@ -109,7 +109,7 @@ async function listOf(
     return { items: await listIn(kind, '', transport), isComplete: true };
   } catch (error) {
     if (!(error instanceof KubeError) || error.reason !== 'Forbidden') throw error;
-    const problem = `${SERVED[kind].plural} cannot be read, so that nothing that depends on them is checked: ${error.message}`;
+    const problem = `${SERVED[kind].plural} cannot be read, so nothing that depends on them is checked: ${error.message}`;
     if (namespace === undefined || !SERVED[kind].isNamespaced)
       return { items: [], isComplete: false, problem };
     try {

@@ -69,7 +69,7 @@ const POOL_CHECKS: readonly ConditionCheck[] = [
     reasons: ['KeyRejected'],
   },
   {
-    // The control API returns no limits, so that only a refusal shows one.
+    // The control API returns no limits: only a refusal shows one.
     check: 'tailnet-limits',
     type: 'PoolReady',
     ok: 'no limit of the tailnet keeps mesh pods out; how many devices and keys are left is not known, because the control API returns no limits',

@@ -21,7 +21,7 @@ export function checkDns(observed: Observed): Line {
     const fix = `kubectl -n ${DNS_NAMESPACE} describe pods -l k8s-app=kube-dns`;
     return failed(
       check,
-      `no pod of the cluster's DNS is ready (${pods.length} exist), so that no name resolves`,
+      `no pod of the cluster's DNS is ready (${pods.length} exist), so no name resolves`,
       fix,
     );
   }

@@ -188,7 +188,7 @@ function leaderLine(observed: Observed): Line {
   const text = since === '' ? 'no operator has ever led' : `no operator has led since ${since}`;
   return failed(
     check,
-    `${text}, so that nothing is reconciled`,
+    `${text}, so nothing is reconciled`,
     `kubectl -n ${namespace} logs deployment/${COMPONENTS.operator}`,
   );
 }
@@ -211,7 +211,7 @@ function clockLine({ lease }: Observed): Line {
     ? ok(check, `the operator and the API server agree within ${Math.max(seconds, 1)} s`)
     : failed(
         check,
-        `the clocks of the operator and the API server differ by ${seconds} s, so that tokens and certificates may be refused`,
+        `the clocks of the operator and the API server differ by ${seconds} s, so tokens and certificates may be refused`,
         'synchronize the clocks of all nodes, such as by chrony',
       );
 }

@@ -31,7 +31,7 @@ export function compareRule(traffic: RuleTraffic, { clusters }: Pick<EnvoyState,
   if (!cluster) {
     const isDivided = [...clusters.keys()].some(each => each.startsWith(`${name}/backend/`));
     const text = isDivided
-      ? `has a cluster for each backend of ${name}, because Envoy Gateway has divided the rule, so that its MeshEndpoints get no traffic: see mesh-gateway check`
+      ? `has a cluster for each backend of ${name}, because Envoy Gateway has divided the rule, so its MeshEndpoints get no traffic: see mesh-gateway check`
       : `has no cluster ${name}: ${NOT_SENT}`;
     return { differences: [text], lines: [] };
   }

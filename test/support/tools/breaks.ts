@@ -494,7 +494,7 @@ export const BREAKS: readonly Break[] = [
       set(lease, 'metadata.managedFields', [{ time: '2026-11-26T11:00:00Z' }]);
     },
     'leader',
-    'no operator has led since 2026-11-26T11:00:00.000000Z, so that nothing is reconciled',
+    'no operator has led since 2026-11-26T11:00:00.000000Z, so nothing is reconciled',
     'kubectl -n mesh-system logs deployment/mesh-operator',
   ],
 ];
