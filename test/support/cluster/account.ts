@@ -3,13 +3,15 @@ import { join } from 'node:path';
 import type { Access, AccessRule } from '../../../src/api/access.ts';
 import { applyAll } from '../../../lab/kube/apply.ts';
 import type { KubeClient } from '../../../lab/kube/client.ts';
+import { waitFor } from '../../../lab/process/wait.ts';
+import { mayDo, rightsIn } from './install/rights.ts';
 
 const RBAC = 'rbac.authorization.k8s.io';
 
 /** The ServiceAccount of one of our processes. */
 export type Account = { readonly namespace: string; readonly name: string };
 
-/** Creates a ServiceAccount with exactly these rights; returns a token of it. */
+/** Creates a ServiceAccount with exactly these rights, and waits until it has them; returns a token of it. */
 export async function createAccount(admin: KubeClient, account: Account, access: Access): Promise<string> {
   const { namespace, name } = account;
   const subjects = [{ kind: 'ServiceAccount', name, namespace }];
@@ -30,7 +32,16 @@ export async function createAccount(admin: KubeClient, account: Account, access:
     ...rights('Role', metadata, access.own),
   ];
   await applyAll(admin, objects);
-  return tokenOf(admin, account);
+  const token = await tokenOf(admin, account);
+  // The server applies new rights a moment after they are stored, all those of a role at once.
+  const [inCluster] = rightsIn(access.cluster, '');
+  const [inNamespace] = rightsIn(access.own, namespace);
+  for (const right of [inCluster, inNamespace]) {
+    if (!right) continue;
+    const isHeld = async () => (await mayDo(admin.withToken(token), right)) || undefined;
+    await waitFor(`${name} to have its rights`, isHeld);
+  }
+  return token;
 }
 
 /** A token of a ServiceAccount, as its pods get one. */

@@ -10,8 +10,13 @@ export async function createNamespace(
 ): Promise<string> {
   const { metadata } = await client.create({ ...NAMESPACE, metadata: { generateName: 'test-', labels } });
   const name = metadata.name ?? '';
-  const authority = { apiVersion: 'v1', kind: 'ConfigMap', namespace: name, name: 'kube-root-ca.crt' };
-  await waitForObject(client, authority, 'to be there', () => true);
+  // Pods need both, and each has a controller of its own.
+  const given = [
+    { kind: 'ConfigMap', name: 'kube-root-ca.crt' },
+    { kind: 'ServiceAccount', name: 'default' },
+  ];
+  for (const one of given)
+    await waitForObject(client, { apiVersion: 'v1', namespace: name, ...one }, 'to exist', () => true);
   return name;
 }
 
