@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { API_VERSION } from '../../../src/api/generated/kinds.ts';
 import type { Ref } from '../../../src/api/key.ts';
-import { applyAll, waitUntilServed } from '../../../lab/kube/apply.ts';
+import { applyAll } from '../../../lab/kube/apply.ts';
 import { readManifests } from '../../../lab/kube/manifests.ts';
 import type { KubeObject } from '../../../lab/kube/object.ts';
+import { DEFAULT_TIMEOUT_MS, waitFor } from '../../../lab/process/wait.ts';
 import { ownApiServer } from '../../support/cluster/own-api-server.ts';
 import type { OwnApiServer } from '../../support/cluster/own-api-server.ts';
 import { beginWriting, edit, objectAt } from '../../support/cluster/writer.ts';
@@ -39,12 +40,12 @@ function objectWith(timeout: string, name = ref.name): KubeObject {
 it('an object with a longer timeout than the limit is used with the limit, gets its status, and can be edited', async () => {
   const { client } = own.server;
   await applyAll(client, [earlierDefinition()]);
-  await waitUntilServed(client, definition);
-  await client.apply(objectWith('5m'));
+  // The server serves the kind already, and validates by the earlier definition a moment after it is stored.
+  await waitFor('the earlier definition to hold', () => client.apply(objectWith('5m')));
   await client.apply(definition);
   await expect
     .poll(() => client.create(objectWith('5m', 'another'), { dryRun: 'All' }).then(() => 'created', String), {
-      timeout: 30_000,
+      timeout: DEFAULT_TIMEOUT_MS,
     })
     .toContain('timeout must be from 100ms to 30s');
 
