@@ -43,7 +43,7 @@ beforeAll(async () => {
   await scene.use();
   await scene.client.apply(checkedEndpoints());
   await scene.client.apply(toDevices());
-  await waitFor('both devices to answer', async () => ((await devicesOf(20)).size === 2 ? true : undefined));
+  await bothAnswer();
 });
 beforeEach(() => {
   for (const device of devices) device.answer = ok;
@@ -94,6 +94,17 @@ async function send(headers: Readonly<Record<string, string>> = {}) {
 async function devicesOf(count: number, headers: Readonly<Record<string, string>> = {}) {
   const answers = await Promise.all(Array.from({ length: count }, () => send(headers)));
   return new Set(answers.map(({ status, device }) => `${status} ${String(device)}`));
+}
+
+const BOTH = new Set(['200 web-1', '200 web-2']);
+
+/** Waits until both devices answer: a new cluster of Envoy has no device until its first health check has succeeded. */
+function bothAnswer(): Promise<ReadonlySet<string>> {
+  return waitFor('both devices to answer', async () => {
+    const found = await devicesOf(20);
+    expect(found).toEqual(BOTH);
+    return found;
+  });
 }
 
 /** The policy below a heading of docs/policies.md, with more settings. */
@@ -176,23 +187,29 @@ const loadBalancing = (type: string, more: object = {}) => ({
 describe('a BackendTrafficPolicy on a route to MeshEndpoints', () => {
   it('sets the load balancing', async () => {
     await underPolicy(documented('Load balancing'), loadBalancing('RoundRobin'), async () => {
-      expect(await devicesOf(20)).toEqual(new Set(['200 web-1', '200 web-2']));
+      expect(await bothAnswer()).toEqual(BOTH);
     });
   });
 
   it('sets a slow start', async () => {
     const slowStart = { slow_start_config: { slow_start_window: '30s' } };
     await underPolicy(documented('Slow start'), loadBalancing('LeastRequest', slowStart), async () => {
-      expect(await devicesOf(20)).toEqual(new Set(['200 web-1', '200 web-2']));
+      expect(await bothAnswer()).toEqual(BOTH);
     });
   });
 
   it('keeps requests with the same header on the same device', async () => {
     await underPolicy(documented('Consistent hash'), loadBalancing('Maglev'), async () => {
-      const users = Array.from({ length: 10 }, (_, index) => `user-${index}`);
-      const found = await Promise.all(users.map(user => devicesOf(5, { 'x-user': user })));
-      expect(found.map(answers => answers.size)).toEqual(users.map(() => 1));
-      expect(new Set(found.flatMap(answers => [...answers]))).toEqual(new Set(['200 web-1', '200 web-2']));
+      const users = Array.from({ length: 20 }, (_, index) => `user-${index}`);
+      // A device that is unhealthy for a moment gives its users to the other one.
+      const found = await waitFor('each user to have one device, and both devices users', async () => {
+        const answers = await Promise.all(users.map(user => devicesOf(3, { 'x-user': user })));
+        expect(answers.map(({ size }) => size)).toEqual(users.map(() => 1));
+        const all = new Set(answers.flatMap(each => [...each]));
+        expect(all).toEqual(BOTH);
+        return all;
+      });
+      expect(found).toEqual(BOTH);
     });
   });
 
@@ -219,9 +236,13 @@ describe('a BackendTrafficPolicy on a route to MeshEndpoints', () => {
     await underPolicy(documented('Outlier detection'), { outlier_detection: settings }, async () => {
       const [failing] = devices as readonly [Device, Device];
       failing.answer = fail;
-      await waitFor('web-1 to be ejected', async () => (await devicesOf(20)).size === 1 || undefined);
+      const other = new Set(['200 web-2']);
+      await waitFor('web-1 to be ejected', async () => {
+        expect(await devicesOf(20)).toEqual(other);
+        return true;
+      });
       await moreChecks(failing, 4);
-      expect(await devicesOf(20)).toEqual(new Set(['200 web-2']));
+      expect(await devicesOf(20)).toEqual(other);
       const clusters = await withAdmin(readClusters);
       const endpoints = clusters.find(({ name }) => name === clusterName())?.endpoints ?? [];
       expect(endpoints.map(({ failing: reasons }) => reasons).sort()).toEqual([[], ['failed_outlier_check']]);
@@ -251,7 +272,7 @@ describe('a BackendTrafficPolicy on a route to MeshEndpoints', () => {
       device.server.close();
       expect(await devicesOf(10)).toEqual(new Set(['200 web-2']));
       device.server.listen(device.port, '127.0.0.1');
-      await waitFor('both devices to answer', async () => (await devicesOf(20)).size === 2 || undefined);
+      await bothAnswer();
     });
   });
 
@@ -267,13 +288,15 @@ describe('a BackendTrafficPolicy on a route to MeshEndpoints', () => {
   it('replaces the health check of the MeshEndpoints in Envoy', async () => {
     const checks = [{ http_health_check: { path: '/ready' } }];
     await underPolicy(documented('Health checks'), { health_checks: checks }, async () => {
-      expect(await devicesOf(20)).toEqual(new Set(['200 web-1', '200 web-2']));
+      await bothAnswer();
       const [device] = devices as readonly [Device, Device];
-      await waitFor('a health check of the policy', () =>
-        Promise.resolve(device.checks.includes('/ready') ? true : undefined),
-      );
-      await moreChecks(device, 3);
-      expect(new Set(device.checks.slice(device.checks.indexOf('/ready')))).toEqual(new Set(['/ready']));
+      const own = Array.from({ length: 5 }, () => '/ready');
+      // Until Envoy uses the new cluster, whose devices it has to check first, it checks those of the old one too.
+      await waitFor('no other health check', () => {
+        expect(device.checks.slice(-own.length)).toEqual(own);
+        return Promise.resolve(true);
+      });
+      expect(device.checks.slice(-own.length)).toEqual(own);
     });
   });
 
