@@ -14,7 +14,7 @@ import type { ManagedTailnet } from '../../support/cluster/install/mesh.ts';
 import { installScene, PLACE } from '../../support/cluster/install/scene.ts';
 import type { InstallScene } from '../../support/cluster/install/scene.ts';
 import { printLogsOnFailure } from '../../support/cluster/logs.ts';
-import { createNamespace } from '../../support/cluster/namespace.ts';
+import { createNamespace, removeNamespace } from '../../support/cluster/namespace.ts';
 import { gatewayObject, meshBackend, named, route } from '../../support/declared.ts';
 import { remoteOf } from '../../support/lab/lab.ts';
 import { refToRoute, waitForResolvedRefs } from '../../support/cluster/resolved-refs.ts';
@@ -48,6 +48,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await scene.end();
+  await removeNamespace(scene.client, other);
 });
 
 const PORTS = { http: 80, tcp: 5000, tls: 5001, udp: 5002, missing: 5003, far: 5004 } as const;
@@ -128,19 +129,23 @@ describe.each(L4)('a $kind', ({ kind, name, protocol }) => {
   });
 });
 
+type Listeners = {
+  readonly listeners?: readonly { readonly name: string; readonly attachedRoutes: number }[];
+};
+
 describe('anchors', () => {
   it('are attached to no listener, even one for routes of all namespaces', async () => {
     await waitForObject(scene.client, anchor, 'to be refused by Envoy Gateway', ({ status }) =>
       JSON.stringify(status).includes('NoMatchingParent'),
     );
-    const { status } = await scene.client.get({
-      ...{ apiVersion: API, kind: 'Gateway', namespace, name: 'public' },
-    });
-    const { listeners } = status as {
-      readonly listeners: readonly { readonly name: string; readonly attachedRoutes: number }[];
-    };
-    expect(listeners.find(({ name }) => name === 'http')?.attachedRoutes).toBe(0);
-    expect(listeners.find(({ name }) => name === 'tcp')?.attachedRoutes).toBe(1);
+    const attachedTo = ({ status }: KubeObject, listener: string) =>
+      (status as Listeners).listeners?.find(({ name }) => name === listener)?.attachedRoutes;
+    const ref = { apiVersion: API, kind: 'Gateway', namespace, name: 'public' };
+    // Envoy Gateway writes the status of a Gateway apart from that of its routes.
+    const found = await waitForObject(scene.client, ref, 'to have all routes', object =>
+      L4.every(({ name }) => attachedTo(object, name) === 1),
+    );
+    expect(attachedTo(found, 'http')).toBe(0);
   });
 
   it('resolve nothing that does not exist', async () => {
