@@ -51,14 +51,15 @@ function listed(folder: string): readonly string[] {
 
 /**
  * When the kernel started a process: the boot, and clock ticks since it (field 22 of /proc/PID/stat); undefined for a
- * zombie or a missing process. With the pid it identifies a process: pids and ticks start again with each boot.
+ * zombie or a missing process. A process whose first thread is a zombie lives until the others have ended, since they hold
+ * its ports. With the pid it identifies a process: pids and ticks start again with each boot.
  */
 export function startTimeOf(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     const [state, ...rest] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    const ticks = rest[18];
-    if (state === 'Z' || ticks === undefined) return undefined;
+    const [threads, ticks] = [rest[16], rest[18]];
+    if ((state === 'Z' && threads === '1') || ticks === undefined) return undefined;
     return `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()}-${ticks}`;
   } catch {
     return undefined;
