@@ -6,6 +6,7 @@ import { starterIn } from '../../../lab/process/starter.ts';
 import { startDaemon } from '../../../lab/tailnet/mesh-node.ts';
 import { changeNode, listNodes } from '../../../lab/tailnet/tailnet.ts';
 import { eventually } from '../../support/eventually.ts';
+import { CHECK } from '../../support/lab/health/faults.ts';
 import { startHttpService } from '../../support/lab/health/services.ts';
 import type { HttpService } from '../../support/lab/health/services.ts';
 import { startHealthWorld } from '../../support/lab/health/world.ts';
@@ -89,9 +90,8 @@ describe('a device that leaves the tailnet', () => {
     const { admin } = world.lab.tailnet;
     const node = (await listNodes(admin)).find(({ hostname }) => hostname === 'web-1');
     await changeNode(admin, node?.id ?? '', 'offline');
-    await eventually(() =>
-      expect(world.entry('good')).toMatchObject({ status: 'Unhealthy', error: 'timeout after 500ms' }),
-    );
+    const error = `timeout after ${CHECK.timeout}`;
+    await eventually(() => expect(world.entry('good')).toMatchObject({ status: 'Unhealthy', error }));
     await changeNode(admin, node?.id ?? '', 'online');
     await untilStatuses();
   });

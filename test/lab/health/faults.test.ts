@@ -17,7 +17,9 @@ const own = ownFolder();
 beforeAll(async () => {
   world = await startHealthWorld({ tcpListeners: FAULTS.filter(isTcp).map(({ name }) => name) });
   own.folder.create();
-  await Promise.all(FAULTS.map(startFault));
+  const addresses = await Promise.all(FAULTS.map(startFault));
+  // Once the machine has no more devices to start, which would make checks late.
+  for (const [index, fault] of FAULTS.entries()) putFault(fault, addresses[index] ?? '');
 });
 afterAll(async () => {
   await world.end();
@@ -35,9 +37,9 @@ function serviceOf({ name }: Fault): FaultyService {
 
 /**
  * Starts a service that fails on command, behind a device that forwards to nothing else: if it did, it would refuse a
- * connection now and then: see the limits of docs/tailnets.md.
+ * connection now and then: see the limits of docs/tailnets.md. Returns the address of the device.
  */
-async function startFault(fault: Fault): Promise<void> {
+async function startFault(fault: Fault): Promise<string> {
   const starter = starterIn(own.folder, locateBinaries(process.env), process.env['PATH'] ?? '');
   const device = { hostname: fault.name, tags: ['tag:web'] };
   const [{ addresses }, service] = await Promise.all([
@@ -45,7 +47,7 @@ async function startFault(fault: Fault): Promise<void> {
     fault.start(),
   ]);
   services.set(fault.name, service);
-  putFault(fault, addresses[0] ?? '');
+  return addresses[0] ?? '';
 }
 
 /** A route to a service that fails on command, and to one of the lab that is not checked and never fails. */
