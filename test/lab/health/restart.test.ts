@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { eventually } from '../../support/eventually.ts';
 import { startHttpService } from '../../support/lab/health/services.ts';
@@ -41,12 +42,15 @@ async function inEnvoy(): Promise<Readonly<Record<string, boolean | undefined>>>
   return { good: forGood, bad: forBad };
 }
 
-/** Collects what Envoy uses until the returned function is called. */
+/** Collects what Envoy uses until the returned function is called, and leaves time for the checks that this process answers. */
 function watchEnvoy(): () => Promise<readonly string[]> {
   const seen = new Set<string>();
   let isWatching = true;
   const watch = async () => {
-    while (isWatching) seen.add(JSON.stringify(await inEnvoy()));
+    while (isWatching) {
+      seen.add(JSON.stringify(await inEnvoy()));
+      await sleep(20);
+    }
   };
   const watching = watch();
   return async () => {
