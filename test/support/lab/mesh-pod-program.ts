@@ -116,7 +116,11 @@ try {
   const { address, pid } = await startPod();
   const socks = { host, port: MESH_POD.ports.proxy };
   const proxy = formatAddress(socks);
-  const meshd = await readMeshdState(host);
+  const meshd = await waitFor('meshd to have a relay and no problem', async note => {
+    const state = await readMeshdState(host);
+    note(JSON.stringify(state));
+    return state?.hasRelay === true && state.problems === 0 ? state : undefined;
+  });
   const web = remoteOf(lab, 'web-1');
   const connected = await connectTunnel(proxy, serviceAt(web, 'http'));
   const http = await exchange(connected, 'GET /hello HTTP/1.1\r\nhost: web\r\n\r\n');
@@ -139,8 +143,9 @@ try {
     udp: [MESH_POD.ports.proxy, RELAY_PORT],
   };
   const echo = serviceAt(remoteOf(lab, 'web-2'), 'udp');
-  const answers = await stranger.answersAt({ address, ...tried, targets: [], echo });
-  const inbound = answers.filter(answer => answer !== `tcp ${web.ports['http']}`);
+  const forwarded = `tcp ${web.ports['http']}`;
+  const answers = await stranger.answersWith([forwarded], { address, ...tried, targets: [], echo });
+  const inbound = answers.filter(answer => answer !== forwarded);
   await relay.close();
   const forwards = answers.length > inbound.length;
   // Without an IPv4 address a service got no answer here: see docs/tailnets.md.

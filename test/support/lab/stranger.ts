@@ -21,6 +21,8 @@ export type Stranger = {
    * answered. The peer API, which tailscaled itself serves, is left out where it refuses.
    */
   readonly answersAt: (ports: DevicePorts) => Promise<readonly string[]>;
+  /** What answers it once these answers are among them: on a slow machine a port that is open may be late. */
+  readonly answersWith: (wanted: readonly string[], ports: DevicePorts) => Promise<readonly string[]>;
   readonly end: () => Promise<void>;
 };
 
@@ -79,13 +81,20 @@ export async function startStranger(tailnet: TailnetAddresses): Promise<Stranger
     const hostname = `stranger-${crypto.randomUUID().slice(0, 8)}`;
     const node = await startMeshNode(starter, tailnet, { hostname, tags: ['tag:stranger'], proxy });
     const socket = join(own.folder.path, hostname, 'tailscaled.sock');
+    const answersAt: Stranger['answersAt'] = async ports => {
+      const [tcp, udp] = await Promise.all([tcpAnswers(proxy, ports), udpAnswers(proxy, ports)]);
+      const status = await runProgram(starter, 'tailscale', [`--socket=${socket}`, 'status', '--json']);
+      return [...withoutPeerApi(tcp, peerApiPortsIn(status, ports.address)), ...udp];
+    };
     return {
       proxy,
-      answersAt: async ports => {
-        const [tcp, udp] = await Promise.all([tcpAnswers(proxy, ports), udpAnswers(proxy, ports)]);
-        const status = await runProgram(starter, 'tailscale', [`--socket=${socket}`, 'status', '--json']);
-        return [...withoutPeerApi(tcp, peerApiPortsIn(status, ports.address)), ...udp];
-      },
+      answersAt,
+      answersWith: (wanted, ports) =>
+        waitFor(`answers: ${wanted.join(', ')}`, async note => {
+          const answers = await answersAt(ports);
+          note(answers.join(', '));
+          return wanted.every(answer => answers.includes(answer)) ? answers : undefined;
+        }),
       end: async () => {
         await own.end();
         await removeNode(tailnet.admin, node.id);
