@@ -150,7 +150,8 @@ describe('a control API before a real tailnet', () => {
     await changeNode(tailnet.admin, device.nodeId, 'offline');
     expect(await deviceNamed('ephemeral')).toMatchObject({ connectedToControl: false });
     await changeNode(tailnet.admin, device.nodeId, 'online');
-    expect(await deviceNamed('ephemeral')).toMatchObject({ connectedToControl: true });
+    const isBack = async () => (await deviceNamed('ephemeral'))?.connectedToControl || undefined;
+    expect(await waitFor('the device to be connected', isBack)).toBe(true);
     await removeNode(tailnet.admin, device.nodeId);
     expect(await deviceNamed('ephemeral')).toBeUndefined();
     expect(() => api.audit()).not.toThrow();
