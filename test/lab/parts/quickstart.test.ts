@@ -110,12 +110,17 @@ describe('npm start', () => {
 
   it('routes TCP and gRPC, without any other route to these objects', async () => {
     const port = Number(QUICKSTART_GATEWAY.listeners.tcp);
-    expect(await exchange(connect(port, '127.0.0.1'), 'hello')).toContain('hello');
+    const overTcp = () => exchange(connect(port, '127.0.0.1'), 'hello');
+    // The web service may be in use before these objects are.
+    expect(await waitFor('an answer over TCP', overTcp)).toContain('hello');
     const [host, httpPort] = QUICKSTART_LISTENER.split(':');
     const sent = textMessage('hello');
-    const socket = connect(Number(httpPort), host);
-    const { message } = await callGrpc(socket, 'grpc.example.com', '/lab.v1.Echo/Say', sent);
-    expect(message.toString()).toContain('hello');
+    const overGrpc = async () => {
+      const socket = connect(Number(httpPort), host);
+      const { message } = await callGrpc(socket, 'grpc.example.com', '/lab.v1.Echo/Say', sent);
+      return message.toString() || undefined;
+    };
+    expect(await waitFor('an answer over gRPC', overGrpc)).toContain('hello');
   });
 
   it('answers no device of its tailnet at the port of its proxy, or at any other', async () => {
