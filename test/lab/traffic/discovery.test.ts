@@ -15,7 +15,7 @@ import { startMeshNode } from '../../../lab/tailnet/mesh-node.ts';
 import { changeNode, listNodes, removeNode, setTags } from '../../../lab/tailnet/tailnet.ts';
 import type { TailnetNode } from '../../../lab/tailnet/tailnet.ts';
 import { OAUTH_SECRET } from '../../../src/api/names.ts';
-import { IS_LONG } from '../../support/eventually.ts';
+import { eventually, IS_LONG } from '../../support/eventually.ts';
 import { remoteOf } from '../../support/lab/lab.ts';
 import { hostOf, routeWithEndpointHeader, untilEndpoints } from '../../support/lab/traffic/changing-world.ts';
 import { startLoad } from '../../support/lab/traffic/load.ts';
@@ -109,6 +109,8 @@ describe.each(['vendor', 'headscale'] as const)('devices of a control server of 
     };
     system.put('tailnet', [{ ...tailnet, spec }]);
     await untilDevices([...STAYING, ...CHANGING]);
+    // Envoy may still have them from before: at the second list of this API the first was taken over.
+    await eventually(() => expect(lists()).toBeGreaterThan(1));
     const targets = [{ host: hostOf('found') }];
     load = startLoad({ listener: gateway.listeners.http, targets, perSecond: PER_SECOND });
   });
@@ -116,6 +118,8 @@ describe.each(['vendor', 'headscale'] as const)('devices of a control server of 
     await load.stop();
     await api.close();
   });
+
+  const lists = () => api.countByRoute()['devices.list'] ?? 0;
 
   /** The failures of requests that were not sent to a device that has left. */
   async function failuresOfStaying(): Promise<readonly unknown[]> {
@@ -152,10 +156,11 @@ describe.each(['vendor', 'headscale'] as const)('devices of a control server of 
       { is: 'truncate' },
     ];
     for (const fault of wrong) {
-      const before = api.countByRoute()['devices.list'] ?? 0;
+      const before = lists();
       const restore = api.fail({ routes: ['devices.list'], fault });
       await sleep(FORM.wrongMs);
-      expect(api.countByRoute()['devices.list'], 'wrong lists were answered').toBeGreaterThan(before);
+      // After a failure the next list is asked for later.
+      await eventually(() => expect(lists(), 'wrong lists were answered').toBeGreaterThan(before));
       await untilDevices([...STAYING, ...CHANGING]);
       restore();
     }
