@@ -19,6 +19,7 @@ import { createRegistry } from '../../../src/telemetry/registry.ts';
 import { locateBinaries } from '../../../lab/parts/locate.ts';
 import { readClusters } from '../../../lab/gateway/envoy.ts';
 import { freePorts } from '../../../lab/process/ports.ts';
+import { waitFor } from '../../../lab/process/wait.ts';
 import { eventually } from '../../support/eventually.ts';
 import { gatewayCluster } from '../../support/extension/clusters.ts';
 import { serving } from '../../support/grpc/serving.ts';
@@ -228,7 +229,7 @@ it('while no relay is ready, clients that have a session get answers, and new cl
   await eventually(async () => expect(await healthIn(world)).toBe('127.0.0.1 DRAINING,127.0.0.2 DRAINING'));
   await moreAnswers(world);
   const later = await startClient(envoy.port);
-  await eventually(() => expect(later.lost()).toBe(1));
+  await eventually(() => expect(later.lost()).toBeGreaterThan(0));
   expect(later.answered()).toBe(0);
   await extension.setRelays({ '127.0.0.1': 'ready' });
   await eventually(() => expect(later.answered()).toBeGreaterThan(0));
@@ -247,8 +248,10 @@ it('2,000 clients have sessions at once', async () => {
     socket.once('message', () => waiting.delete(socket));
     socket.send('1', envoy.port, '127.0.0.1');
   }
-  await eventually(() => {
+  const areAnswered = (note: (seen: string) => void) => {
+    note(`${waiting.size} without an answer`);
     for (const socket of waiting) socket.send('1', envoy.port, '127.0.0.1');
-    expect(waiting.size).toBe(0);
-  });
+    return Promise.resolve(waiting.size === 0 || undefined);
+  };
+  expect(await waitFor('an answer to each', areAnswered, { everyMs: 200 })).toBe(true);
 });
