@@ -117,7 +117,8 @@ const cases: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
     expect(await probe(53, UDP, { via: await via(silent), timeoutMs: 300 })).toEqual(
       failure('no response within 300ms'),
     );
-    expect(silent.received.length).toBe(1);
+    // A slow machine may deliver it later.
+    await eventually(() => expect(silent.received.length).toBe(1));
     echo.close();
     silent.close();
   },

@@ -111,11 +111,14 @@ describe('standalone', () => {
         'MeshEndpoints/default/web',
       ]),
     );
-    const [, metrics] = await requestPath(metricsPort, '/metrics');
-    expect(metrics).toContain(
-      'controller_runtime_reconcile_total{controller="mesh-binding",result="success"}',
-    );
-    expect(metrics).toContain('grpc_server_requests_total');
+    // A file is written before the reconcile that asked for it is counted.
+    await eventually(async () => {
+      const [, metrics] = await requestPath(metricsPort, '/metrics');
+      expect(metrics).toContain(
+        'controller_runtime_reconcile_total{controller="mesh-binding",result="success"}',
+      );
+      expect(metrics).toContain('grpc_server_requests_total');
+    });
     expect(await stop(running)).toBe(0);
     expect(running.lines.filter(({ level, msg }) => level !== 'info' && msg !== 'event')).toEqual([]);
     expect(running.output()).toBe('');
