@@ -51,6 +51,9 @@ export function isRunning({ pid, startTime }: ProcessRecord): boolean {
 
 const FORCE_AFTER_MS = 5_000;
 
+/** A busy machine may need some time even for a process that was killed. */
+const FORCED_WITHIN_MS = 60_000;
+
 /** Ends a process and its group: SIGTERM first, SIGKILL after five seconds. */
 export async function stopProcess(record: ProcessRecord): Promise<void> {
   if (!isRunning(record)) return;
@@ -62,7 +65,7 @@ export async function stopProcess(record: ProcessRecord): Promise<void> {
 /** Kills a process and its group. */
 export async function killProcess(record: ProcessRecord): Promise<void> {
   signalProcess(record, 'SIGKILL');
-  await waitFor(`${record.name} to end by force`, goneOf(record), { timeoutMs: FORCE_AFTER_MS });
+  await waitFor(`${record.name} to end by force`, goneOf(record), { timeoutMs: FORCED_WITHIN_MS });
 }
 
 function goneOf(record: ProcessRecord): () => Promise<true | undefined> {
@@ -98,7 +101,7 @@ export async function killStrays(folder: string): Promise<number> {
     note(`processes ${left.join(', ')}`);
     return Promise.resolve(left.length === 0 ? true : undefined);
   };
-  await waitFor(`all processes of ${folder} to end`, kill, { timeoutMs: FORCE_AFTER_MS });
+  await waitFor(`all processes of ${folder} to end`, kill, { timeoutMs: FORCED_WITHIN_MS });
   return strays.size;
 }
 
