@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { FAULTS } from '../../../lab/control-api/faults.ts';
+import { withEnvoyAdmin } from '../../../lab/cluster/gateway.ts';
+import { readClusters } from '../../../lab/gateway/envoy.ts';
 import { applyAll } from '../../../lab/kube/apply.ts';
 import type { KubeObject } from '../../../lab/kube/object.ts';
 import { podsWith } from '../../../lab/kube/pods.ts';
@@ -91,15 +93,38 @@ async function untilDiscovered(reason: string, names: readonly string[]): Promis
   return (await waitForObject(scene.client, ref, what, isSo))['status'] as Status;
 }
 
-/** The failures of the requests that are sent through the Gateway while `act` runs. */
-async function failuresDuring(act: () => Promise<unknown>): Promise<readonly string[]> {
+/** The failures of the requests that are sent through the Gateway while `act` runs, and of some after it. */
+async function failuresDuring(
+  act: () => Promise<unknown> = () => Promise.resolve(),
+): Promise<readonly string[]> {
+  let sent = 0;
   const load = startLoad(1, async () => {
+    sent++;
     const { status, body } = await scene.request();
     if (status !== 200) throw new Error(`${status} ${body}`);
   });
-  await act();
-  const { tookMs, failures } = await load.end();
-  return tookMs.length > 10 ? failures : [...failures, `only ${tookMs.length} requests`];
+  try {
+    await act();
+    const before = sent;
+    await waitFor('further requests', () => Promise.resolve(sent > before + 10 || undefined));
+  } finally {
+    await load.end();
+  }
+  return (await load.end()).failures;
+}
+
+/** Waits until Envoy sends no requests to an address any more: a status is written before it gets the endpoints. */
+async function untilUnusedInEnvoy(address: string): Promise<void> {
+  const gateway = { namespace: scene.namespace, name: 'public' };
+  await withEnvoyAdmin(cluster, scene.client, gateway, admin =>
+    waitFor(`${address} to be unused in Envoy`, async note => {
+      const clusters = await readClusters(admin);
+      const found = clusters.find(({ name }) => name === `httproute/${scene.namespace}/found/rule/0`);
+      note(JSON.stringify(found));
+      const used = found?.endpoints.filter(({ health }) => health !== 'DRAINING') ?? [];
+      return (used.length > 0 && !used.some(each => each.address.startsWith(`${address}:`))) || undefined;
+    }),
+  );
 }
 
 describe('a MeshEndpoints with selectors', () => {
@@ -110,18 +135,25 @@ describe('a MeshEndpoints with selectors', () => {
     expect(endpoints?.map(({ source }) => source)).toEqual(['TagSelector', 'TagSelector']);
     expect(summary?.ready).toBe('2/2');
     await scene.answerOf('web-1');
-    const failures = await failuresDuring(async () => {
-      for (let round = 0; round < ROUNDS; round++) {
+    const failures: string[] = [];
+    for (let round = 0; round < ROUNDS; round++) {
+      const ofTags = await failuresDuring(async () => {
         await tag('web-2', 'tag:other');
         await untilDiscovered('DevicesDiscovered', ['web-1']);
         await tag('web-2', TAG);
         await untilDiscovered('DevicesDiscovered', DEVICES);
-        await change('web-2', 'offline');
-        await untilDiscovered('DevicesDiscovered', ['web-1']);
+      });
+      // Until the next list, requests to a device that is offline may fail.
+      await change('web-2', 'offline');
+      await untilDiscovered('DevicesDiscovered', ['web-1']);
+      await untilUnusedInEnvoy(remoteOf(cluster, 'web-2').address);
+      const whileOffline = await failuresDuring();
+      const whenBack = await failuresDuring(async () => {
         await change('web-2', 'online');
         await untilDiscovered('DevicesDiscovered', DEVICES);
-      }
-    });
+      });
+      failures.push(...ofTags, ...whileOffline, ...whenBack);
+    }
     expect(failures).toEqual([]);
   });
 
@@ -129,14 +161,20 @@ describe('a MeshEndpoints with selectors', () => {
     const own = ownFolder();
     onTestFinished(() => own.end());
     const starter = starterIn(own.folder, locateBinaries(process.env), process.env['PATH'] ?? '');
+    let address = '';
     const failures = await failuresDuring(async () => {
-      const { id } = await startMeshNode(starter, cluster.tailnet, { hostname: 'joining', tags: [TAG] });
+      const { id, addresses } = await startMeshNode(starter, cluster.tailnet, {
+        hostname: 'joining',
+        tags: [TAG],
+      });
       onTestFinished(() => removeNode(cluster.tailnet.admin, id));
+      [address = ''] = addresses;
       await untilDiscovered('DevicesDiscovered', ['joining', ...DEVICES]);
     });
     // Until the next list, requests to a device whose key has expired fail.
     await change('joining', 'expire');
     await untilDiscovered('DevicesDiscovered', DEVICES);
+    await untilUnusedInEnvoy(address);
     expect(failures).toEqual([]);
   });
 
