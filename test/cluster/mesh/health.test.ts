@@ -32,8 +32,14 @@ const OWN = PLACE.system;
 const remote = remoteOf(cluster, 'web-1');
 
 /** Fast enough for a test, and slow enough for a busy machine; the long form expects that a silent service is reported in time. */
-const TIMEOUT = IS_LONG ? '500ms' : '900ms';
-const CHECK = { enabled: true, interval: '1s', timeout: TIMEOUT, healthyThreshold: 2, unhealthyThreshold: 2 };
+const [INTERVAL, TIMEOUT] = IS_LONG ? ['1s', '500ms'] : ['2s', '2s'];
+const CHECK = {
+  enabled: true,
+  interval: INTERVAL,
+  timeout: TIMEOUT,
+  healthyThreshold: 2,
+  unhealthyThreshold: 2,
+};
 
 /** The UDP listener of the Gateway. */
 const UDP_PORT = 5000;
@@ -137,13 +143,22 @@ function entryOf(object: KubeObject): EndpointStatus | undefined {
   return (object as unknown as Kinds['MeshEndpoints']).status?.endpoints?.[0];
 }
 
-/** Waits until the checks of the only endpoint of an object have decided on a status, and returns its entry. */
-async function decided(name: string, status: EndpointStatus['status']): Promise<EndpointStatus> {
+/**
+ * Waits until the checks of the only endpoint of an object have decided on a status, and on an error if one is given, and
+ * returns its entry. A check of a service that is about to change may fail otherwise.
+ */
+async function decided(
+  name: string,
+  status: EndpointStatus['status'],
+  error?: string,
+): Promise<EndpointStatus> {
   const isDecided = (object: KubeObject) => {
     const entry = entryOf(object);
-    return entry?.status === status && entry.lastChecked !== undefined;
+    const isAsAwaited = entry?.status === status && (error === undefined || entry.error === error);
+    return isAsAwaited && entry.lastChecked !== undefined;
   };
-  const found = await waitForObject(scene.client, endpointsRef(name), `to be ${status}`, isDecided);
+  const what = `to be ${status} ${error ?? ''}`;
+  const found = await waitForObject(scene.client, endpointsRef(name), what, isDecided);
   const entry = entryOf(found);
   if (!entry) throw new Error(`${name} has no entry`);
   return entry;
@@ -287,7 +302,8 @@ async function statesDuring(work: () => Promise<unknown>): Promise<readonly stri
   return [...seen].sort();
 }
 
-const STATES = ['refused Unhealthy connection refused', 'udp Healthy', 'web Healthy'];
+const REFUSED = 'connection refused';
+const STATES = [`refused Unhealthy ${REFUSED}`, 'udp Healthy', 'web Healthy'];
 
 describe('health checks through mesh pods', () => {
   it('make an endpoint Ready, and report one that refuses connections', async () => {
@@ -296,7 +312,7 @@ describe('health checks through mesh pods', () => {
     const inNamespace = `kubectl -n ${scene.namespace}`;
     expect(await scene.shell.sh(wait.replace('kubectl', inNamespace))).toContain('condition met');
     await decided('web', 'Healthy');
-    expect(await decided('refused', 'Unhealthy')).toMatchObject({ error: 'connection refused' });
+    expect(await decided('refused', 'Unhealthy', REFUSED)).toMatchObject({ error: REFUSED });
     await waitForCondition(scene.client, endpointsRef('refused'), 'Ready', 'False');
     await answer(200, 'health');
     await gaugeOf('web', 1);
@@ -311,7 +327,7 @@ describe('health checks through mesh pods', () => {
   it('agree in status, Event, metric and Envoy when an endpoint goes bad and good', async () => {
     printLogsOnFailure(scene.client, scene.namespace, OWN);
     await service.set('failing');
-    const entry = await decided('web', 'Unhealthy');
+    const entry = await decided('web', 'Unhealthy', 'got 503, expected 200');
     expect(entry).toMatchObject({ error: 'got 503, expected 200' });
     await answer(503, 'no healthy upstream');
     await eventNoted('web', 'EndpointUnhealthy', `endpoint web (${entry.address}): got 503, expected 200`);
@@ -355,7 +371,8 @@ describe('health checks through mesh pods', () => {
     printLogsOnFailure(scene.client, scene.namespace, OWN);
     await decided('rpc', 'Healthy');
     await rpc.set('notServing');
-    expect(await decided('rpc', 'Unhealthy')).toMatchObject({ error: 'health status NOT_SERVING' });
+    const error = 'health status NOT_SERVING';
+    expect(await decided('rpc', 'Unhealthy', error)).toMatchObject({ error });
   });
 
   it('change no state when the leader is killed, and another one goes on', async () => {
@@ -371,7 +388,7 @@ describe('health checks through mesh pods', () => {
     });
     expect(states).toEqual(STATES);
     await service.set('closed');
-    expect(await decided('web', 'Unhealthy')).toMatchObject({ error: 'connection refused' });
+    expect(await decided('web', 'Unhealthy', REFUSED)).toMatchObject({ error: REFUSED });
     await service.set('ok');
     await decided('web', 'Healthy');
   });
