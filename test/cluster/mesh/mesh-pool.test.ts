@@ -19,6 +19,7 @@ import { createNamespace, removeNamespace } from '../../support/cluster/namespac
 import { startClient } from '../../support/control/client.ts';
 import type { Client } from '../../support/control/client.ts';
 import { AUTHORITY } from '../../support/kubernetes/wire-certificates.ts';
+import { eventually } from '../../support/eventually.ts';
 import { ownFolder, remoteOf } from '../../support/lab/lab.ts';
 import { exchange, connectTunnel } from '../../support/lab/tunnel.ts';
 
@@ -96,11 +97,12 @@ describe('the mesh pods of a pool, in a namespace that enforces the restricted l
 
   it('reach a service of the tailnet through the ClusterIP Service', async () => {
     printLogsOnFailure(client, namespace);
-    const answer = await exchange(
-      await connectTunnel(pool.proxy, target),
-      'GET /hello HTTP/1.1\r\nhost: web\r\n\r\n',
-    );
-    expect(answer).toContain('"backend":"web-1"');
+    const request = 'GET /hello HTTP/1.1\r\nhost: web\r\n\r\n';
+    // The rules of the Service follow shortly after the pods are Ready.
+    await eventually(async () => {
+      const answer = await exchange(await connectTunnel(pool.proxy, target), request);
+      expect(answer).toContain('"backend":"web-1"');
+    });
   });
 
   it('give no new connection to one that stops, and none fails when it ends or is back', async () => {
@@ -113,12 +115,17 @@ describe('the mesh pods of a pool, in a namespace that enforces the restricted l
     const open: Socket[] = [];
     const goElsewhere = async (note: (seen: string) => void) => {
       const before = proxyConnections(pid);
-      for (let times = 0; times < 10; times++) open.push(await connectTunnel(pool.proxy, target));
+      for (let times = 0; times < 10; times++) {
+        const socket = await connectTunnel(pool.proxy, target);
+        // The pod that stops may reset it.
+        open.push(socket.on('error', () => undefined));
+      }
       const after = proxyConnections(pid);
       note(`${before} connections, then ${after}`);
       return after <= before ? true : undefined;
     };
-    await waitFor('all new connections to go elsewhere', goElsewhere, { timeoutMs: 3_000 });
+    // While its process runs, which is 5 s at least; then there is nothing to count.
+    await waitFor('all new connections to go elsewhere', goElsewhere, { timeoutMs: 20_000 });
     await waitForObject(client, pool.podRef(0), 'to be replaced', one => one.metadata.uid !== metadata.uid);
     await waitForCondition(client, pool.podRef(0), 'Ready');
     await load.more(50);

@@ -121,7 +121,7 @@ export function openTunnels(proxy: string, target: string) {
   const open = async () => {
     while (!isStopped) {
       try {
-        (await tunnelWithin(proxy, target, 2_000)).destroy();
+        (await tunnelWithin(proxy, target, TUNNEL_MS)).destroy();
         opened++;
       } catch (error) {
         failures.push(messageOf(error));
@@ -143,6 +143,9 @@ export function openTunnels(proxy: string, target: string) {
     },
   };
 }
+
+/** More than a busy machine takes; a connection to a pod that has ended fails later or never opens. */
+const TUNNEL_MS = 10_000;
 
 /** A connection, or an error where there is none in time. */
 async function tunnelWithin(proxy: string, target: string, ms: number): Promise<Socket> {
