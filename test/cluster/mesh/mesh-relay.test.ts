@@ -35,6 +35,7 @@ import type { InstallScene } from '../../support/cluster/install/scene.ts';
 import { printLogsOnFailure } from '../../support/cluster/logs.ts';
 import { runInPod } from '../../support/cluster/run-pod.ts';
 import { gatewayObject, meshBackend, named, route } from '../../support/declared.ts';
+import { IS_LONG } from '../../support/eventually.ts';
 import { ownFolder, remoteOf } from '../../support/lab/lab.ts';
 import { CHECKS } from '../../support/lab/traffic/matrix/checks.ts';
 import { untilItWorks } from '../../support/lab/traffic/matrix/matrix.ts';
@@ -73,6 +74,8 @@ beforeAll(async () => {
     ...service('echo', udpEndpoint(web1, web1?.ports['udp'])),
     ...service('dns', udpEndpoint(web2, dnsPort)),
   ]);
+  // One is enough for an answer; the metrics of both are read.
+  await Promise.all([0, 1].map(ordinal => waitForCondition(scene.client, podRef(ordinal), 'Ready')));
   host = await gatewayAddress(scene.client, { namespace: name, name: 'datagrams' });
   subject = await datagramSubject({
     listener: `${host}:${LISTENERS.echo}`,
@@ -248,10 +251,10 @@ async function killed(pid: number, ordinal: number): Promise<void> {
 const NO_DIG = !existsSync('/usr/bin/dig') && process.env['CI'] === undefined;
 if (NO_DIG) console.warn("dig is missing: DNS is not tested; install Debian's bind9-dnsutils");
 
-/** Datagrams that were sent from 1 s before something ended are lost, until this time after that. */
-const RECOVERED_MS = 5_000;
-/** What is sent in 100 ms. */
-const MAX_ON_THE_WAY = PER_SECOND / 10;
+/** Datagrams that were sent from 1 s before something ended are lost, until this time after that; a busy machine is slower. */
+const RECOVERED_MS = IS_LONG ? 5_000 : 10_000;
+/** What is sent in 100 ms, or in 500 ms on a busy machine. */
+const MAX_ON_THE_WAY = IS_LONG ? PER_SECOND / 10 : PER_SECOND / 2;
 
 describe('UDP through mesh pods', () => {
   it('carries datagrams of a pod through Envoy, relay and tailnet to a service, and back', async () => {
@@ -262,8 +265,10 @@ describe('UDP through mesh pods', () => {
       import { createSocket } from 'node:dgram';
       const socket = createSocket('udp4');
       socket.on('message', message => { console.log('back: ' + message); process.exit(0); });
-      socket.send('from a pod', ${LISTENERS.echo}, '${host}');
-      setTimeout(() => process.exit(1), 5000);`;
+      const send = () => socket.send('from a pod', ${LISTENERS.echo}, '${host}');
+      send();
+      setInterval(send, 1000);
+      setTimeout(() => process.exit(1), 60000);`;
     expect(await runInPod(scene.client, name, script)).toContain('back: from a pod');
     const { containers } = (await scene.client.get(podRef(0)))['spec'] as {
       readonly containers: readonly { readonly name: string }[];
@@ -283,7 +288,7 @@ describe('UDP through mesh pods', () => {
     printLogsOnFailure(scene.client, name, OWN);
     await relayPortOf('dns');
     const dig = async () => {
-      const args = [`@${host}`, '-p', String(LISTENERS.dns), '+short', '+tries=1', '+time=2'];
+      const args = [`@${host}`, '-p', String(LISTENERS.dns), '+short', '+tries=1', '+time=10'];
       const { stdout } = await run('/usr/bin/dig', [...args, 'service.example.org']);
       return stdout.trim();
     };
@@ -447,9 +452,8 @@ describe('UDP through mesh pods', () => {
       note(JSON.stringify(entries));
       const ports = entries.flatMap(entry => entry?.relayPort ?? []);
       const inRange = ports.every(port => port === 20_000 || port === 20_001);
-      return ports.length === 2 && inRange && entries.some(entry => entry?.error !== undefined)
-        ? entries
-        : undefined;
+      const isExplained = entries.some(entry => entry?.error?.includes('RELAY_PORTS'));
+      return ports.length === 2 && inRange && isExplained ? entries : undefined;
     };
     const entries = await waitFor('two of three endpoints to have ports', settled);
     const without = services[entries.findIndex(entry => entry?.relayPort === undefined)] ?? 'more';
