@@ -60,7 +60,7 @@ async function put(...objects: readonly object[]): Promise<void> {
 
 /** Waits with kubectl until RoutesResolved of a MeshEndpoints has a status. */
 function routesResolved(status: string, name = 'web'): Promise<string> {
-  return kubectl('wait', `--for=condition=RoutesResolved=${status}`, `mep/${name}`, '--timeout=60s');
+  return kubectl('wait', `--for=condition=RoutesResolved=${status}`, `mep/${name}`, '--timeout=120s');
 }
 
 const web = (name: string) => named(meshEndpoints(), `default/${name}`);
@@ -95,10 +95,10 @@ describe('a MeshEndpoints in a cluster', () => {
     const pool = { mode: 'External', addresses: ['10.0.0.1:1055'] };
     await put(named(meshTailnet({ pool }), 'example'), web('web'));
     await routesResolved('Unknown');
-    await kubectl('wait', '--for=condition=Ready', 'mep/web', '--timeout=60s');
+    await kubectl('wait', '--for=condition=Ready', 'mep/web', '--timeout=120s');
     const [header = '', row = ''] = (await kubectl('get', 'mep', 'web')).split('\n');
     expect(header.split(/\s+/)).toEqual(['NAME', 'TAILNET', 'HEALTHY', 'READY', 'REASON', 'AGE']);
-    expect(row).toMatch(/^web +example\.ts\.net +1\/1 +True +EndpointsConfigured +\d+s$/);
+    expect(row).toMatch(/^web +example\.ts\.net +1\/1 +True +EndpointsConfigured +[\dms]+$/);
     await put(toWeb(81));
     await routesResolved('False');
     const events = () =>
