@@ -29,15 +29,11 @@ async function msToEvent(name: string): Promise<number> {
   const { admin } = tenants;
   const begin = performance.now();
   await admin.apply(refused(QUIET, name));
-  await waitFor(
-    `the Event of ${name}`,
-    async note => {
-      const events = await eventsIn(QUIET);
-      note(JSON.stringify(events));
-      return events.includes(name) ? true : undefined;
-    },
-    { timeoutMs: 30_000 },
-  );
+  await waitFor(`the Event of ${name}`, async note => {
+    const events = await eventsIn(QUIET);
+    note(JSON.stringify(events));
+    return events.includes(name) ? true : undefined;
+  });
   return performance.now() - begin;
 }
 
@@ -54,7 +50,8 @@ it('a namespace with far more Events than its share suppresses none of another o
   const { metricsPort } = await operator.line('serving metrics and probes');
   const alone = await msToEvent('first');
   const objects = Array.from({ length: 2 * EVENTS.ofNamespace.atOnce }, (_, index) => `noisy-${index}`);
-  for (const name of objects) await admin.apply(refused(NOISY, name));
+  // At once: a machine that takes a second for each would never exceed the share.
+  await Promise.all(objects.map(name => admin.apply(refused(NOISY, name))));
   await waitFor('Events of the noisy tenant to be dropped', async note => {
     const metrics = await (await fetch(`http://127.0.0.1:${String(metricsPort)}/metrics`)).text();
     const [, dropped] = /^mesh_gateway_events_total\{outcome="dropped"\} (\d+)$/m.exec(metrics) ?? [];
@@ -66,5 +63,11 @@ it('a namespace with far more Events than its share suppresses none of another o
     alone: `${alone.toFixed(0)} ms`,
     beside: `${beside.toFixed(0)} ms`,
   });
-  expect((await eventsIn(NOISY)).length).toBeGreaterThanOrEqual(EVENTS.ofNamespace.atOnce);
+  // Those of the quiet tenant need not wait for them.
+  const ofNoisy = await waitFor('the share of the noisy tenant to be written', async note => {
+    const { length } = await eventsIn(NOISY);
+    note(`${length} Events`);
+    return length >= EVENTS.ofNamespace.atOnce ? length : undefined;
+  });
+  expect(ofNoisy).toBeGreaterThanOrEqual(EVENTS.ofNamespace.atOnce);
 });

@@ -65,20 +65,29 @@ it('a namespace with 1,000 endpoints that flap delays no status, neither of anot
     index === 0 ? '100.64.8.1' : `${FLAPPING_NET}${Math.floor(index / 250)}.${(index % 250) + 1}`;
   await admin.create(tenantEndpoints(NOISY, 'web', checkedEndpoints(1000, network, SECOND)));
   await msToStatus(NOISY, STEADY_TARGET, false);
-  await statusWhen(admin, { namespace: NOISY, name: 'web' }, ({ endpoints = [] }) =>
-    endpoints.filter(({ error }) => error?.startsWith('flapping')).length > 900 ? true : undefined,
+  // A busy machine does not check 1,000 endpoints each second.
+  await statusWhen(
+    admin,
+    { namespace: NOISY, name: 'web' },
+    ({ endpoints = [] }) =>
+      endpoints.filter(({ error }) => error?.startsWith('flapping')).length > 900 ? true : undefined,
+    { timeoutMs: 400_000 },
   );
+  const beforeMs = performance.now();
   const writesBefore = await writesOf(operator);
   await sleep(5000);
   const writes = (await writesOf(operator)) - writesBefore;
+  const seconds = (performance.now() - beforeMs) / 1000;
   const own = await msToStatus(NOISY, STEADY_TARGET, true);
   const beside = await msToStatus(QUIET, QUIET_TARGET, true);
   printFigure('time from a failure to the status, with a check each 1 s', {
     alone: `${Math.round(alone)} ms`,
     beside: `${Math.round(beside)} ms`,
   });
-  console.log(`an endpoint beside 1,000 that flap: ${Math.round(own)} ms; their writes in 5 s: ${writes}`);
-  expect(writes).toBeLessThanOrEqual(6);
+  console.log(
+    `an endpoint beside 1,000 that flap: ${Math.round(own)} ms; their writes in ${seconds.toFixed(1)} s: ${writes}`,
+  );
+  expect(writes).toBeLessThanOrEqual(seconds + 1);
   expect(beside).toBeLessThan(10_000);
 });
 

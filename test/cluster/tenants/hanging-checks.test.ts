@@ -40,7 +40,7 @@ it('a namespace whose 1,000 endpoints hang delays no check of another', async ()
     const object = tenantEndpoints(QUIET, 'web', endpoints);
     const createdAt = performance.now();
     await admin.create(object);
-    await expect.poll(() => Math.min(...counts(starts, 20)), { timeout: 30_000 }).toBeGreaterThan(3);
+    await expect.poll(() => Math.min(...counts(starts, 20)), { timeout: 120_000 }).toBeGreaterThan(3);
     await admin.remove({ apiVersion: object.apiVersion, kind: object.kind, namespace: QUIET, name: 'web' });
     return Math.max(...[...starts.values()].flatMap(times => gapsOf([createdAt, ...times])));
   };
@@ -49,7 +49,11 @@ it('a namespace whose 1,000 endpoints hang delays no check of another', async ()
   const hanging = { interval: '30s', timeout: '30s', unhealthyThreshold: 1 };
   const network = (index: number) => `100.65.${Math.floor(index / 250)}.${(index % 250) + 1}`;
   await admin.create(tenantEndpoints(NOISY, 'web', checkedEndpoints(1000, network, hanging)));
-  await statusWhen(admin, { namespace: NOISY, name: 'web' }, status => status.endpoints?.length === 1000);
+  await statusWhen(
+    admin,
+    { namespace: NOISY, name: 'web' },
+    status => status.endpoints?.length === 1000 || undefined,
+  );
   const beside = await quietFigure();
   printFigure('longest time between two checks of an endpoint each 1 s', {
     alone: `${Math.round(alone)} ms`,

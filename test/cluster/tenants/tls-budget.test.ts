@@ -1,5 +1,6 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { waitFor } from '../../../lab/process/wait.ts';
 import { encode } from '../../../src/extension/encode.ts';
 import {
   Cluster_DiscoveryType,
@@ -86,17 +87,21 @@ it('a namespace with 400 clusters of 250 KB of TLS settings leaves the clusters 
   for (let at = 0; at < ROUTES; at++)
     await admin.apply(tenantRoute(NOISY, `r${at}`, { rules: RULES, to: 'large' }));
   await startOperator();
-  const resolvedOf = (namespace: string, name: string) =>
+  const resolvedOf = (namespace: string, name: string, awaited: string) =>
     statusWhen(admin, { namespace, name }, ({ conditions }) =>
-      conditions?.find(({ type, reason }) => type === 'RoutesResolved' && reason !== 'NoRoutes'),
+      conditions?.find(({ type, status }) => type === 'RoutesResolved' && status === awaited),
     );
-  const noisy = await resolvedOf(NOISY, 'large');
+  const noisy = await resolvedOf(NOISY, 'large', 'False');
   expect(noisy).toMatchObject({ status: 'False', reason: 'TooManyTlsSettings' });
   expect(noisy.message).toContain('exceed 12 MB, the share of a namespace');
-  expect(await resolvedOf(QUIET, 'web')).toMatchObject({ status: 'True' });
+  expect(await resolvedOf(QUIET, 'web', 'True')).toMatchObject({ status: 'True' });
 
-  // Those of the noisy tenant come first.
-  const beside = await translate(client, [...noisyClusters, quietCluster]);
+  // The extension server has its own watches. Those of the noisy tenant come first.
+  const beside = await waitFor('the extension server to edit all clusters', async () => {
+    const { clusters, ...rest } = await translate(client, [...noisyClusters, quietCluster]);
+    const isEdited = (name: string) => clusters.get(name)?.edsClusterConfig?.serviceName === name;
+    return noisyClusters.every(isEdited) ? { clusters, ...rest } : undefined;
+  });
   printFigure('a translation', { alone: alone.figure, beside: beside.figure });
   expect(beside.clusters.get(quietCluster)).toEqual(alone.clusters.get(quietCluster));
   expect(beside.bytes).toBeLessThan(14_000_000);

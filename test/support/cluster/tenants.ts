@@ -13,6 +13,7 @@ import type { ApiServerAlone } from '../../../lab/cluster/api-server-alone.ts';
 import type { KubeClient } from '../../../lab/kube/client.ts';
 import type { KubeObject } from '../../../lab/kube/object.ts';
 import { waitFor } from '../../../lab/process/wait.ts';
+import type { WaitOptions } from '../../../lab/process/wait.ts';
 import { testClient } from '../grpc/client.ts';
 import type { TestClient } from '../grpc/client.ts';
 import { listenForTest } from '../health/services.ts';
@@ -141,14 +142,16 @@ export function statusWhen<T>(
   admin: KubeClient,
   { namespace, name }: { readonly namespace: string; readonly name: string },
   pick: (status: TenantStatus) => T | undefined,
+  options: WaitOptions = {},
 ): Promise<T> {
-  return waitFor(`the status of ${namespace}/${name}`, async note => {
+  const poll = async (note: (seen: string) => void) => {
     const path = await admin.pathOf({ apiVersion: API_VERSION, kind: 'MeshEndpoints', namespace, name });
     const { body } = await admin.request('GET', path);
     const { status } = body as { readonly status?: TenantStatus };
     note(JSON.stringify(status ?? body).slice(0, 2000));
     return status && pick(status);
-  });
+  };
+  return waitFor(`the status of ${namespace}/${name}`, poll, options);
 }
 
 /** What the tests read of the status of a MeshEndpoints. */
