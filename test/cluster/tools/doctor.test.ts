@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { ClientCredentials } from '../../../lab/control-api/control-api.ts';
+import { waitForCondition } from '../../../lab/kube/wait.ts';
 import { waitFor } from '../../../lab/process/wait.ts';
 import { changeNode, listNodes } from '../../../lab/tailnet/tailnet.ts';
 import type { NodeChange } from '../../../lab/tailnet/tailnet.ts';
+import { API_VERSION } from '../../../src/api/generated/kinds.ts';
 import { OAUTH_SECRET, poolName } from '../../../src/api/names.ts';
 import { operatorAccess } from '../../../src/controllers/registry.ts';
 import { runDoctor } from '../../../src/tools/doctor/command.ts';
@@ -36,6 +38,12 @@ beforeAll(async () => {
   await storeClient(oauth);
   await scene.use();
   await scene.answerOf('web-1');
+  // What fails only until the second mesh pod is ready, too, would never count.
+  await waitForCondition(
+    scene.client,
+    { apiVersion: API_VERSION, kind: 'MeshTailnet', name: scene.namespace },
+    'PoolReady',
+  );
   before = new Set((await doctor()).map(textOf));
 });
 afterAll(async () => {
@@ -246,7 +254,7 @@ const BREAKS: readonly Break[] = [
     what: 'a quota',
     by: async () => {
       await sh(`kubectl -n ${OWN} create quota few --hard=pods=1`);
-      await sh(`kubectl -n ${OWN} delete pod --wait=false meshd-${scene.namespace}-1`);
+      await sh(`kubectl -n ${OWN} delete pod --wait=false --ignore-not-found meshd-${scene.namespace}-1`);
     },
     check: 'quotas',
     heal: () => sh(`kubectl -n ${OWN} delete resourcequota few`),
