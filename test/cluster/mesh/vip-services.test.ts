@@ -32,7 +32,8 @@ afterAll(() => installed.scene.end());
 it('a VIP service answers devices of the tailnet through the mesh pods, by address and by name', async () => {
   const { scene } = installed;
   printLogsOnFailure(scene.client, scene.namespace, PLACE.system);
-  // One mesh pod is enough to be served.
+  await servedService(scene);
+  // One mesh pod is enough for that; the other is counted up to a minute later, when the hosts are read again.
   const isServedByBoth = ({ reason, owners = [] }: VipService) =>
     reason === 'Served' && owners.some(({ hosts }) => hosts === 2);
   const { vipAddress, owners } = await serviceWhen(scene, 'to be served by both mesh pods', isServedByBoth);
