@@ -84,20 +84,23 @@ function statusOf(object: KubeObject): NonNullable<Kinds['MeshTailnet']['status'
 }
 
 /** Waits until the pool has all of its members. */
-function poolOf(count: number, timeoutMs = 120_000) {
+function poolOf(count: number) {
   const isWhole = (object: KubeObject) => {
     const { pool } = statusOf(object);
     const ready = conditionsOf(object).find(({ type }) => type === 'PoolReady');
     return pool?.ready === count && pool.desired === count && ready?.status === 'True';
   };
   const what = `to have ${count} ready mesh pods`;
-  return waitForObject(scene.client, tailnetRef(), what, isWhole, timeoutMs);
+  return waitForObject(scene.client, tailnetRef(), what, isWhole, 300_000);
+}
+
+function reasonOf(object: KubeObject, condition: string): string | undefined {
+  return conditionsOf(object).find(({ type }) => type === condition)?.reason;
 }
 
 /** Waits until the pool is not ready for a reason. */
 function poolReason(reason: string) {
-  const isThat = (object: KubeObject) =>
-    conditionsOf(object).some(condition => condition.type === 'PoolReady' && condition.reason === reason);
+  const isThat = (object: KubeObject) => reasonOf(object, 'PoolReady') === reason;
   return waitForObject(scene.client, tailnetRef(), `to have PoolReady=False/${reason}`, isThat);
 }
 
@@ -131,6 +134,12 @@ const TARGETS = [
 
 function isReady(pod: KubeObject): boolean {
   return conditionsOf(pod).some(({ type, status }) => type === 'Ready' && status === 'True');
+}
+
+function restartsOf({ status }: KubeObject): number {
+  type Status = { readonly containerStatuses?: readonly { readonly restartCount: number }[] };
+  const { containerStatuses = [] } = status as Status;
+  return containerStatuses.reduce((sum, { restartCount }) => sum + restartCount, 0);
 }
 
 function relayPortsIn(object: KubeObject): readonly number[] {
@@ -175,10 +184,21 @@ async function underTraffic(
   return failures;
 }
 
+/** How long after a mesh pod was lost requests may fail; on a busy machine probes are late. */
+const LOST_WITHIN_S = IS_LONG ? 3 : 15;
+
 /** Those of requests that were sent later than this after the first that failed. */
-function lateFailures(failures: ReturnType<Load['failures']>, withinMs = 3_000) {
+function lateFailures(failures: ReturnType<Load['failures']>, withinMs = LOST_WITHIN_S * 1_000) {
   const firstMs = failures[0]?.atMs ?? 0;
   return failures.filter(({ atMs }) => atMs > firstMs + withinMs);
+}
+
+/** Waits until a device gets these answers: each request has 3 s, which its first path to another device may need. */
+function answered(attempt: () => Promise<readonly string[]>, expected: unknown): Promise<unknown> {
+  return waitFor('all answers', async () => {
+    expect(await attempt()).toEqual(expected);
+    return true;
+  });
 }
 
 /** The whole log of each container in a namespace. */
@@ -212,25 +232,28 @@ describe('an installation that runs mesh pods', () => {
     await scene.answerOf('web-1');
     note('the first 200 through the tailnet');
     console.log(['from nothing:', ...steps].join('\n'));
-    const { pool } = statusOf(await scene.client.get(tailnetRef()));
-    expect(pool).toMatchObject({ ready: 2, desired: 2 });
-    expect((await devices()).map(({ tags }) => tags)).toEqual([['tag:mesh'], ['tag:mesh']]);
+    expect((await devicesOnline(2)).map(({ tags }) => tags)).toEqual([['tag:mesh'], ['tag:mesh']]);
   });
 
   it('lets doctor connect to an endpoint from each mesh pod', async () => {
     const flags = `--kubeconfig "$CLUSTER_KUBECONFIG" --connect ${scene.namespace}/web`;
-    // It fails where other tests leave something that it finds.
-    expect(await scene.shell.sh(`mesh-gateway doctor ${flags} || true`)).toMatch(
-      /^ok +connect +endpoint web of MeshEndpoints \S+ accepts connections at \S+ from 2 mesh pods$/m,
-    );
+    const ok =
+      /^ok +connect +endpoint web of MeshEndpoints \S+ accepts connections at \S+ from 2 mesh pods$/m;
+    const found = await waitFor('doctor to connect', async note => {
+      // It fails where other tests leave something that it finds.
+      const printed = await scene.shell.sh(`mesh-gateway doctor ${flags} || true`);
+      note(printed);
+      return ok.exec(printed)?.[0];
+    });
+    expect(found).toMatch(ok);
   });
 
-  it('fails no request later than 3 s after a mesh pod is killed', async () => {
-    const { metadata } = await scene.client.get(podRef(0));
+  it(`fails no request later than ${LOST_WITHIN_S} s after a mesh pod is killed`, async () => {
+    const before = await scene.client.get(podRef(0));
     const failures = await underTraffic('a mesh pod killed', async () => {
-      process.kill(containerProcess(metadata.uid ?? ''), 'SIGKILL');
-      await waitForCondition(scene.client, podRef(0), 'Ready', 'False');
-      await waitForCondition(scene.client, podRef(0), 'Ready');
+      process.kill(containerProcess(before.metadata.uid ?? ''), 'SIGKILL');
+      const runsAgain = (pod: KubeObject) => restartsOf(pod) > restartsOf(before) && isReady(pod);
+      await waitForObject(scene.client, podRef(0), 'to run again', runsAgain);
     });
     expect(lateFailures(failures)).toEqual([]);
   });
@@ -250,9 +273,13 @@ describe('an installation that runs mesh pods', () => {
     const failures = await underTraffic('scaled', async () => {
       await change({ pool: { replicas: 3 } });
       await poolOf(3);
+      const before = (await devicesOnline(3)).map(({ id }) => id);
       await change({ pool: { replicas: 1 } });
       await poolOf(1);
-      await waitFor('one device', async () => ((await devices()).length === 1 ? true : undefined));
+      await waitFor('two devices to be deleted', async () => {
+        const left = (await devices()).filter(({ id }) => before.includes(id));
+        return left.length === 1 ? true : undefined;
+      });
       await change({ pool: { replicas: 4 } });
       await poolOf(4);
     });
@@ -269,19 +296,19 @@ describe('an installation that runs mesh pods', () => {
     };
     await revokeJoinKey(admin, await keyOf(4));
     await forgetJoinKey(admin, await keyOf(5));
+    const before = await devicesOnline(4);
     await change({ pool: { nodeSelector: null } });
-    const before = await devices();
     const [removed, expired, expiredForGood, other] = before.map(({ id }) => id);
     const failures = await underTraffic('three of four members without identity', async () => {
       await removeNode(admin, removed ?? '');
       await changeNode(admin, expired ?? '', 'expire');
       await changeNode(admin, expiredForGood ?? '', 'expire-for-good');
-      for (const ordinal of [0, 1, 2])
-        await waitForCondition(scene.client, podRef(ordinal), 'Ready', 'False');
-      await poolOf(6, 300_000);
+      // At the same time: one may be repaired before another is noticed.
+      const lost = [0, 1, 2].map(at => waitForCondition(scene.client, podRef(at), 'Ready', 'False'));
+      await Promise.all(lost);
+      await poolOf(6);
     });
-    // Three members, one after the other; on a busy machine probes are late.
-    expect(lateFailures(failures, IS_LONG ? 3_000 : 15_000)).toEqual([]);
+    expect(lateFailures(failures)).toEqual([]);
     const after = (await devicesOnline(6)).map(({ id }) => id);
     expect([after[1], after[3]]).toEqual([expired, other]);
     expect(after).not.toContain(removed);
@@ -301,9 +328,11 @@ describe('an installation that runs mesh pods', () => {
     const before = await devicesOnline(2);
     expect(before.map(({ id }) => id)).not.toContain(first?.id);
     for (const { id } of before) await forgetNode(admin, id);
-    const { status } = await poolReason('DeviceRemoved');
-    expect(status).toMatchObject({ pool: { ready: 0 } });
-    await waitForCondition(scene.client, tailnetRef(), 'Ready', 'False');
+    // A list of devices may have been read when only one of them was deleted.
+    const isNoneReady = (object: KubeObject) =>
+      statusOf(object).pool?.ready === 0 && reasonOf(object, 'PoolReady') === 'DeviceRemoved';
+    const empty = await waitForObject(scene.client, tailnetRef(), 'to have no ready mesh pod', isNoneReady);
+    expect(conditionsOf(empty)).toContainEqual(expect.objectContaining({ type: 'Ready', status: 'False' }));
     await poolOf(2);
     await scene.answerOf('web-1');
     const after = await devicesOnline(2);
@@ -316,10 +345,12 @@ describe('an installation that runs mesh pods', () => {
     await storeClient(oauth);
     tailnet.api.revoke(before.id);
     await waitForCondition(scene.client, tailnetRef(), 'Authenticated');
+    // The third mesh pod needs a join key.
+    await change({ pool: { replicas: 3 } });
+    await poolOf(3);
     await change({ pool: { replicas: 2 } });
     await poolOf(2);
-    const areTwo = async () => ((await devices()).length === 2 ? true : undefined);
-    expect(await waitFor('two devices', areTwo)).toBe(true);
+    expect(await devicesOnline(2)).toHaveLength(2);
   });
 
   it('writes no secret into logs, events or objects', async () => {
@@ -342,17 +373,16 @@ describe('an installation that runs mesh pods', () => {
     await runOlderMeshPods(scene.client, pool);
     const echo = serviceAt(remoteOf(cluster, 'web-2'), 'udp');
     const attempt = async (ordinal: number, ports: Pick<DevicePorts, 'tcp' | 'udp'>) => {
-      const address = (await devices())[ordinal]?.addresses[0] ?? '';
+      const address = (await devicesOnline(2))[ordinal]?.addresses[0] ?? '';
       return await stranger.answersAt({ address, ...ports, targets: TARGETS, echo });
     };
     // These have a proxy that leads each device of the tailnet into the cluster.
-    expect(await attempt(0, { tcp: [1055, 9002], udp: [] })).toEqual(
-      expect.arrayContaining([
-        `tcp 1055, CONNECT ${NETWORK.apiService}:443: "HTTP/1.1 200 OK"`,
-        `tcp 1055, GET http://127.0.0.1:9002/: "HTTP/1.1 404 Not Found"`,
-        'tcp 9002',
-      ]),
-    );
+    const led = expect.arrayContaining([
+      `tcp 1055, CONNECT ${NETWORK.apiService}:443: "HTTP/1.1 200 OK"`,
+      `tcp 1055, GET http://127.0.0.1:9002/: "HTTP/1.1 404 Not Found"`,
+      'tcp 9002',
+    ]) as unknown;
+    await answered(() => attempt(0, { tcp: [1055, 9002], udp: [] }), led);
 
     // With a relay, which they do not have yet.
     const { address, fqdn, ports } = remoteOf(cluster, 'web-1');
@@ -362,10 +392,8 @@ describe('an installation that runs mesh pods', () => {
     const failures = await underTraffic('mesh pods of an older version replaced', async () => {
       await scaleOperator(scene.client, OWN, 2);
       await waitFor('the current mesh pods', async note => {
-        const pods = await Promise.all(
-          [0, 1].map(ordinal => scene.client.get(podRef(ordinal)).catch(() => undefined)),
-        );
-        const ready = pods.filter(pod => pod && isReady(pod));
+        // One list has both pods as they were at the same time.
+        const ready = (await podsWith(scene.client, OWN, MESH_POD.labels)).filter(isReady);
         fewestReady = Math.min(fewestReady, ready.length);
         note(`${ready.length} ready`);
         return ready.length === 2 && ready.every(pod => JSON.stringify(pod).includes('"relay"'))
@@ -384,22 +412,22 @@ describe('an installation that runs mesh pods', () => {
     );
     for (const ordinal of [0, 1]) {
       const { metadata } = await scene.client.get(podRef(ordinal));
-      const all = portsToTry(containerProcess(metadata.uid ?? ''));
-      expect(all.udp).toContain(relayPort);
+      const all = await waitFor('the relay to listen', () => {
+        const found = portsToTry(containerProcess(metadata.uid ?? ''));
+        return Promise.resolve(found.udp.includes(relayPort ?? 0) ? found : undefined);
+      });
       expect(await attempt(ordinal, all)).toEqual([]);
     }
     const serving = { tcp: [ports['http'] ?? 0], udp: [ports['udp'] ?? 0] };
-    expect(await stranger.answersAt({ address, ...serving, targets: [], echo })).toEqual([
-      `tcp ${ports['http']}`,
-      `udp ${ports['udp']}`,
-    ]);
+    const both = [`tcp ${ports['http']}`, `udp ${ports['udp']}`];
+    await answered(() => stranger.answersAt({ address, ...serving, targets: [], echo }), both);
     await scene.client.remove(ref);
   });
 
   it('is installed again after its namespace was deleted, and removes the devices of before', async () => {
     printLogsOnFailure(scene.client, scene.namespace, OWN);
     const before = await devices();
-    await scene.shell.sh(`kubectl delete namespace ${OWN} --timeout=120s`);
+    await scene.shell.sh(`kubectl delete namespace ${OWN} --timeout=300s`);
     expect((await devices()).map(({ id }) => id)).toEqual(before.map(({ id }) => id));
     await scene.shell.sh('kubectl apply --server-side -k manifests');
     await scene.shell.sh(`kubectl -n ${OWN} set env deployment/${COMPONENTS.operator} ORPHAN_AGE=1s`);
@@ -409,7 +437,7 @@ describe('an installation that runs mesh pods', () => {
       const isNew = after.every(({ id, online }) => online && before.every(old => old.id !== id));
       return after.length === 2 && isNew ? true : undefined;
     };
-    await waitFor('only new devices', isSwept);
+    await waitFor('only new devices', isSwept, { timeoutMs: 300_000 });
     await poolOf(2);
     await scene.answerOf('web-1');
   });
@@ -443,12 +471,8 @@ describe('an installation that runs mesh pods', () => {
   it('answers fast with 503 while its tailnet is deleted, of which nothing is left', async () => {
     printLogsOnFailure(scene.client, scene.namespace, OWN);
     await scene.client.remove(tailnetRef());
-    const { status } = await waitForCondition(scene.client, tailnetRef(), 'Ready', 'False');
-    expect(status).toMatchObject({
-      conditions: expect.arrayContaining([
-        expect.objectContaining({ type: 'Ready', reason: 'Deleting' }),
-      ]) as unknown,
-    });
+    const isDeleting = (object: KubeObject) => reasonOf(object, 'Ready') === 'Deleting';
+    await waitForObject(scene.client, tailnetRef(), 'to have Ready=False/Deleting', isDeleting);
     const unavailable = async (note: (seen: string) => void) => {
       const begun = performance.now();
       const { status: code, body } = await scene.request();

@@ -28,10 +28,13 @@ export async function runOlderMeshPods(
 ): Promise<void> {
   await scaleOperator(client, namespace, 0);
   const ref = { apiVersion: 'apps/v1', kind: 'StatefulSet', namespace, name };
-  const object = await client.get(ref);
-  const older = asOlder(object);
-  const { status, body } = await client.request('PUT', await client.pathOf(ref), older);
-  if (status !== 200) throw new Error(JSON.stringify(body));
+  // Its controller may write the status between the two requests.
+  await waitFor('the older template to be stored', async () => {
+    const older = asOlder(await client.get(ref));
+    const { status, body } = await client.request('PUT', await client.pathOf(ref), older);
+    if (status !== 200) throw new Error(JSON.stringify(body));
+    return true;
+  });
   const pods = Array.from({ length: replicas }, (_, ordinal) => ({
     ...{ apiVersion: 'v1', kind: 'Pod', namespace, name: `${name}-${ordinal}` },
   }));
