@@ -6,6 +6,7 @@ import { refOf } from '../../../lab/kube/object.ts';
 import { readManifests } from '../../../lab/kube/manifests.ts';
 import { ENVOY_GATEWAY } from '../../../lab/cluster/envoy-gateway.ts';
 import { waitForAbsence, waitForObject } from '../../../lab/kube/wait.ts';
+import { waitFor } from '../../../lab/process/wait.ts';
 import { locateBinaries } from '../../../lab/parts/locate.ts';
 import { podsWith } from '../../../lab/kube/pods.ts';
 import { connectionsSeen, killPod } from '../../support/cluster/install/connections.ts';
@@ -42,6 +43,8 @@ afterAll(async () => {
   await images.remove(...otherImages);
 });
 
+const MIN_LOAD = { requests: 100, changes: 1 };
+
 /** Calls a function while requests go through the Gateway and hosts are added to the route; returns the failures. */
 async function underLoad(what: string, work: () => Promise<unknown>): Promise<readonly string[]> {
   printLogsOnFailure(scene.client, scene.namespace, OWN);
@@ -50,27 +53,32 @@ async function underLoad(what: string, work: () => Promise<unknown>): Promise<re
     if (status !== 200) throw new Error(`${status} ${body}`);
   });
   const changes = startLoad(1, () => scene.addHost(`new-${crypto.randomUUID()}.example.com`));
-  const wentWell = work();
+  const isEnough = () => requests.attempts() > MIN_LOAD.requests && changes.attempts() > MIN_LOAD.changes;
+  // On a slow machine the work may be done before.
+  const loaded = () => waitFor('more load', () => Promise.resolve(isEnough() || undefined));
+  const wentWell = work().then(loaded);
   await wentWell.catch(() => undefined);
   const [requested, changed] = await Promise.all([requests.end(), changes.end()]);
   await wentWell;
   const summaryOf = ({ tookMs, failures }: LoadResult) =>
     `${tookMs.length} went well, ${failures.length} failed, the slowest took ${Math.max(...tookMs)} ms`;
   console.log(`${what}\nrequests: ${summaryOf(requested)}\nnew hosts: ${summaryOf(changed)}`);
-  const isLoad = requested.tookMs.length > 100 && changed.tookMs.length > 1;
+  const isLoad = requested.tookMs.length > MIN_LOAD.requests && changed.tookMs.length > MIN_LOAD.changes;
   return [...requested.failures, ...changed.failures, ...(isLoad ? [] : ['this was no load'])];
 }
 
-/** The pod of the extension server that Envoy Gateway calls. */
-async function calledPod(): Promise<KubeObject> {
+/** Waits for the pod of the extension server that Envoy Gateway is connected to. */
+function calledPod(): Promise<KubeObject> {
+  return waitFor('Envoy Gateway to be connected to an extension server', connectedPod);
+}
+
+async function connectedPod(): Promise<KubeObject | undefined> {
   const addressOf = ({ status }: KubeObject) => (status as { readonly podIP?: string }).podIP ?? '';
   const labels = { 'control-plane': 'envoy-gateway' };
   const callers = (await podsWith(scene.client, ENVOY_GATEWAY.namespace, labels)).map(addressOf);
   const connections = connectionsSeen().filter(({ from, port }) => port === 5005 && callers.includes(from));
   const pods = await podsWith(scene.client, OWN, { 'app.kubernetes.io/name': extensionServer });
-  const found = pods.find(pod => connections.some(({ to }) => to === addressOf(pod)));
-  if (!found) throw new Error('Envoy Gateway is not connected to an extension server');
-  return found;
+  return pods.find(pod => connections.some(({ to }) => to === addressOf(pod)));
 }
 
 function hasRestarted({ status }: KubeObject): boolean {

@@ -8,6 +8,8 @@ export type LoadResult = {
 
 /** Work that is repeated until it is stopped. */
 export interface Load {
+  /** The number of attempts that have ended. */
+  readonly attempts: () => number;
   readonly end: () => Promise<LoadResult>;
 }
 
@@ -30,6 +32,7 @@ export function startLoad(atOnce: number, work: () => Promise<void>): Load {
   };
   const all = Array.from({ length: atOnce }, goOn);
   return {
+    attempts: () => tookMs.length + failures.length,
     end: async () => {
       over.abort();
       await Promise.all(all);
