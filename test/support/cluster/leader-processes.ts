@@ -52,6 +52,8 @@ export class LeaderProcesses {
   readonly #program = join(this.#folder, 'program.mjs');
   readonly #log = join(this.#folder, 'fencing.log');
   readonly #all: LeaderProcess[] = [];
+  readonly #acts: LeaderWrite[] = [];
+  #parsed = 0;
 
   async prepare(): Promise<void> {
     writeFileSync(this.#log, '');
@@ -82,10 +84,14 @@ export class LeaderProcesses {
     return started;
   }
 
-  /** All writes so far. */
+  /** All writes so far; each is parsed once, because the connections of the processes share this event loop. */
   acts(): readonly LeaderWrite[] {
-    const lines = readFileSync(this.#log, 'utf8').split('\n').slice(0, -1);
-    return lines.map(line => JSON.parse(line) as LeaderWrite);
+    const text = readFileSync(this.#log, 'latin1');
+    const end = text.lastIndexOf('\n') + 1;
+    const lines = text.slice(this.#parsed, end).split('\n').slice(0, -1);
+    this.#acts.push(...lines.map(line => JSON.parse(line) as LeaderWrite));
+    this.#parsed = end;
+    return [...this.#acts];
   }
 
   /** Ends all processes, and removes all files. */
@@ -107,10 +113,13 @@ export function termsOf(acts: readonly LeaderWrite[]): readonly LeaderTerm[] {
   return [...reigns.values()].sort((a, b) => a.from - b.from);
 }
 
-/** A TCP proxy to a server; while it is blocked it drops bytes without closing connections. */
+/**
+ * A TCP proxy to a server; while it is blocked it holds bytes without closing connections. It drops those of a connection that
+ * its process has closed: a network may still deliver them later, which no leader can prevent.
+ */
 type Road = {
   readonly server: string;
-  /** Drops bytes of existing connections, and accepts new ones or drops their bytes too. */
+  /** Holds bytes of existing connections, and accepts new ones or holds their bytes too. */
   readonly block: (which: 'connections of now' | 'all') => void;
   readonly unblock: () => void;
   readonly close: () => void;
@@ -118,6 +127,8 @@ type Road = {
 
 async function openRoad({ protocol, hostname, port }: URL): Promise<Road> {
   const sockets = new Set<Socket>();
+  /** The bytes of blocked connections, and how to send them on. */
+  const held = new Map<Socket, (() => void)[]>();
   let isBlocked = false;
   const listener = createServer(near => {
     const far = connect(Number(port), hostname);
@@ -126,13 +137,18 @@ async function openRoad({ protocol, hostname, port }: URL): Promise<Road> {
       [far, near],
     ] as const) {
       sockets.add(socket);
-      if (isBlocked) socket.pause();
-      socket.on('data', bytes => void other.write(bytes));
-      if (isBlocked) socket.pause();
+      if (isBlocked) held.set(socket, []);
+      socket.on('data', bytes => {
+        const send = () => void other.write(bytes);
+        const waiting = held.get(socket);
+        if (waiting) waiting.push(send);
+        else send();
+      });
       socket.on('error', () => undefined);
       socket.once('close', () => {
         sockets.delete(socket);
-        other.destroy();
+        const wasHeld = held.delete(socket);
+        if (socket === near || !wasHeld) other.destroy();
       });
     }
   });
@@ -143,11 +159,12 @@ async function openRoad({ protocol, hostname, port }: URL): Promise<Road> {
     server: `${protocol}//127.0.0.1:${bound}`,
     block: which => {
       isBlocked = which === 'all';
-      for (const socket of sockets) socket.pause();
+      for (const socket of sockets) held.set(socket, []);
     },
     unblock: () => {
       isBlocked = false;
-      for (const socket of sockets) socket.resume();
+      for (const sends of held.values()) for (const send of sends) send();
+      held.clear();
     },
     close: () => {
       listener.close();
