@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CLUSTER_FOLDER, ClusterFolder } from '../../lab/cluster/cluster-folder.ts';
 import { guard } from '../../lab/process/guard.ts';
@@ -19,7 +20,7 @@ const cleaner = guard(cluster('down'), PROJECT);
 let before: ReturnType<typeof machineState>;
 beforeAll(async () => {
   await runCommand(cluster('down'));
-  before = machineState();
+  before = await settledState();
 });
 /** Starts the cluster again that was running before, empty; in CI these are the last tests. */
 afterAll(async () => {
@@ -28,7 +29,18 @@ afterAll(async () => {
 });
 
 /** The kernel removes namespaces and interfaces shortly after the last process in them has ended. */
-const untilMachineIsAsBefore = () => expect.poll(machineState, { timeout: 10_000 }).toEqual(before);
+const untilMachineIsAsBefore = () => expect.poll(machineState, { timeout: 60_000 }).toEqual(before);
+
+/** The state of the machine once it no longer changes. */
+function settledState(): Promise<typeof before> {
+  let last: typeof before | undefined;
+  const isSettled = () => {
+    const earlier = last;
+    last = machineState();
+    return Promise.resolve(isDeepStrictEqual(earlier, last) ? last : undefined);
+  };
+  return waitFor('the machine to settle', isSettled, { everyMs: 2_000 });
+}
 
 /** Waits until a process of a starting cluster is recorded. */
 const untilStarted = (name: string) =>
