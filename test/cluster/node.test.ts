@@ -4,6 +4,7 @@ import { kubeClient } from '../../lab/kube/client.ts';
 import { conditionsOf } from '../../lab/kube/state.ts';
 import { waitForCondition } from '../../lab/kube/wait.ts';
 import { requestThrough } from '../../lab/gateway/envoy.ts';
+import { waitFor } from '../../lab/process/wait.ts';
 import { versionOfBinary } from '../../lab/parts/locate.ts';
 import { testCluster } from '../support/cluster/cluster.ts';
 import { printLogsOnFailure } from '../support/cluster/logs.ts';
@@ -17,10 +18,18 @@ beforeAll(async () => {
   namespace = await createNamespace(client, { 'pod-security.kubernetes.io/enforce': 'restricted' });
   await applyAll(client, webService(namespace, 'web'));
   await waitForCondition(client, { apiVersion: 'v1', kind: 'Pod', namespace, name: 'web' }, 'Ready');
+  // A moment later kube-proxy has its address.
+  const address = await clusterIP();
+  await waitFor('the Service to answer', () => requestThrough(address, { host: 'web' }));
 });
 afterAll(async () => {
   await removeNamespace(client, namespace);
 });
+
+async function clusterIP(): Promise<string> {
+  const { spec } = await client.get({ apiVersion: 'v1', kind: 'Service', namespace, name: 'web' });
+  return (spec as { readonly clusterIP: string }).clusterIP;
+}
 
 it('the node is ready', async () => {
   const [node, ...others] = await client.list({ apiVersion: 'v1', kind: 'Node' });
@@ -37,11 +46,6 @@ it('runs the Node of the product in pods, whichever runs this test', async () =>
 });
 
 describe('a Service', () => {
-  const clusterIP = async () => {
-    const { spec } = await client.get({ apiVersion: 'v1', kind: 'Service', namespace, name: 'web' });
-    return (spec as { readonly clusterIP: string }).clusterIP;
-  };
-
   it('has a name that pods can resolve', async () => {
     printLogsOnFailure(client, namespace);
     const script = `import { resolve4 } from 'node:dns/promises';
