@@ -45,7 +45,7 @@ const KUBECTL = '#!/bin/sh\nexec "$REAL_KUBECTL" --kubeconfig="$CLUSTER_KUBECONF
 const RESTORE = `#!/bin/sh
 failed=0
 kubectl get crd meshtailnets.${GROUP} >"$HOME/kinds" &&
-  { kubectl delete --ignore-not-found meshtailnet "$USER_NAMESPACE" --timeout=120s ||
+  { kubectl delete --ignore-not-found meshtailnet "$USER_NAMESPACE" --timeout=300s ||
     { failed=1; kubectl patch meshtailnet "$USER_NAMESPACE" --type=merge --patch='{"metadata":{"finalizers":null}}'; }; }
 kubectl delete --ignore-not-found namespace "$USER_NAMESPACE" --timeout=300s || failed=1
 kubectl -n envoy-gateway-system wait --for=delete pod --timeout=300s \\

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { kubeClient } from '../../../lab/kube/client.ts';
+import { DEFAULT_TIMEOUT_MS } from '../../../lab/process/wait.ts';
 import { restConfigSource } from '../../../src/kubernetes/auth/config-source.ts';
 import { openTransport } from '../../../src/kubernetes/transport/open-transport.ts';
 import type { KubeRequest, KubeTransport } from '../../../src/kubernetes/transport/transport.ts';
@@ -84,7 +85,8 @@ async function relayed(): Promise<{ readonly relay: Relay; readonly transport: K
   const cluster = { server: relay.url, 'certificate-authority': admin.caFile };
   const config = makeFiles().write('config', kubeconfigText({ cluster, user: { token: admin.token } }));
   const configSource = await restConfigSource({ kubeconfig: config, environment: {}, ...ports });
-  return { relay, transport: wireTransport('', { configSource, timeoutMs: 30_000 }) };
+  // The timeout of a request begins before it has a connection, and there are 200 at once.
+  return { relay, transport: wireTransport('', { configSource, timeoutMs: DEFAULT_TIMEOUT_MS }) };
 }
 
 it('a kubeconfig is enough to list, apply, watch and delete', async () => {

@@ -132,8 +132,9 @@ describe('the namespace of an installation', () => {
 
   it('admits all of our pods', async () => {
     const events = await scene.client.list({ apiVersion: 'v1', kind: 'Event', namespace: OWN });
-    const messages = events.map(({ message }) => String(message));
-    expect(messages.filter(message => message.includes('forbidden'))).toEqual([]);
+    const messages = events.map(({ message }) => String(message)).filter(each => each.includes('forbidden'));
+    // The node may mount a token before the API server has noticed that the pod is on it; it tries again.
+    expect(messages.filter(each => !each.includes('no relationship found between node'))).toEqual([]);
   });
 });
 
