@@ -106,10 +106,27 @@ function optionsOf({ folder, mode, implementation, skipped }: SuiteRun) {
     mode,
     implementation,
     reportOutputPath: filesOf(folder).report,
+    timeoutConfig: TIMEOUTS,
     usableNetworkAddresses: [{ type: 'IPAddress', value: USABLE }],
     unusableNetworkAddresses: [{ type: 'Hostname', value: 'unusable.example.com' }],
   };
 }
+
+/** For a slow and busy machine; only those for which the suite leaves an implementation as long as it needs. */
+const TIMEOUTS = {
+  getTimeout: '60s',
+  deleteTimeout: '60s',
+  gatewayStatusMustHaveListeners: '180s',
+  gatewayListenersMustHaveConditions: '180s',
+  httpRouteMustNotHaveParents: '180s',
+  httpRouteMustHaveCondition: '180s',
+  tlsRouteMustHaveCondition: '180s',
+  tcpRouteMustHaveCondition: '180s',
+  udpRouteMustHaveCondition: '180s',
+  routeMustHaveParents: '180s',
+  latestObservedGenerationSet: '180s',
+  defaultTestTimeout: '180s',
+};
 
 /** A free address of the cluster's Services. */
 const USABLE = '10.213.128.200';
