@@ -215,6 +215,7 @@ describe('a BackendTrafficPolicy on a route to MeshEndpoints', () => {
 
   it('opens the circuit breaker at the most parallel requests', async () => {
     await underPolicy(documented('Circuit breaker'), mostRequests(10), async () => {
+      await waitFor('a device to answer', async () => (await send()).status === 200 || undefined);
       const held: ServerResponse[] = [];
       for (const device of devices) device.answer = (_, response) => void held.push(response);
       const pending = Array.from({ length: 10 }, () => send());
@@ -234,6 +235,7 @@ describe('a BackendTrafficPolicy on a route to MeshEndpoints', () => {
   it('ejects a device that fails, while its health checks succeed', async () => {
     const settings = { consecutive_5xx: 5, base_ejection_time: '30s', max_ejection_percent: 50 };
     await underPolicy(documented('Outlier detection'), { outlier_detection: settings }, async () => {
+      await bothAnswer();
       const [failing] = devices as readonly [Device, Device];
       failing.answer = fail;
       const other = new Set(['200 web-2']);
@@ -278,6 +280,7 @@ describe('a BackendTrafficPolicy on a route to MeshEndpoints', () => {
 
   it('answers with 504 where a device is too slow', async () => {
     await underPolicy(documented('Timeouts'), { connect_timeout: '3s' }, async () => {
+      await bothAnswer();
       const held: ServerResponse[] = [];
       for (const device of devices) device.answer = (_, response) => void held.push(response);
       expect(await send()).toMatchObject({ status: 504 });
