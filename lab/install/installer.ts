@@ -4,9 +4,11 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Cluster } from '../cluster/cluster-folder.ts';
+import { CLUSTER_TURN } from '../cluster/use-cluster.ts';
 import { parseManifests } from '../kube/manifests.ts';
 import type { KubeObject } from '../kube/object.ts';
 import { guard } from '../process/guard.ts';
+import { shareTurn } from '../process/lock.ts';
 import { GROUP } from '../../src/api/generated/kinds.ts';
 import type { BinaryName } from '../parts/parts.ts';
 import { PROJECT } from './image.ts';
@@ -95,6 +97,8 @@ export function installer(cluster: Cluster, { product, namespace, pathOf }: Inst
   const sh = shellIn(folder, environment);
   const variables = Object.entries(environment).map(([name, value]) => `${name}=${value}`);
   const cleaner = guard(['env', '-i', ...variables, 'restore'], folder);
+  // After this process was killed, it takes two minutes, in which no other run may install anything.
+  shareTurn(CLUSTER_TURN, cleaner);
   const end = async () => {
     await sh('restore');
     cleaner.release();

@@ -2,6 +2,8 @@ import { spawn } from 'node:child_process';
 
 /** A process that runs a command after this one has ended. */
 export interface Guard {
+  /** It stays the same while the command runs. */
+  readonly pid: number;
   /** Ends the guard without running the command. */
   release(): void;
 }
@@ -21,6 +23,7 @@ export function guard(command: readonly string[], folder: string): Guard {
   });
   child.unref();
   return {
+    pid: child.pid ?? 0,
     release: () => {
       child.kill('SIGKILL');
       child.stdin.destroy();

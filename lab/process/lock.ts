@@ -48,9 +48,18 @@ export async function takeLock(
 export async function takeTurn(folder: string): Promise<() => void> {
   const stop = new AbortController().signal;
   const onWaiting = (pid: number) => console.error(`waiting for process ${pid} to end`);
-  const release = await takeLock(`${folder}-${process.getuid?.() ?? ''}`, { stop, onWaiting });
+  const release = await takeLock(ofUser(folder), { stop, onWaiting });
   if (!release) throw new Error('the lock was not taken');
   return release;
+}
+
+/** Makes the next turn wait until this process has ended too, as one that cleans up after the run whose turn it is. */
+export function shareTurn(folder: string, { pid }: { readonly pid: number }): void {
+  claim(ofUser(folder), nameOf(pid), '');
+}
+
+function ofUser(folder: string): string {
+  return `${folder}-${process.getuid?.() ?? ''}`;
 }
 
 /** The living process that holds a lock, or is about to. */

@@ -2,8 +2,8 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
-import { lockHolder, takeLock } from '../../lab/process/lock.ts';
+import { expect, it, vi } from 'vitest';
+import { lockHolder, shareTurn, takeLock, takeTurn } from '../../lab/process/lock.ts';
 import { startTimeOf } from '../../lab/process/process-table.ts';
 import { emptyFolder } from './sample.ts';
 
@@ -96,4 +96,19 @@ it('is held by one of many at a time, and removed at the end', async () => {
   const codes = await Promise.all(runs.map(async run => ((await once(run, 'exit')) as [number])[0]));
   expect(codes).toEqual([0, 0, 0, 0]);
   expect(existsSync(folder)).toBe(false);
+});
+
+it('passes to the next run once those that share the turn have ended', async () => {
+  const folder = join(emptyFolder(), 'turn');
+  const endTurn = await takeTurn(folder);
+  const cleaner = spawn('sleep', ['600']);
+  const ended = once(cleaner, 'exit');
+  shareTurn(folder, { pid: cleaner.pid ?? 0 });
+  endTurn();
+  const reported = vi.spyOn(console, 'error').mockImplementation(() => void cleaner.kill());
+  const endNext = await takeTurn(folder);
+  expect(reported.mock.calls).toEqual([[`waiting for process ${cleaner.pid} to end`]]);
+  await ended;
+  endNext();
+  reported.mockRestore();
 });

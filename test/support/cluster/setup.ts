@@ -3,7 +3,7 @@ import { CLUSTER_FOLDER, ClusterFolder } from '../../../lab/cluster/cluster-fold
 import { CLUSTER_TURN } from '../../../lab/cluster/use-cluster.ts';
 import { guard } from '../../../lab/process/guard.ts';
 import type { Guard } from '../../../lab/process/guard.ts';
-import { takeTurn } from '../../../lab/process/lock.ts';
+import { shareTurn, takeTurn } from '../../../lab/process/lock.ts';
 import { PROJECT, runCommand, typescript } from '../lab/command-line.ts';
 import './cluster.ts';
 
@@ -19,7 +19,10 @@ export async function setup({ provide }: TestProject): Promise<void> {
   const folder = new ClusterFolder(CLUSTER_FOLDER);
   // In CI, a running cluster was left behind by an earlier run.
   if (process.env['CI'] !== undefined) await runCommand(down);
-  if (!folder.running()) cleaner = guard(down, PROJECT);
+  if (!folder.running()) {
+    cleaner = guard(down, PROJECT);
+    shareTurn(CLUSTER_TURN, cleaner);
+  }
   const { code, output } = await runCommand(up);
   const cluster = folder.running();
   if (code !== 0 || !cluster) throw new Error(`there is no cluster for the tests:\n${output}`);
