@@ -389,7 +389,7 @@ export interface MeshEndpoint {
    */
   readonly protocol: Protocol;
   /**
-   * A service outside the tailnet, as hostname:port, to which Envoy connects directly, in place of meshIP and port. The operator resolves the name; its addresses must be public, or allowed by EXTERNAL_TARGETS_ALLOW. It is not published on the tailnet yet.
+   * A service outside the tailnet, as hostname:port, to which Envoy connects directly, in place of meshIP and port. The operator resolves the name; its addresses must be public, or allowed by EXTERNAL_TARGETS_ALLOW. It is published on the tailnet only as a VIP service.
    */
   readonly externalTarget?: string;
   /**
