@@ -38,7 +38,7 @@ export function yamlOf(value: unknown): string {
 /** Parses YAML (and so JSON) as kubectl does: by YAML 1.1, where yes is true. */
 export function readDocuments(text: string): Documents {
   const lines = new LineCounter();
-  const parsed = parseAllDocuments(text, {
+  const parsed = parseAllDocuments(text.replaceAll(BYTE_ORDER_MARK, ''), {
     lineCounter: lines,
     prettyErrors: false,
     version: '1.1',
@@ -54,6 +54,9 @@ export function readDocuments(text: string): Documents {
     faults: read.flatMap(one => ('fault' in one ? [hinted(one.fault, text)] : [])),
   };
 }
+
+/** Each joined file may begin with one; the library takes all but the first for a part of the next key. */
+const BYTE_ORDER_MARK = /^\uFEFF/gm;
 
 /** Templates are what is given most often where YAML is expected. */
 function hinted(fault: SyntaxFault, text: string): SyntaxFault {
@@ -199,10 +202,17 @@ function childOf(node: unknown, step: string): unknown {
 /** An object of a document, and its path in the document. */
 export type Placed = { readonly object: unknown; readonly steps: readonly string[] };
 
-/** The object of a document, or the items of a List, as `kubectl get -o yaml` prints them. */
+/** The object of a document, or the items of a list of any kind, also below others: kubectl applies them in the same way. */
 export function objectsIn(value: unknown): readonly Placed[] {
-  const isList = isRecord(value) && value['kind'] === 'List' && Array.isArray(value['items']);
-  if (!isList) return [{ object: value, steps: [] }];
-  const items = value['items'] as readonly unknown[];
-  return items.map((object, index) => ({ object, steps: ['items', String(index)] }));
+  if (!isRecord(value)) return [{ object: value, steps: [] }];
+  const { apiVersion, kind, items } = value;
+  if (typeof kind !== 'string' || !kind.endsWith('List') || !Array.isArray(items))
+    return [{ object: value, steps: [] }];
+  // The API server leaves out what its lists of one kind have in common.
+  const common = kind === 'List' ? {} : { apiVersion, kind: kind.slice(0, -'List'.length) };
+  return (items as readonly unknown[]).flatMap((item, index) =>
+    objectsIn(isRecord(item) && item['kind'] === undefined ? { ...common, ...item } : item).map(
+      ({ object, steps }) => ({ object, steps: ['items', String(index), ...steps] }),
+    ),
+  );
 }

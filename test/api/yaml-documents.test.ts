@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readDocuments } from '../../src/api/yaml-documents.ts';
+import { objectsIn, readDocuments } from '../../src/api/yaml-documents.ts';
 
 /** The values of all documents of a text that has no faults. */
 function valuesOf(text: string): readonly unknown[] {
@@ -74,6 +74,11 @@ const TEXTS: readonly (readonly [sentence: string, text: string, values: readonl
   ['empty documents between others', '---\n---\na: 1\n---\n', [null, { a: 1 }, null]],
   ['a final end mark', '---\na: 1\n...\n', [{ a: 1 }]],
   ['Windows line ends and a byte order mark', '\ufeffa: 1\r\nb: 2\r\n', [{ a: 1, b: 2 }]],
+  [
+    'joined files with byte order marks',
+    'a: 1\n---\n\ufeffa: 2\n---\r\n\ufeff# b\r\na: 3\n',
+    [{ a: 1 }, { a: 2 }, { a: 3 }],
+  ],
   ['JSON', '{"a": [1, "b", null, true]}\n', [{ a: [1, 'b', null, true] }]],
   ['JSON with tabs', '{\n\t"a": {\n\t\t"b": 1\n\t}\n}\n', [{ a: { b: 1 } }]],
   ['JSON with escapes', String.raw`{"a": "\ud83d\ude80 \u00e9 \/ \n"}`, [{ a: '🚀 é / \n' }]],
@@ -270,5 +275,42 @@ describe('the line of a value', () => {
 
   it('of an empty document is the first', () => {
     expect(readDocuments('---\n').documents[0]?.positionOf(['a']).line).toBe(1);
+  });
+});
+
+const [ONE, TWO] = [
+  { apiVersion: 'a/v1', kind: 'One', x: 1 },
+  { apiVersion: 'a/v1', kind: 'Two' },
+];
+
+describe('the objects of a document are', () => {
+  it.each<[sentence: string, value: unknown, objects: readonly (readonly [unknown, string])[]]>([
+    ['the document itself', ONE, [[ONE, '']]],
+    [
+      'the items of a List',
+      { kind: 'List', items: [ONE, TWO] },
+      [
+        [ONE, 'items.0'],
+        [TWO, 'items.1'],
+      ],
+    ],
+    [
+      'the items of a list of one kind',
+      { apiVersion: 'a/v1', kind: 'OneList', items: [ONE] },
+      [[ONE, 'items.0']],
+    ],
+    [
+      'such items without a kind',
+      { apiVersion: 'a/v1', kind: 'OneList', items: [{ x: 1 }] },
+      [[ONE, 'items.0']],
+    ],
+    [
+      'the items of a List in a List',
+      { kind: 'List', items: [{ kind: 'List', items: [TWO] }] },
+      [[TWO, 'items.0.items.0']],
+    ],
+    ['what is no list', { kind: 'OneList' }, [[{ kind: 'OneList' }, '']]],
+  ])('%s', (_sentence, value, objects) => {
+    expect(objectsIn(value).map(({ object, steps }) => [object, steps.join('.')])).toEqual(objects);
   });
 });
