@@ -81,7 +81,8 @@ describe('unknown fields', () => {
 
 const WORDS: readonly (readonly [word: string, choices: readonly string[], meant: string | undefined])[] = [
   ['port', ['port', 'protocol'], 'port'],
-  ['prot', ['port', 'name'], undefined],
+  ['prot', ['port', 'name'], 'port'],
+  ['trop', ['port', 'name'], undefined],
   ['prt', ['port', 'name'], 'port'],
   ['ports', ['port', 'name'], 'port'],
   ['PORT', ['port'], 'port'],
