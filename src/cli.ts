@@ -116,7 +116,7 @@ function version(): string {
 async function main([name, ...args]: readonly string[]): Promise<number> {
   const command = commandOf(name);
   if (command) {
-    if (!args.includes('--help')) return command.run(args);
+    if (!args.some(isHelpFlag)) return command.run(args);
     console.log(await command.help());
     return 0;
   }
@@ -127,23 +127,42 @@ async function main([name, ...args]: readonly string[]): Promise<number> {
       return 0;
     case 'help':
     case '--help':
-      console.log((await commandOf(args[0])?.help()) ?? overview());
+    case '-h':
+      console.log(await helpFor(args[0]));
       return 0;
     case undefined:
       console.error(overview());
       return 2;
     default:
-      throw new Error(`there is no command "${name}"; mesh-gateway help lists them`);
+      return await refuse(name);
   }
+}
+
+function isHelpFlag(arg: string): boolean {
+  return arg === '--help' || arg === '-h';
+}
+
+async function helpFor(name?: string): Promise<string> {
+  if (name === undefined || name === 'help' || name === 'version') return overview();
+  const command = commandOf(name);
+  return command ? await command.help() : await refuse(name);
+}
+
+async function refuse(name: string): Promise<never> {
+  const { unknownCommand } = await import('./tools/usage.ts');
+  throw new Error(unknownCommand(name, [...Object.keys(COMMANDS), 'help', 'version']));
 }
 
 function commandOf(name = ''): Command | undefined {
   return Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
 }
 
+const [given = ''] = process.argv.slice(2);
 try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {
-  console.error(`mesh-gateway: ${error instanceof Error ? error.message : String(error)}`);
+  const { errorText } = await import('./tools/usage.ts');
+  const help = (await commandOf(given)?.help()) ?? '';
+  console.error(`mesh-gateway: ${errorText(error, { name: given, help })}`);
   process.exitCode = 2;
 }

@@ -58,7 +58,7 @@ function candidatesFor(words: readonly string[], commands: readonly CompletedCom
 }
 
 /** The flags in a help, sorted. */
-function flagsIn(help: string): readonly string[] {
+export function flagsIn(help: string): readonly string[] {
   return [...new Set(help.match(/(?<![\w-])--[a-z][a-z-]*/g))].sort();
 }
 

@@ -156,18 +156,37 @@ const MISUSED: readonly (readonly [sentence: string, args: readonly string[], er
     ['lint', 'good.yaml', 'none.yaml'],
     /^mesh-gateway: none\.yaml does not exist\n$/,
   ],
-  ['an unknown option', ['lint', '--fix', 'good.yaml'], /^mesh-gateway: Unknown option '--fix'/],
+  [
+    'an unknown flag',
+    ['lint', '--fix', 'good.yaml'],
+    /^mesh-gateway: lint: --fix: there is no such flag; see --help\n$/,
+  ],
+  [
+    'a misspelt flag',
+    ['lint', '--srict', 'good.yaml'],
+    /^mesh-gateway: lint: --srict: there is no such flag; did you mean --strict\?\n$/,
+  ],
+  [
+    'a letter of kubectl',
+    ['check', '-o', 'json'],
+    /^mesh-gateway: check: -o: there is no such flag; did you mean --output\?\n$/,
+  ],
+  ['a misspelt command', ['lnit'], /^mesh-gateway: there is no command "lnit"; did you mean lint\?\n$/],
   [
     'an unknown command',
-    ['lnit'],
-    /^mesh-gateway: there is no command "lnit"; mesh-gateway help lists them\n$/,
+    ['apply'],
+    /^mesh-gateway: there is no command "apply"; mesh-gateway help lists them\n$/,
   ],
+  ['help on a misspelt command', ['help', 'explian'], /^mesh-gateway: .* did you mean explain\?\n$/],
+  ['a path with control characters', ['lint', 'a\u001b[2J'], /^mesh-gateway: a\?\[2J does not exist\n$/],
   ['no command', [], /^mesh-gateway sends .*\n\nUsage: mesh-gateway <command>\n/],
 ];
 
 const ASKED: readonly (readonly [args: readonly string[], out: RegExp])[] = [
   [['help'], /^mesh-gateway sends .*\n\nUsage: mesh-gateway <command>\n/],
   [['--help'], /^mesh-gateway sends /],
+  [['-h'], /^mesh-gateway sends /],
+  [['lint', '-h'], /^mesh-gateway lint \[--strict\] PATH\.\.\.\n/],
   [['help', 'lint'], /^mesh-gateway lint \[--strict\] PATH\.\.\.\n[^]*Exit status: 0 .*, 1 .*, 2 /],
   [['version'], /^1\.2\.3\n$/],
   [['--version'], /^1\.2\.3\n$/],
