@@ -14,8 +14,8 @@ export type FileRead =
 
 type Stamped = { readonly stamp: Stamp; /** By the clock of the file system. */ readonly changedMs: number };
 
-/** A Kubernetes object has at most 1.5 MB. */
-const MAX_BYTES = 8 * 1024 * 1024;
+/** Max bytes of a file. A Kubernetes object has at most 1.5 MB. */
+export const MAX_BYTES = 8 * 1024 * 1024;
 
 /** Reads a regular file of limited size; does not block on pipes and devices. */
 export async function readSource(path: string): Promise<FileRead> {

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { lint } from './lint-text.ts';
 import type { Report } from './lint-text.ts';
-import { findSources, readText, shownName } from './sources.ts';
+import { readSources } from './sources.ts';
 
 /** What `mesh-gateway help lint` prints. */
 export const LINT_HELP = `mesh-gateway lint [--strict] PATH...
@@ -11,7 +11,8 @@ API server would, without a cluster: every fault with its file, line, field and 
 Objects of other groups are ignored, except a ConfigMap that tls.caRef in the same file names.
 A note marks tagSelectors, whose devices only the tailnet knows.
 
-  PATH       a file, a folder (all .yaml, .yml and .json files below it), or - for standard input
+  PATH       a file, a folder (all .yaml, .yml and .json files below it, but no hidden ones), or -
+             for standard input
   --strict   unknown fields are errors too
 
 Exit status: 0 every object is valid, 1 an object is invalid, 2 wrong usage or an unreadable file.
@@ -25,14 +26,12 @@ export async function runLint(args: readonly string[]): Promise<number> {
     allowPositionals: true,
   });
   if (positionals.length === 0) throw new Error('lint: name a file, a folder, or - for standard input');
-  const sources = (await Promise.all(positionals.map(findSources))).flat();
   const reports: Report[] = [];
   let hasUnread = false;
-  for (const name of sources) {
-    const text = await readText(name);
-    hasUnread ||= 'why' in text;
-    const report = 'why' in text ? unread(text.why) : lint(text.text);
-    printReport(name, report);
+  for await (const source of readSources(positionals)) {
+    hasUnread ||= 'why' in source;
+    const report = 'why' in source ? unread(source.why) : lint(source.text);
+    printReport(source.name, report);
     reports.push(report);
   }
   const status = summarize(reports, values.strict);
@@ -47,8 +46,7 @@ function unread(why: string): Report {
 }
 
 function printReport(name: string, { findings }: Report): void {
-  for (const { severity, line, message } of findings)
-    console.log(`${shownName(name)}:${line}: ${severity}: ${message}`);
+  for (const { severity, line, message } of findings) console.log(`${name}:${line}: ${severity}: ${message}`);
 }
 
 function summarize(reports: readonly Report[], isStrict: boolean): number {

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { findSources, readText, shownName } from '../sources.ts';
+import { readSources } from '../sources.ts';
 import { check } from './check.ts';
 import { readCluster } from './cluster.ts';
 import { readObjects } from './objects.ts';
@@ -16,7 +16,8 @@ With PATH it reads YAML or JSON files. Of a kind that is in no file, all objects
 so nothing is reported that depends on one. Without PATH it reads the cluster, and reports what
 RBAC did not let it read. It changes nothing, and reads neither Secrets nor ConfigMaps.
 
-  PATH          a file, a folder (all .yaml, .yml and .json files below it), or - for standard input
+  PATH          a file, a folder (all .yaml, .yml and .json files below it, but no hidden ones), or -
+                for standard input
   --output      text, which is the default, json, sarif (for code scanning) or github (annotations)
   --kubeconfig  the file of the cluster (default: $KUBECONFIG, or ~/.kube/config)
   --context     the context in it (default: the current one)
@@ -74,16 +75,16 @@ export async function runCheck(
 }
 
 async function checkFiles(paths: readonly string[]): Promise<Checked> {
-  const names = (await Promise.all(paths.map(findSources))).flat();
   const files: SourceFile[] = [];
   const unread: Finding[] = [];
-  for (const name of new Set(names)) {
-    const text = await readText(name);
-    if ('text' in text) files.push({ name: shownName(name), text: text.text });
-    else {
-      const place = { file: shownName(name), line: 1, column: 1 };
-      unread.push({ ...place, severity: 'error', rule: 'Unreadable', message: text.why });
+  for await (const source of readSources(paths)) {
+    const { name } = source;
+    if ('text' in source) {
+      files.push({ name, text: source.text });
+      continue;
     }
+    const place = { file: name, line: 1, column: 1 };
+    unread.push({ ...place, severity: 'error', rule: 'Unreadable', message: source.why });
   }
   showProgress(`checking ${count(files.length, 'file')} ...`);
   const { findings, objects } = check(readObjects(files));
