@@ -1,6 +1,7 @@
 /** `mesh-gateway explain`: resolves the routes in a folder, without a cluster and without sending anything. */
 import { stat } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
+import { plainText } from './plain-text.ts';
 import { routeExplainer } from './explain-routes.ts';
 import type { Explained } from './explain-routes.ts';
 import { Tracking } from '../store/tracking.ts';
@@ -36,7 +37,7 @@ export async function runExplain(args: readonly string[]): Promise<number> {
     folder,
     indexes: trafficIndexes,
     content: 'stored',
-    report: ({ file, line, message }) => console.error(`${file}:${line ?? 1}: ${message}`),
+    report: ({ file, line, message }) => console.error(plainText(`${file}:${line ?? 1}: ${message}`)),
     reportFailure: failure => console.error(failure),
   });
   try {
@@ -88,7 +89,7 @@ async function explain(
   start();
   await read.whenSynced();
   const explained = explainAll();
-  console.log(textOf(explained));
+  console.log(plainText(textOf(explained)));
   return problems().length === 0 && explained.every(({ isHealthy }) => isHealthy) ? 0 : 1;
 }
 

@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { lint } from './lint-text.ts';
 import type { Report } from './lint-text.ts';
+import { plainText } from './plain-text.ts';
 import { readSources } from './sources.ts';
 
 /** What `mesh-gateway help lint` prints. */
@@ -46,7 +47,8 @@ function unread(why: string): Report {
 }
 
 function printReport(name: string, { findings }: Report): void {
-  for (const { severity, line, message } of findings) console.log(`${name}:${line}: ${severity}: ${message}`);
+  for (const { severity, line, message } of findings)
+    console.log(`${name}:${line}: ${severity}: ${plainText(message)}`);
 }
 
 function summarize(reports: readonly Report[], isStrict: boolean): number {

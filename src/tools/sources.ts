@@ -4,6 +4,7 @@ import { basename, join, resolve } from 'node:path';
 import { isMissing, MAX_BYTES, readSource, reasonOf, textIn } from '../files/file.ts';
 import type { SourceText } from '../files/file.ts';
 import { isReadByName, scan } from '../files/scan.ts';
+import { plainText } from './plain-text.ts';
 
 const STANDARD_INPUT = '-';
 
@@ -102,15 +103,7 @@ export async function readFiles(
   return files;
 }
 
-/** Control characters, which a terminal or a CI system could interpret. */
-const CONTROL = /\p{Cc}/gu;
-
-/** A text for a terminal. Names are what users wrote: none may move the cursor. */
-export function plainText(text: string): string {
-  return text.replaceAll(/[^\P{Cc}\n]/gu, '?');
-}
-
 /** The name of a file, for people. */
-export function shownName(name: string): string {
-  return name === STANDARD_INPUT ? 'standard input' : name.replaceAll(CONTROL, '?');
+function shownName(name: string): string {
+  return name === STANDARD_INPUT ? 'standard input' : plainText(name).replaceAll('\n', '?');
 }

@@ -1,6 +1,6 @@
 import { nearest } from '../api/validation/nearest.ts';
 import { flagsIn } from './completion.ts';
-import { plainText } from './sources.ts';
+import { plainText } from './plain-text.ts';
 
 /** The message where there is no command of a name. */
 export function unknownCommand(name: string, commands: readonly string[]): string {

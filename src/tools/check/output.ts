@@ -1,4 +1,4 @@
-import { plainText, shownName } from '../sources.ts';
+import { jsonText, plainText } from '../plain-text.ts';
 import { excerptGuard } from './hidden.ts';
 import type { Finding, SourceFile } from './objects.ts';
 
@@ -18,9 +18,9 @@ export function formatFindings(
     case 'text':
       return textOf(findings, files);
     case 'json':
-      return JSON.stringify(findings, undefined, 2);
+      return jsonText(findings);
     case 'sarif':
-      return JSON.stringify(sarifOf(findings), undefined, 2);
+      return jsonText(sarifOf(findings));
     case 'github':
       return findings.map(annotationOf).join('\n');
   }
@@ -39,7 +39,7 @@ function textOf(findings: readonly Finding[], files: readonly SourceFile[]): str
         return [`${subject}${severity}: ${first} [${rule}]`, ...rest].join('\n');
       }
       const { file, line, column } = finding;
-      const title = `${shownName(file)}:${line}:${column}: ${severity}: ${first} [${rule}]`;
+      const title = `${file}:${line}:${column}: ${severity}: ${first} [${rule}]`;
       const text = lines.get(file)?.[line - 1] ?? '';
       return [title, ...(mayShow(finding, text) ? excerptOf(text, line, column) : []), ...rest].join('\n');
     })
@@ -51,7 +51,7 @@ const MAX_EXCERPT = 120;
 function excerptOf(text: string, line: number, column: number): readonly string[] {
   if (text.length > MAX_EXCERPT) return [];
   const number = String(line).padStart(5);
-  const shown = text.trimEnd().replaceAll(/\p{Cc}/gu, ' ');
+  const shown = plainText(text.trimEnd().replaceAll('\t', ' '));
   return [`${number} | ${shown}`, `${' '.repeat(number.length)} | ${' '.repeat(column - 1)}^`];
 }
 
@@ -99,7 +99,7 @@ function textWithObject({ file, object, message }: Finding): string {
 }
 
 function escapedText(text: string): string {
-  return text.replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
+  return plainText(text).replaceAll('%', '%25').replaceAll('\n', '%0A');
 }
 
 function escaped(property: string): string {

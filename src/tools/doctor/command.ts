@@ -4,7 +4,7 @@ import { durationMs } from '../../api/duration.ts';
 import { NAMESPACE } from '../../api/names.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { withCluster } from '../check/cluster.ts';
-import { plainText } from '../sources.ts';
+import { jsonText, plainText } from '../plain-text.ts';
 import { observe } from './cluster.ts';
 import { checkConnections } from './connect.ts';
 import { diagnose } from './diagnose.ts';
@@ -93,7 +93,7 @@ export async function runDoctor(args: readonly string[], deps: DoctorDeps): Prom
       });
     }
   });
-  console.log(output === 'json' ? JSON.stringify(lines, undefined, 2) : formatLines(lines));
+  console.log(output === 'json' ? jsonText(lines) : formatLines(lines));
   console.error(summaryOf(lines));
   return lines.some(({ is }) => is === 'failed') ? 1 : 0;
 }

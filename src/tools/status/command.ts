@@ -7,7 +7,7 @@ import type { OpenPort } from '../check/cluster.ts';
 import { labelled, readList } from '../doctor/cluster.ts';
 import { textAt } from '../doctor/observed.ts';
 import { gatewayOf, listEnvoys, readEnvoys, servingIn } from '../envoy/admin.ts';
-import { plainText } from '../sources.ts';
+import { jsonText, plainText } from '../plain-text.ts';
 import { envoysStatusOf } from './envoys.ts';
 import { isReady, SERVER_LABELS, statusOf } from './status.ts';
 import type { ReadServer, Status, StatusInput } from './status.ts';
@@ -59,7 +59,7 @@ export async function runStatus(
     const read = await readStatus(transport, namespace);
     return envoy ? await withEnvoys(statusOf(read), read, openPort) : statusOf(read);
   });
-  console.log(output === 'json' ? JSON.stringify(status, undefined, 2) : formatStatus(status));
+  console.log(output === 'json' ? jsonText(status) : formatStatus(status));
   const { gateways, rejections, differences = [] } = status;
   const isGood = [...rejections, ...differences].length === 0;
   return isGood && gateways.every(({ isTranslated }) => isTranslated) ? 0 : 1;

@@ -3,7 +3,8 @@ import { readDeclarations, withCluster } from '../check/cluster.ts';
 import type { ClusterOptions } from '../check/cluster.ts';
 import { readObjects } from '../check/objects.ts';
 import type { Declarations } from '../check/objects.ts';
-import { plainText, readFiles } from '../sources.ts';
+import { jsonText, plainText } from '../plain-text.ts';
+import { readFiles } from '../sources.ts';
 import { withEnvoys } from './envoys.ts';
 import { parseRequest } from './request.ts';
 import type { TracedRequest } from './request.ts';
@@ -83,10 +84,11 @@ export async function runTrace(
       ? tracedIn(readObjects(await readFiles(values.file)), request, values.from)
       : await traceCluster({ kubeconfig, context, environment }, request, values);
   const unread = declarations.findings.filter(({ rule }) => rule === 'NotRead' || rule === 'Syntax');
-  for (const { file, message } of unread) console.error(file === undefined ? message : `${file}: ${message}`);
+  for (const { file, message } of unread)
+    console.error(plainText(file === undefined ? message : `${file}: ${message}`));
   const ways = values.send ? await withAnswers(traced, request, declarations, address) : traced;
   const shown = ways.map(({ gateway, steps }): Way => ({ gateway, steps }));
-  console.log(values.output === 'json' ? JSON.stringify(shown, undefined, 2) : textOf(shown));
+  console.log(values.output === 'json' ? jsonText(shown) : textOf(shown));
   const isAnswered = ({ steps }: Way) => !steps.some(({ name, is }) => name === 'answer' && is !== 'ok');
   const isDifferent = ({ steps }: Way) => steps.some(({ name, is }) => name === 'envoy' && is === 'broken');
   return ways.some(way => reaches(way) && isAnswered(way)) && !ways.some(isDifferent) ? 0 : 1;
