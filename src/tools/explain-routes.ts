@@ -179,10 +179,7 @@ function explainRule(
   const none = localities.every(locality => locality.endpoints.length === 0)
     ? 'no endpoint'
     : 'no endpoint can take traffic';
-  const [onlyMesh, mixed] =
-    rule.protocol === 'UDP'
-      ? ['datagrams are dropped', 'the other backends of the rule get all datagrams']
-      : ['requests are answered with 503', 'the other backends of the rule get all requests'];
+  const [onlyMesh, mixed] = CONSEQUENCES[rule.protocol];
   const consequence = rule.isMixed ? mixed : onlyMesh;
   const checks = isHealthCheckOff ? ', not checked by Envoy' : '';
   const title = `  cluster ${rule.cluster.text}: ${rule.protocol}${checks}`;
@@ -192,6 +189,19 @@ function explainRule(
     isHealthy: canServe && problems.length === 0,
   };
 }
+
+const REQUESTS = [
+  'requests are answered with 503',
+  'the other backends of the rule get all requests',
+] as const;
+
+/** What becomes of traffic for endpoints that cannot take any, and for those beside other backends. */
+const CONSEQUENCES = {
+  'HTTP/1.1': REQUESTS,
+  'HTTP/2': REQUESTS,
+  TCP: ['connections are closed', 'the other backends of the rule get all connections'],
+  UDP: ['datagrams are dropped', 'the other backends of the rule get all datagrams'],
+} as const;
 
 /** The metadata of the endpoints of a rule, by backend and address; empty for one without. */
 function metadataIn({ backends }: ResolvedRule): (backend: number, endpoint: EnvoyEndpoint) => string {

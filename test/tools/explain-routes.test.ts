@@ -241,6 +241,18 @@ describe('the explanation of a route', () => {
     expect(text).toMatch(/not used: BackendNotFound: /);
   });
 
+  it.each([
+    ['HTTPRoute', 'requests are answered with 503'],
+    ['GRPCRoute', 'requests are answered with 503'],
+    ['TLSRoute', 'connections are closed'],
+    ['TCPRoute', 'connections are closed'],
+    ['UDPRoute', 'datagrams are dropped'],
+  ] as const)('has what becomes of the traffic of a %s without endpoints: %s', async (kind, consequence) => {
+    const rules = [{ backendRefs: [meshBackend({ name: 'missing' })] }];
+    const [text = ''] = await explained(tailnet, route(kind, 'default/web', { rules }));
+    expect(text).toContain(`no endpoint: ${consequence}`);
+  });
+
   it.each<readonly [string, readonly object[], Readonly<Record<string, unknown>>, boolean]>([
     ['is healthy where one endpoint can take traffic', [HEALTHY, UNHEALTHY], {}, true],
     ['is healthy before the first status', [], {}, true],
