@@ -1,12 +1,15 @@
-import { readFileSync } from 'node:fs';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { runTrace } from '../../src/tools/trace/command.ts';
+import { makeFolders } from '../support/files/folder.ts';
 import { PROJECT } from '../support/lab/command-line.ts';
 
 let out: string[] = [];
+let err: string[] = [];
 beforeEach(() => {
-  out = [];
+  [out, err] = [[], []];
+  vi.spyOn(console, 'error').mockImplementation((text: string) => void err.push(text));
   vi.spyOn(console, 'log').mockImplementation((text: string) => void out.push(text));
 });
 afterEach(() => vi.restoreAllMocks());
@@ -36,6 +39,18 @@ describe('mesh-gateway trace', () => {
           { is: 'broken', name: 'rule', text: expect.stringContaining('web.example.org') as string },
         ],
       },
+    ]);
+  });
+
+  it('reports what it leaves out, without which a request may seem to have no route', async () => {
+    const { folder } = makeFolders();
+    cpSync(join(PROJECT, 'examples', 'cluster'), folder, { recursive: true });
+    const web = readFileSync(join(folder, 'web.yaml'), 'utf8');
+    writeFileSync(join(folder, 'web.yaml'), web.replace(/port: 8080\n$/, 'port: "8080"\n'));
+    expect(await runTrace(['http://web.example.com/', '--file', folder], {})).toBe(1);
+    expect(out.join('\n')).toContain('no route attaches to it');
+    expect(err).toEqual([
+      `${join(folder, 'web.yaml')}:42: spec.rules[0].backendRefs[0].port: is not a whole number from 1 to 65535`,
     ]);
   });
 

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { readDeclarations, withCluster } from '../check/cluster.ts';
 import type { ClusterOptions } from '../check/cluster.ts';
 import { readObjects } from '../check/objects.ts';
-import type { Declarations } from '../check/objects.ts';
+import type { Declarations, Finding } from '../check/objects.ts';
 import { jsonText, plainText } from '../plain-text.ts';
 import { readFiles } from '../sources.ts';
 import { withEnvoys } from './envoys.ts';
@@ -83,15 +83,21 @@ export async function runTrace(
     values.file.length > 0
       ? tracedIn(readObjects(await readFiles(values.file)), request, values.from)
       : await traceCluster({ kubeconfig, context, environment }, request, values);
-  const unread = declarations.findings.filter(({ rule }) => rule === 'NotRead' || rule === 'Syntax');
-  for (const { file, message } of unread)
-    console.error(plainText(file === undefined ? message : `${file}: ${message}`));
+  for (const finding of declarations.findings) if (LEFT_OUT.includes(finding.rule)) printLeftOut(finding);
   const ways = values.send ? await withAnswers(traced, request, declarations, address) : traced;
   const shown = ways.map(({ gateway, steps }): Way => ({ gateway, steps }));
   console.log(values.output === 'json' ? jsonText(shown) : textOf(shown));
   const isAnswered = ({ steps }: Way) => !steps.some(({ name, is }) => name === 'answer' && is !== 'ok');
   const isDifferent = ({ steps }: Way) => steps.some(({ name, is }) => name === 'envoy' && is === 'broken');
   return ways.some(way => reaches(way) && isAnswered(way)) && !ways.some(isDifferent) ? 0 : 1;
+}
+
+/** Of what is left out, a request may depend on everything: a route that is not valid seems not to exist. */
+const LEFT_OUT: readonly string[] = ['NotRead', 'Syntax', 'Invalid', 'UnknownKind'];
+
+function printLeftOut({ message, ...place }: Finding): void {
+  const where = place.file === undefined ? (place.object ?? '') : `${place.file}:${place.line}`;
+  console.error(plainText(where === '' ? message : `${where}: ${message}`));
 }
 
 type Traced = { readonly declarations: Declarations; readonly traced: readonly TracedWay[] };
