@@ -105,8 +105,20 @@ describe('mesh-gateway check', () => {
     expect(out).toContain('name the files, which end in .yaml, .yml or .json, or the cluster that has them');
   });
 
+  it('gives no such hint where what is there cannot be read', async () => {
+    const { status, out } = await checked('a: [');
+    expect(status).toBe(1);
+    expect(out).toMatch(/^web\.yaml:1:5: error: .* \[Syntax\]\n.*\n.*$/);
+  });
+
   it('exits with 2 where a file cannot be read', async () => {
-    expect((await checked('\u0000\ud800'.repeat(2))).status).not.toBe(0);
+    mkdirSync(join(folder, 'a'));
+    writeFileSync(join(folder, 'a/utf-16.yaml'), `\ufeff${ROUTE}`, 'utf16le');
+    expect(await checked('')).toEqual({
+      status: 2,
+      out: 'a/utf-16.yaml:1:1: error: is not UTF-8 text [Unreadable]',
+      err: '0 objects in 1 file: 1 error, 0 warnings, 0 notes',
+    });
     await expect(runCheck([join(folder, 'missing.yaml')], {})).rejects.toThrow('missing.yaml does not exist');
     await expect(runCheck([], { KUBECONFIG: join(folder, 'none') })).rejects.toThrow(
       'none cannot be read (ENOENT)',

@@ -45,7 +45,8 @@ export function check(declarations: Declarations): CheckResult {
     }),
     ...unrouted(objects, routes),
   ];
-  if (ours.length === 0) all.push(NOTHING);
+  // Where something could not be read, that is the reason.
+  if (ours.length === 0 && all.length === 0) all.push(NOTHING);
   return { findings: sorted(all), objects: ours.length };
 }
 

@@ -89,7 +89,9 @@ async function checkFiles(paths: readonly string[]): Promise<Checked> {
   showProgress(`checking ${count(files.length, 'file')} ...`);
   const { findings, objects } = check(readObjects(files));
   showProgress('');
-  return { findings: [...unread, ...findings], objects, files, source: count(files.length, 'file') };
+  // What was not read may hold the objects.
+  const own = unread.length === 0 ? findings : findings.filter(({ rule }) => rule !== 'NothingToCheck');
+  return { findings: [...unread, ...own], objects, files, source: count(files.length, 'file') };
 }
 
 async function checkCluster(options: Omit<Parameters<typeof readCluster>[0], 'onKind'>): Promise<Checked> {

@@ -40,8 +40,9 @@ function textOf(findings: readonly Finding[], files: readonly SourceFile[]): str
       }
       const { file, line, column } = finding;
       const title = `${file}:${line}:${column}: ${severity}: ${first} [${rule}]`;
-      const text = lines.get(file)?.[line - 1] ?? '';
-      return [title, ...(mayShow(finding, text) ? excerptOf(text, line, column) : []), ...rest].join('\n');
+      const text = lines.get(file)?.[line - 1];
+      const isShown = text !== undefined && mayShow(finding, text);
+      return [title, ...(isShown ? excerptOf(text, line, column) : []), ...rest].join('\n');
     })
     .join('\n');
 }
