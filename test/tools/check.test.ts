@@ -195,6 +195,41 @@ describe('check finds a parentRef to a Gateway', () => {
   );
 });
 
+const listenerSet = (gatewayName = 'public') => ({
+  ...{ apiVersion: 'gateway.networking.k8s.io/v1', kind: 'ListenerSet' },
+  metadata: { name: 'web', namespace: 'default' },
+  spec: { parentRef: { name: gatewayName }, listeners: [http] },
+});
+const admitting = (from: string) =>
+  openGateway('default/public', { listeners: [http], allowedListeners: { namespaces: { from } } });
+
+describe('check finds a parentRef to a ListenerSet', () => {
+  it.each<readonly [string, readonly object[], readonly string[]]>([
+    [
+      'that its Gateway does not admit',
+      [gateway, listenerSet()],
+      [
+        'error NotAllowedByListeners: spec.parentRefs[0].name: Gateway default/public does not admit ListenerSet default/web',
+      ],
+    ],
+    [
+      'of a Gateway that does not exist',
+      [gateway, listenerSet('pubic')],
+      [
+        'error ParentNotFound: spec.parentRefs[0].name: ListenerSet default/web is of Gateway default/pubic, which does not exist',
+      ],
+    ],
+    ['that its Gateway admits not', [admitting('Same'), listenerSet()], []],
+    ['that labels of a Namespace elsewhere may admit not', [admitting('Selector'), listenerSet()], []],
+    ['whose Gateway may be elsewhere not', [listenerSet()], []],
+  ])('%s', (_, objects, messages) => {
+    const reference = parents({ kind: 'ListenerSet', name: 'web' });
+    expect(found(web(), tailnet, reference, ...objects)).toEqual(
+      messages.map(message => expect.stringContaining(message) as string),
+    );
+  });
+});
+
 describe('check finds', () => {
   it.each<readonly [string, readonly object[], string]>([
     [

@@ -9,8 +9,9 @@ import type {
   ParentRef,
   Route,
 } from '../../api/objects/gateway-api.ts';
+import { gatewayOfListenerSet } from '../../api/objects/references.ts';
 import { nearest } from '../../api/validation/nearest.ts';
-import { acceptsKind, selectsNamespace } from '../../traffic/attachments.ts';
+import { acceptsKind, acceptsListenerSet, selectsNamespace } from '../../traffic/attachments.ts';
 import type { AttachmentResources } from '../../traffic/attachments.ts';
 import type { Catalog, Declared, Finding } from './objects.ts';
 
@@ -50,7 +51,27 @@ function problemOf(ref: ParentRef, route: Route, catalog: Catalog): Problem | un
     const hint = meant === undefined ? 'create it, or correct name and namespace' : `did you mean ${meant}?`;
     return ['ParentNotFound', 'name', `${title} does not exist: ${hint}`];
   }
-  return listenerProblem(ref, route, { parent, title }, catalog);
+  return (
+    listenerProblem(ref, route, { parent, title }, catalog) ??
+    (parent.kind === 'ListenerSet' ? listenerSetProblem(parent, title, catalog) : undefined)
+  );
+}
+
+/** Why a route that attaches to a ListenerSet attaches to no Gateway. */
+function listenerSetProblem(set: ListenerSet, title: string, catalog: Catalog): Problem | undefined {
+  const [key] = gatewayOfListenerSet(set);
+  if (key === undefined || !catalog.has('Gateway') || catalog.isInvalid(key)) return undefined;
+  const name = `Gateway ${set.parentRef.namespace}/${set.parentRef.name}`;
+  const gateway = catalog.get(key)?.resource as Gateway | undefined;
+  if (!gateway)
+    return ['ParentNotFound', 'name', `${title} is of ${name}, which does not exist: correct its parentRef`];
+  const isSelected = gateway.allowedListeners.from === 'Selector' && !catalog.has('Namespace');
+  if (isSelected || acceptsListenerSet(gateway, set, attachmentResources(catalog))) return undefined;
+  return [
+    'NotAllowedByListeners',
+    'name',
+    `${name} does not admit ${title}: let its allowedListeners.namespaces have from: Same or All, or a selector for the labels of the namespace`,
+  ];
 }
 
 function listenerProblem(
