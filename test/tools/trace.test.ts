@@ -1,8 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
-import { readObjects } from '../../src/tools/check/objects.ts';
+import { ROUTE_KINDS } from '../../src/api/key.ts';
+import type { ResourceKind } from '../../src/api/key.ts';
+import { readObjects, servedObjects } from '../../src/tools/check/objects.ts';
 import { parseRequest } from '../../src/tools/trace/request.ts';
 import { trace } from '../../src/tools/trace/trace.ts';
+import type { Step } from '../../src/tools/trace/trace.ts';
 import { meshBackend, named, openGateway, route } from '../support/declared.ts';
 import { endpoint, meshEndpoints, meshTailnet } from '../support/objects.ts';
 
@@ -27,6 +30,28 @@ function ways(
 
 const firstBroken = (...args: Parameters<typeof ways>) =>
   ways(...args).flatMap(steps => steps.find(line => line.startsWith('broken')) ?? []);
+
+describe('trace does not know what becomes of a request', () => {
+  it.each<readonly [string, ReadonlySet<ResourceKind>, readonly Step[]]>([
+    [
+      'where Gateways could not be read',
+      new Set(ROUTE_KINDS),
+      [{ is: 'unknown', name: 'gateway', text: 'you have no right to list Gateways in all namespaces' }],
+    ],
+    [
+      'where routes could not be read',
+      new Set<ResourceKind>(['Gateway', 'GRPCRoute']),
+      [
+        { is: 'ok', name: 'listener', text: 'http (HTTP, port 80) of Gateway default/public' },
+        { is: 'unknown', name: 'rule', text: 'you have no right to list HTTPRoutes in all namespaces' },
+      ],
+    ],
+  ])('%s', (_, complete, steps) => {
+    const served = servedObjects(complete.has('Gateway') ? [gateway] : [], complete);
+    const request = parseRequest('http://web.example.com/', { method: 'GET', headers: [] });
+    expect(trace(served, request, undefined).map(way => way.steps)).toEqual([steps]);
+  });
+});
 
 describe('trace follows a request', () => {
   it('from the listener to the device', () => {

@@ -1,6 +1,6 @@
 import type { Gateway, Listener, Route } from '../../api/objects/gateway-api.ts';
 import { isOverHttp, keyOf } from '../../api/key.ts';
-import type { Key } from '../../api/key.ts';
+import type { Key, ResourceKind } from '../../api/key.ts';
 import { refTo } from '../../api/objects/references.ts';
 import { attachmentsOf } from '../../traffic/attachments.ts';
 import type { Attachment } from '../../traffic/attachments.ts';
@@ -49,12 +49,25 @@ export function trace(
   const world = worldOf(declarations, catalog);
   const all = gateways.map(gateway => ({ gateway, listeners: listenersFor(gateway, request, world) }));
   const open = all.filter(({ listeners }) => listeners.length > 0);
-  if (open.length === 0)
-    return [{ gateway: '', steps: [noListener(request, gateways, from)], traffic: undefined }];
+  if (open.length === 0) {
+    const steps = [unlessUnread(['Gateway'], noListener(request, gateways, from), catalog)];
+    return [{ gateway: '', steps, traffic: undefined }];
+  }
   return open.map(({ gateway, listeners }) => ({
     gateway: pathOf(gateway),
     ...wayThrough(gateway, listeners, request, world, catalog),
   }));
+}
+
+/** A step that is broken because there is no object of these kinds for it; unknown where some could not be read. */
+function unlessUnread(kinds: readonly ResourceKind[], step: Step, catalog: Catalog): Step {
+  const unread = kinds.filter(kind => catalog.hasStatus && !catalog.has(kind)).map(kind => `${kind}s`);
+  if (unread.length === 0) return step;
+  return {
+    ...step,
+    is: 'unknown',
+    text: `you have no right to list ${unread.join(' and ')} in all namespaces`,
+  };
 }
 
 /** The routes, and where they attach. */
@@ -167,8 +180,10 @@ function wayThrough(
   );
   // Listeners that are as close have one hostname.
   const chosen = ruleFor(request, attached, listeners[0]?.hostname);
-  if ('problem' in chosen)
-    return { steps: [first, { is: 'broken', name: 'rule', text: chosen.problem }], traffic: undefined };
+  if ('problem' in chosen) {
+    const none: Step = { is: 'broken', name: 'rule', text: chosen.problem };
+    return { steps: [first, unlessUnread(ROUTES_OF[request.over], none, catalog)], traffic: undefined };
+  }
   const { route, rule, text } = chosen;
   const place = `spec.rules[${rule}] of ${titleOf(route)}${text === '' ? '' : `: ${text}`}`;
   const traffic = ruleTraffic(chosen, key, trafficIn(catalog));
