@@ -157,6 +157,14 @@ function commandOf(name = ''): Command | undefined {
   return Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
 }
 
+// A reader such as head closes the pipe before all is written, which is no fault of the command.
+for (const output of [process.stdout, process.stderr])
+  output.on('error', ({ code = '' }: NodeJS.ErrnoException) => {
+    if (code === 'EPIPE') return;
+    console.error(`mesh-gateway: the output cannot be written: ${code}`);
+    process.exit(2);
+  });
+
 const [given = ''] = process.argv.slice(2);
 try {
   process.exitCode = await main(process.argv.slice(2));

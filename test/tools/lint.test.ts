@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -145,6 +146,28 @@ describe.concurrent('mesh-gateway lint', () => {
     const result = await run(['lint', '-'], BAD);
     expect(result.out).toBe(`standard input:4: ${FAULT}\n`);
     expect(result.status).toBe(1);
+  });
+});
+
+describe.concurrent('the output of mesh-gateway', () => {
+  it('may be closed before all is written, as head does', async () => {
+    await writeFile(join(folder, 'many.txt'), `${BAD}---\n`.repeat(900));
+    const args = [join(folder, 'program/cli.mjs'), 'lint', 'many.txt', 'bad.yaml'];
+    const child = spawn(process.execPath, args, { cwd: folder });
+    child.stdout.once('data', () => child.stdout.destroy());
+    const ended = new Promise<number | null>(resolve => child.once('close', resolve));
+    const [err, status] = await Promise.all([readAll(child.stderr), ended]);
+    expect({ err, status }).toEqual({ err: '901 objects in 2 files: 901 errors, 0 warnings\n', status: 1 });
+  });
+
+  it.runIf(existsSync('/dev/full'))('is reported where the disk is full', async () => {
+    const child = spawn('sh', ['-c', `"$0" program/cli.mjs lint bad.yaml >/dev/full`, process.execPath], {
+      cwd: folder,
+    });
+    const ended = new Promise<number | null>(resolve => child.once('close', resolve));
+    const [err, status] = await Promise.all([readAll(child.stderr), ended]);
+    expect(err).toContain('mesh-gateway: the output cannot be written: ENOSPC\n');
+    expect(status).toBe(2);
   });
 });
 
