@@ -170,7 +170,12 @@ function explainRule(
     ),
   );
   const unready = path === 'Proxy' ? unreadyPools(rule) : new Map<number, string>();
-  const problems = [...unused.map(unusedLine), ...policyProblems, ...new Set(unready.values())];
+  const problems = [
+    ...weightless(rule),
+    ...unused.map(unusedLine),
+    ...policyProblems,
+    ...new Set(unready.values()),
+  ];
   const canServe = localities.some(
     ({ backend, endpoints: list }) =>
       isOurs(backend) &&
@@ -188,6 +193,12 @@ function explainRule(
     text: [title, ...policies, ...endpoints, ...outcome, ...problems].join('\n'),
     isHealthy: canServe && problems.length === 0,
   };
+}
+
+/** What is wrong where no reference of a rule has a weight. */
+function weightless({ isMixed, backends }: ResolvedRule): readonly string[] {
+  if (isMixed || backends.some(({ ref }) => ref.weight > 0)) return [];
+  return ['    not used: all backendRefs have weight 0: raise one'];
 }
 
 const REQUESTS = [

@@ -241,6 +241,15 @@ describe('the explanation of a route', () => {
     expect(text).toMatch(/not used: BackendNotFound: /);
   });
 
+  it('has the reason where all weights are 0', async () => {
+    const refs = [meshBackend({ weight: 0 }), { name: 'near', port: 80, weight: 0 }];
+    const toRefs = route('HTTPRoute', 'default/web', { rules: [{ backendRefs: refs }] });
+    const [text = ''] = await explained(tailnet, web, toRefs);
+    expect(text).toContain('    not used: all backendRefs have weight 0: raise one');
+    const [served = ''] = await explained(tailnet, web, route('HTTPRoute', 'default/web'));
+    expect(served).not.toContain('weight 0');
+  });
+
   it.each([
     ['HTTPRoute', 'requests are answered with 503'],
     ['GRPCRoute', 'requests are answered with 503'],
