@@ -70,7 +70,7 @@ describe('a path', () => {
 
   it('can be a pipe, such as <(kustomize build) of bash', async () => {
     const pipe = join(folder, 'pipe');
-    execFileSync('mkfifo', [pipe]);
+    execFileSync('sh', ['-c', 'mkfifo "$0"', pipe]);
     const [found] = await Promise.all([readAt(pipe), writeFile(pipe, 'from a pipe')]);
     expect(found).toEqual(['pipe: from a pipe']);
   });
