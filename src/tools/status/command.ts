@@ -33,8 +33,9 @@ Examples:
   mesh-gateway status --envoy
   kubectl mesh status --output json
 
-Exit status: 0 all is as it should be, 1 a revision is not translated, or an Envoy has rejected
-endpoints or differs from the objects, 2 wrong usage, or the cluster does not answer.
+Exit status: 0 all that could be read is as it should be, 1 a revision is not translated, or an
+Envoy has rejected endpoints or differs from the objects, 2 wrong usage, or the cluster does not
+answer.
 `;
 
 /** Runs `mesh-gateway status`; returns the exit code. */
