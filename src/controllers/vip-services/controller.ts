@@ -1,6 +1,7 @@
 import type { Access } from '../../api/access.ts';
 import type { Clock } from '../../api/clock.ts';
 import { GROUP } from '../../api/generated/kinds.ts';
+import type { Kinds } from '../../api/generated/types.ts';
 import type { ResourceKind } from '../../api/key.ts';
 import type { Tailnets } from '../../control/control.ts';
 import type { Controller } from '../../runtime/controller.ts';
@@ -22,12 +23,14 @@ import {
   advertisedOf,
   claimsOf,
   intervalMsOf,
-  isSuperseded,
   NOT_SUPPORTED,
+  olderOf,
   registrantsOf,
   servicesWith,
 } from './gather.ts';
 import type { Published } from '../../runtime/published.ts';
+
+type MeshTailnet = Kinds['MeshTailnet'];
 
 /** What the controller works with. */
 export type VipServicesDeps = ConnectionDeps & {
@@ -72,13 +75,18 @@ export function vipServicesController(deps: VipServicesDeps): Controller<'MeshTa
     reconcile: async (ref, read, { signal }): Promise<Outcome> => {
       const { name } = ref;
       const tailnet = read.get(ref);
-      if (!tailnet || isSuperseded(tailnet, read)) {
+      const older = tailnet && olderOf(tailnet, read);
+      if (!tailnet || older) {
         memories.delete(name);
         vipServices.publish(name, undefined);
-        return ON_CHANGE;
       }
+      if (!tailnet) return ON_CHANGE;
       if (skipsCleanup(tailnet)) {
         await write.removeFinalizer(tailnet, FINALIZER);
+        return ON_CHANGE;
+      }
+      if (older) {
+        await handOver(tailnet, older);
         return ON_CHANGE;
       }
       const listed = claimsOf(tailnet, read, values);
@@ -121,4 +129,17 @@ export function vipServicesController(deps: VipServicesDeps): Controller<'MeshTa
       return { requeue: 'after', ms: Math.min(nextMs, intervalMsOf(tailnet)) };
     },
   };
+
+  /**
+   * The MeshTailnet that has taken over the domain removes what this one has registered. One that is being deleted takes no
+   * finalizer: this one has the domain again once it has ended.
+   */
+  async function handOver(tailnet: MeshTailnet, older: MeshTailnet): Promise<void> {
+    if (!hasFinalizer(tailnet)) return;
+    if (!hasFinalizer(older)) {
+      if (older.metadata.deletionTimestamp !== undefined) return;
+      await write.addFinalizer(older, FINALIZER);
+    }
+    await write.removeFinalizer(tailnet, FINALIZER);
+  }
 }

@@ -46,10 +46,10 @@ export function intervalMsOf({ spec }: MeshTailnet): number {
   return durationMs(spec.syncInterval) ?? 30_000;
 }
 
-/** An older MeshTailnet of the domain registers the services. */
-export function isSuperseded({ metadata, spec }: MeshTailnet, read: TrackedRead): boolean {
+/** The older MeshTailnet of the domain that registers the services in its place, if there is one. */
+export function olderOf({ metadata, spec }: MeshTailnet, read: TrackedRead): MeshTailnet | undefined {
   const oldest = oldestOf(read.exceptStatus.find(tailnetsByDomain, spec.tailnet));
-  return oldest !== undefined && oldest.metadata.name !== metadata.name;
+  return oldest?.metadata.name === metadata.name ? undefined : oldest;
 }
 
 /**

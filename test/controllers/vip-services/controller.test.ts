@@ -1,7 +1,22 @@
 import { describe, expect, it } from 'vitest';
+import { SKIP_CLEANUP } from '../../../src/api/names.ts';
 import { FINALIZER } from '../../../src/controllers/vip-services/finalizer.ts';
 import { OWNERS, ownershipOf } from '../../../src/controllers/vip-services/owners.ts';
+import { named } from '../../support/declared.ts';
+import { meshTailnet } from '../../support/objects.ts';
 import { INSTALLATION, publishing, startVipScene } from '../../support/controllers/vip-services/scene.ts';
+
+const LATER = { kind: 'MeshTailnet', namespace: '', name: 'later' } as const;
+
+/** A service of a MeshTailnet beside an older one of another domain. */
+async function startWithLater() {
+  const scene = await startVipScene({ spec: { tailnet: 'other.ts.net' } });
+  const spec = { ...scene.tailnet()?.spec, tailnet: 'example.ts.net' };
+  await scene.put(named(meshTailnet(spec), 'later'));
+  await scene.put(publishing('a', ['web']));
+  await scene.until(() => expect(scene.entry('a')).toMatchObject({ status: 'Registered' }));
+  return { ...scene, spec };
+}
 
 describe('VIP services', () => {
   it('are registered while a MeshEndpoints lists them, with their owner, and deleted afterwards', async () => {
@@ -143,6 +158,35 @@ describe('VIP services', () => {
     await scene.until(() => expect(scene.tailnet()).toBeUndefined(), 5000);
     scene.api.audit();
     expect(scene.services()).toEqual([]);
+  });
+
+  it.each([
+    { what: 'removes what is left of them', left: [] },
+    { what: 'keeps those that are listed', left: ['svc:web'] },
+  ])('pass to an older MeshTailnet that takes over their domain, which $what', async ({ left }) => {
+    const scene = await startWithLater();
+    await scene.put(named(meshTailnet(scene.spec), 'example'));
+    if (left.length === 0) await scene.remove('a');
+    await scene.memory.author.remove(LATER);
+    await scene.until(() => {
+      expect(scene.tailnet('later')).toBeUndefined();
+      expect(scene.tailnet()?.metadata.finalizers ?? []).toEqual(left.map(() => FINALIZER));
+    }, 5000);
+    expect(scene.services()).toEqual(left);
+  });
+
+  it('keep no MeshTailnet that skips their cleanup, even beside an older one that is being deleted', async () => {
+    const scene = await startWithLater();
+    const older = scene.tailnet();
+    if (older) await scene.memory.write.addFinalizer(older, 'example.com/held');
+    await scene.memory.author.remove({ ...LATER, name: 'example' });
+    await scene.put(named(meshTailnet(scene.spec), 'example'));
+    await scene.memory.author.remove(LATER);
+    await scene.until(() => expect(scene.clock.now()).toBeGreaterThan(60_000), 5000);
+    expect(scene.tailnet('later')?.metadata.finalizers).toEqual([FINALIZER]);
+    await scene.put(named(meshTailnet(scene.spec), 'later', { annotations: { [SKIP_CLEANUP]: 'true' } }));
+    await scene.until(() => expect(scene.tailnet('later')).toBeUndefined());
+    expect(scene.services()).toEqual(['svc:web']);
   });
 
   it('are not supported by headscale', async () => {

@@ -108,7 +108,7 @@ export async function startVipScene({
     /** The status of a MeshGateway. */
     gateway: (name: string, namespace = 'default') =>
       memory.read.get({ kind: 'MeshGateway', namespace, name })?.status,
-    tailnet: () => memory.read.get({ kind: 'MeshTailnet', namespace: '', name: 'example' }),
+    tailnet: (name = 'example') => memory.read.get({ kind: 'MeshTailnet', namespace: '', name }),
     /** The policy approves devices with a tag for a service, once they advertise it. */
     autoApprove: (service: string, tag: string) => {
       simulated.state.policy = { tagOwners: {}, autoApprovers: { services: { [service]: [tag] } } };
