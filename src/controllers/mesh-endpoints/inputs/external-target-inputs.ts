@@ -25,7 +25,7 @@ export function externalTargetInputs(targets: ExternalTargets): InputSource {
   };
 }
 
-/** The hosts of an object, with the addresses in its status. */
+/** The hosts of an object, with the addresses in its status: those of any endpoint of a host, since a new one has none. */
 function hostsOf(object: Kinds['MeshEndpoints']): ReadonlyMap<string, readonly string[]> {
   const entries = statusEntriesOf(object);
   const hosts = new Map<string, readonly string[]>();
@@ -33,7 +33,8 @@ function hostsOf(object: Kinds['MeshEndpoints']): ReadonlyMap<string, readonly s
     if (externalTarget === undefined) continue;
     const entry = entries.get(name);
     const last = entry?.externalTarget === externalTarget ? (entry.resolvedAddresses ?? []) : [];
-    hosts.set(hostAndPortOf(externalTarget).host, last);
+    const { host } = hostAndPortOf(externalTarget);
+    if (last.length > 0 || !hosts.has(host)) hosts.set(host, last);
   }
   return hosts;
 }

@@ -48,6 +48,18 @@ describe('an endpoint with externalTarget', () => {
     expect(conditionOf(scene, 'Ready')).toMatchObject({ status: 'True' });
   });
 
+  it('keeps its addresses under a new leader also where another endpoint of its host was added meanwhile', async () => {
+    const added = db({ name: 'added', externalTarget: `${HOST.toUpperCase()}:5433` });
+    const scene = await EndpointsScene.startWith({ [HOST]: ['1.1.1.1'] }, tailnet, web(db(), added));
+    scene.resolve(HOST);
+    const { endpoints = [], ...others } = scene.status() ?? {};
+    await scene.restart({ ...others, endpoints: endpoints.filter(({ name }) => name === 'db') });
+    expect(scene.status()?.endpoints).toMatchObject([
+      { name: 'db', status: 'Healthy', resolvedAddresses: ['1.1.1.1'] },
+      { name: 'added', status: 'Healthy', resolvedAddresses: ['1.1.1.1'] },
+    ]);
+  });
+
   it('does not keep the addresses of an earlier externalTarget', async () => {
     const scene = await EndpointsScene.startWith({ [HOST]: ['1.1.1.1'] }, tailnet, web(db()));
     await scene.put(web(db({ externalTarget: 'other.example.com:5432' })));
