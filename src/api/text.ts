@@ -1,9 +1,13 @@
+/** Halves of characters, which JSON can have and UTF-8 cannot. */
+const HALVES = /\p{Surrogate}/gu;
+
 /**
- * The first characters of a text, counted as an API server does, so that none is cut in two. A text that is cut has the
- * ending in place of its last characters.
+ * The first characters of a text, counted as an API server does, so that none is cut in two; half a character is U+FFFD, as it
+ * is stored. A text that is cut has the ending in place of its last characters.
  */
 export function cutText(text: string, maxLength: number, ending = ''): string {
-  const characters = Array.from(text);
-  if (characters.length <= maxLength) return text;
+  const whole = text.replace(HALVES, '\u{FFFD}');
+  const characters = Array.from(whole);
+  if (characters.length <= maxLength) return whole;
   return characters.slice(0, maxLength - ending.length).join('') + ending;
 }

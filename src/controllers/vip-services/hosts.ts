@@ -1,3 +1,4 @@
+import { cutText } from '../../api/text.ts';
 import { ControlError } from '../../control/control.ts';
 import type { ControlApi, Device, ServiceHost } from '../../control/control.ts';
 import type { VipServiceState } from '../mesh-endpoints/vip-services.ts';
@@ -120,8 +121,8 @@ export function withHosts(
       return isApproved && device?.isOnline === true && installationOf(device) === installation;
     }).length;
   const shown = owners.slice(0, MAX_OWNERS).map(owner => ({
-    cluster: owner.cluster.slice(0, MAX_CLUSTER_LENGTH),
-    object: owner.object.slice(0, MAX_OBJECT_LENGTH),
+    cluster: cutText(owner.cluster, MAX_CLUSTER_LENGTH),
+    object: cutText(owner.object, MAX_OBJECT_LENGTH),
     hosts: countOf(owner),
   }));
   const owned = shown.length === 0 ? state : { ...state, owners: shown };

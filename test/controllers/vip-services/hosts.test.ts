@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { NO_HOSTS, readHosts } from '../../../src/controllers/vip-services/hosts.ts';
+import { NO_HOSTS, readHosts, withHosts } from '../../../src/controllers/vip-services/hosts.ts';
 
 /** The interval of lists by default. */
 const SYNC_MS = 30_000;
@@ -77,4 +77,19 @@ describe('the hosts of VIP services', () => {
     expect(Math.max(...most)).toBe(20);
     expect(world.foundAt.size).toBe(501);
   });
+});
+
+it('are shown with the names of their owners as an API server stores them, since these may be any text', () => {
+  const state = { status: 'Registered', reason: 'NotServed', message: '' } as const;
+  const of = {
+    installation: '0a1b2c3d',
+    strategy: 'shared',
+    ports: [],
+    tags: [],
+    heartbeat: new Date(0),
+  } as const;
+  const owners = [{ ...of, cluster: `${'x'.repeat(63)}🚀!`, object: 'default/\ud83d' }];
+  const known = { name: 'svc:web', hosts: [], devices: new Map(), online: new Set<string>(), tags: [] };
+  const [shown] = withHosts(state, { ...known, owners }).owners ?? [];
+  expect(shown).toMatchObject({ cluster: `${'x'.repeat(63)}🚀`, object: 'default/\ufffd' });
 });
