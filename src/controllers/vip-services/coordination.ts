@@ -6,7 +6,7 @@ import type { VipServiceState } from '../mesh-endpoints/vip-services.ts';
 import type { Claim, Context, Result } from './decision.ts';
 import { NO_HOSTS, readHosts, withHosts } from './hosts.ts';
 import type { HostsMemory } from './hosts.ts';
-import { ownershipOf } from './owners.ts';
+import { ownersOf } from './owners.ts';
 import { OF_ALL, onlineIn, perform } from './perform.ts';
 import { inOrder, plan } from './plan.ts';
 import type { Plan } from './plan.ts';
@@ -101,6 +101,7 @@ export async function coordinate(
   }
   const failed = failuresAfter(before.failures, { planned, failures, keyOf, now: clock.now() });
   const names = [...planned.states].flatMap(([name, { status }]) => (status === 'Registered' ? [name] : []));
+  const byName = new Map(services.map(service => [service.name, service]));
   const byId = new Map(devices?.map(device => [device.id, device]));
   const onlineIds = new Set(devices?.filter(({ isOnline }) => isOnline).map(({ id }) => id));
   const hosts = await readHosts(
@@ -110,7 +111,7 @@ export async function coordinate(
   const states = new Map(
     [...planned.states].map(([name, state]) => {
       const failure = failed.get(keyOf(name));
-      const owners = ownersIn(services, name);
+      const owners = ownersOf(byName.get(name));
       const known = hosts.memory.byService.get(name)?.hosts;
       const served = { name, hosts: known, owners, devices: byId, online: onlineIds, tags };
       return [name, failure ? failedState(state, failure) : withHosts(state, served)] as const;
@@ -156,10 +157,4 @@ function failuresAfter(
 function failedState({ vipAddress }: VipServiceState, { error }: Failure): VipServiceState {
   const { reason, message } = error;
   return { status: 'Failed', reason, message, ...(vipAddress !== undefined && { vipAddress }) };
-}
-
-function ownersIn(services: readonly VipService[], name: string) {
-  const service = services.find(each => each.name === name);
-  const ownership = service && ownershipOf(service);
-  return ownership?.is === 'owned' ? ownership.owners : [];
 }

@@ -12,7 +12,7 @@ import type { TrackedRead } from '../../store/tracking.ts';
 import type { TrafficValues } from '../../store/traffic/values.ts';
 import type { ServicesOfTailnet, VipServiceState } from '../mesh-endpoints/vip-services.ts';
 import type { VipService } from '../../control/control.ts';
-import { ownershipOf } from './owners.ts';
+import { ownersOf } from './owners.ts';
 import { HEARTBEAT_MS, STALE_MS } from './decision.ts';
 import type { Claim } from './decision.ts';
 import { isAllowed } from '../../traffic/permissions.ts';
@@ -62,9 +62,7 @@ export function registrantsOf(
 ): ReadonlyMap<string, string> {
   return new Map(
     services.flatMap(service => {
-      const ownership = ownershipOf(service);
-      const owners = ownership.is === 'owned' ? ownership.owners : [];
-      const own = owners.find(owner => owner.installation === installation && !owner.leaving);
+      const own = ownersOf(service).find(owner => owner.installation === installation && !owner.leaving);
       return own ? [[service.name, own.object] as const] : [];
     }),
   );

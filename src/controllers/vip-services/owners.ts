@@ -68,6 +68,12 @@ export function ownershipOf({ annotations }: Pick<VipService, 'annotations'>): O
   return { is: 'owned', owners: owners as readonly Owner[], isAdopted: body?.['adopted'] === true };
 }
 
+/** The owners of a VIP service; none of one that does not exist, or that someone else created. */
+export function ownersOf(service: Pick<VipService, 'annotations'> | undefined): readonly Owner[] {
+  const ownership = service && ownershipOf(service);
+  return ownership?.is === 'owned' ? ownership.owners : [];
+}
+
 function ownerIn(value: unknown): Owner | undefined {
   if (!isRecord(value)) return undefined;
   const { installation, cluster, object, strategy, ports, tags, heartbeat, leaving, ...more } = value;

@@ -3,7 +3,7 @@ import type { VipService } from '../../control/control.ts';
 import type { VipServiceState } from '../mesh-endpoints/vip-services.ts';
 import { decide } from './decision.ts';
 import type { Claim, Context } from './decision.ts';
-import { ownershipOf } from './owners.ts';
+import { ownersOf } from './owners.ts';
 
 export type Input = {
   /** All services of the tailnet, as they were listed. */
@@ -65,9 +65,4 @@ export function inOrder(due: readonly Due[]): readonly string[] {
     ...renewals.map(({ name }, index) => ({ name, at: CHANGES_PER_RENEWAL * (index + 1) - 0.5 })),
   ];
   return placed.sort((one, other) => one.at - other.at).map(({ name }) => name);
-}
-
-function ownersOf(service: VipService | undefined) {
-  const ownership = service && ownershipOf(service);
-  return ownership?.is === 'owned' ? ownership.owners : [];
 }
