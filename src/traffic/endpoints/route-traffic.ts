@@ -46,7 +46,7 @@ export function trafficOfRoute(
   const settingsBy = (gateway: GatewaySettings | undefined) =>
     rules.map(({ rule, common }) => ({ rule, settings: common && settingsFor(common, gateway, rule) }));
   const alike = new Map<string, RouteSettings & { gateways: Ref<'Gateway'>[] }>();
-  for (const key of new Set(gatewaysOf(route, resources))) {
+  for (const key of gatewaysOf(route, resources)) {
     const gateway = refOf(key) as Ref<'Gateway'>;
     const path = dataPathOf(resources, gateway, defaultPath);
     const clusters = settingsBy(resources.gatewaySettings(gateway));
