@@ -34,7 +34,10 @@ const MAX_WRITES = 20;
  */
 export function sweeper(deps: SweeperDeps) {
   return async (tailnet: Kinds['MeshTailnet'], { object, staleMs = STALE_MS, tried, signal }: Options) => {
-    const { name } = tailnet.metadata;
+    const { name, deletionTimestamp } = tailnet.metadata;
+    // It takes no finalizer, by which what is taken over would be removed.
+    if (deletionTimestamp !== undefined)
+      return { ...NOTHING_DONE, isComplete: true, problem: 'it is being deleted' };
     const connection = await connectionOf(tailnet, deps);
     if (connection.is === 'unusable') return stopped(NOTHING_DONE, connection.problem.message);
     if (connection.is === 'without-services') return { ...NOTHING_DONE, isComplete: true };

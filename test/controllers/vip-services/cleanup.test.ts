@@ -100,6 +100,19 @@ describe('the annotation force-cleanup of a MeshGateway', () => {
     expect(scene.services().toSorted()).toEqual(['svc:lost', 'svc:web']);
   });
 
+  it('leaves the services of a MeshTailnet that is being deleted, and ends nevertheless', async () => {
+    const scene = await startVipScene();
+    addService(scene, 'svc:dead', [STALE]);
+    await scene.until(() => expect(scene.tailnet()?.status).toBeDefined());
+    const tailnet = scene.tailnet();
+    if (tailnet) await scene.memory.write.addFinalizer(tailnet, 'example.com/held');
+    await scene.memory.author.remove({ kind: 'MeshTailnet', namespace: '', name: 'example' });
+    const message =
+      'no stale registration removed; MeshTailnet example: not all services were tried: it is being deleted';
+    expect(await cleanUp(scene)).toMatchObject({ registrations: 0, services: 0, message });
+    expect(scene.services()).toEqual(['svc:dead']);
+  });
+
   it('takes several parts where there is much to remove', async () => {
     const scene = await startVipScene();
     for (let index = 0; index < 45; index++) addService(scene, `svc:dead-${index}`, [STALE]);

@@ -161,9 +161,9 @@ describe('VIP services', () => {
   });
 
   it.each([
-    { what: 'removes what is left of them', left: [] },
-    { what: 'keeps those that are listed', left: ['svc:web'] },
-  ])('pass to an older MeshTailnet that takes over their domain, which $what', async ({ left }) => {
+    ['removes what is left of them', []],
+    ['keeps those that are listed', ['svc:web']],
+  ])('pass to an older MeshTailnet that takes over their domain, which %s', async (_, left) => {
     const scene = await startWithLater();
     await scene.put(named(meshTailnet(scene.spec), 'example'));
     if (left.length === 0) await scene.remove('a');
