@@ -22,9 +22,10 @@ import { FINALIZER, hasFinalizer, skipsCleanup } from './finalizer.ts';
 import {
   advertisedOf,
   claimsOf,
+  heirOf,
   intervalMsOf,
+  isDeleted,
   NOT_SUPPORTED,
-  olderOf,
   registrantsOf,
   servicesWith,
 } from './gather.ts';
@@ -75,8 +76,8 @@ export function vipServicesController(deps: VipServicesDeps): Controller<'MeshTa
     reconcile: async (ref, read, { signal }): Promise<Outcome> => {
       const { name } = ref;
       const tailnet = read.get(ref);
-      const older = tailnet && olderOf(tailnet, read);
-      if (!tailnet || older) {
+      const heir = tailnet && heirOf(tailnet, read);
+      if (!tailnet || heir) {
         memories.delete(name);
         vipServices.publish(name, undefined);
       }
@@ -85,8 +86,8 @@ export function vipServicesController(deps: VipServicesDeps): Controller<'MeshTa
         await write.removeFinalizer(tailnet, FINALIZER);
         return ON_CHANGE;
       }
-      if (older) {
-        await handOver(tailnet, older);
+      if (heir) {
+        await handOver(tailnet, heir);
         return ON_CHANGE;
       }
       const listed = claimsOf(tailnet, read, values);
@@ -131,15 +132,12 @@ export function vipServicesController(deps: VipServicesDeps): Controller<'MeshTa
   };
 
   /**
-   * The MeshTailnet that has taken over the domain removes what this one has registered. One that is being deleted takes no
-   * finalizer: this one has the domain again once it has ended.
+   * The heir keeps what this one has registered, or removes it. One that is being deleted takes no finalizer: this one has the
+   * domain once that has ended.
    */
-  async function handOver(tailnet: MeshTailnet, older: MeshTailnet): Promise<void> {
-    if (!hasFinalizer(tailnet)) return;
-    if (!hasFinalizer(older)) {
-      if (older.metadata.deletionTimestamp !== undefined) return;
-      await write.addFinalizer(older, FINALIZER);
-    }
+  async function handOver(tailnet: MeshTailnet, heir: MeshTailnet): Promise<void> {
+    if (!hasFinalizer(tailnet) || isDeleted(heir)) return;
+    if (!hasFinalizer(heir)) await write.addFinalizer(heir, FINALIZER);
     await write.removeFinalizer(tailnet, FINALIZER);
   }
 }

@@ -46,10 +46,20 @@ export function intervalMsOf({ spec }: MeshTailnet): number {
   return durationMs(spec.syncInterval) ?? 30_000;
 }
 
-/** The older MeshTailnet of the domain that registers the services in its place, if there is one. */
-export function olderOf({ metadata, spec }: MeshTailnet, read: TrackedRead): MeshTailnet | undefined {
-  const oldest = oldestOf(read.exceptStatus.find(tailnetsByDomain, spec.tailnet));
-  return oldest?.metadata.name === metadata.name ? undefined : oldest;
+/**
+ * The MeshTailnet of the domain that registers the services in place of another one: an older one, or where that is being deleted
+ * the next one.
+ */
+export function heirOf({ metadata, spec }: MeshTailnet, read: TrackedRead): MeshTailnet | undefined {
+  const all = read.exceptStatus.find(tailnetsByDomain, spec.tailnet);
+  const oldest = oldestOf(all);
+  if (oldest?.metadata.name !== metadata.name) return oldest;
+  return isDeleted({ metadata }) ? oldestOf(all.filter(each => !isDeleted(each))) : undefined;
+}
+
+/** Whether an object is being deleted. */
+export function isDeleted({ metadata }: Pick<MeshTailnet | MeshEndpoints, 'metadata'>): boolean {
+  return metadata.deletionTimestamp !== undefined;
 }
 
 /**
@@ -80,10 +90,10 @@ export function claimsOf(
   values: Pick<TrafficValues, 'serviceGateways'>,
   registrants = NO_REGISTRANTS,
 ): Claims {
-  const isUsed = tailnet.metadata.deletionTimestamp === undefined;
+  const isUsed = !isDeleted(tailnet);
   const objects = read.exceptStatus
     .find(vipServicesByTailnet, tailnet.spec.tailnet)
-    .filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+    .filter(object => !isDeleted(object));
   const resources = {
     namespace: (name: string) => read.exceptStatus.get({ kind: 'Namespace', namespace: '', name }),
   };

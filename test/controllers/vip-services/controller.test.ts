@@ -175,6 +175,25 @@ describe('VIP services', () => {
     expect(scene.services()).toEqual(left);
   });
 
+  it('keep their address when a younger MeshTailnet of their domain replaces one that is deleted', async () => {
+    const scene = await startVipScene();
+    await scene.put(publishing('a', ['web']));
+    await scene.until(() => expect(scene.entry('a')).toMatchObject({ status: 'Registered' }));
+    const { vipAddress } = scene.entry('a') ?? {};
+    const example = scene.tailnet();
+    await scene.put(named(meshTailnet({ ...example?.spec }), 'later'));
+    if (example) await scene.memory.write.addFinalizer(example, 'example.com/held');
+    await scene.memory.author.remove({ ...LATER, name: 'example' });
+    const end = scene.clock.now() + 120_000;
+    await scene.until(() => expect(scene.clock.now()).toBeGreaterThan(end), 5000);
+    expect(scene.entry('a')).toMatchObject({ status: 'Registered', vipAddress });
+    if (example) await scene.memory.write.removeFinalizer(example, 'example.com/held');
+    await scene.until(() => expect(scene.tailnet()).toBeUndefined());
+    await scene.until(() => expect(scene.clock.now()).toBeGreaterThan(end + 120_000), 5000);
+    expect(scene.entry('a')).toMatchObject({ status: 'Registered', vipAddress });
+    expect(scene.tailnet('later')?.metadata.finalizers).toEqual([FINALIZER]);
+  });
+
   it('keep no MeshTailnet that skips their cleanup, even beside an older one that is being deleted', async () => {
     const scene = await startWithLater();
     const older = scene.tailnet();
