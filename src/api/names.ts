@@ -104,7 +104,6 @@ export function declaredNameOf(name: string): { readonly declared: string; reado
   return declared === undefined ? { declared: name, nth: 0 } : { declared, nth: Number(nth) };
 }
 
-/** The longest name that a MeshTailnet can have, because mesh pods are named after it. */
 const VENDOR_API = 'https://api.tailscale.com';
 
 /** Whether a URL is that of the vendor's control API. */
@@ -117,6 +116,7 @@ export function defaultControlURL(domain: string): string | undefined {
   return domain.toLowerCase().endsWith('.ts.net') ? VENDOR_API : undefined;
 }
 
+/** The longest name that a MeshTailnet can have, because mesh pods are named after it. */
 const MAX_TAILNET_NAME_LENGTH = 40;
 
 /** The name of the MeshTailnet that is created for a domain. */
