@@ -116,7 +116,7 @@ export function claimsOf(
     return vipServicesIn(object).map((service): Listing => {
       const name = fullNameOf(service.name);
       const listing = { object: placeOf(object), listed: service.name, name };
-      if (!users.includes(object)) return { ...listing, problem: NOT_ALLOWED };
+      if (!users.includes(object)) return { ...listing, problem: isUsed ? NOT_ALLOWED : BEING_DELETED };
       const owner = owners.get(name);
       const isRepeated = claims.get(name)?.object === placeOf(object);
       if ((owner && owner !== object) || isRepeated)
@@ -197,6 +197,12 @@ const NOT_ALLOWED: VipServiceState = {
   status: 'Failed',
   reason: 'NamespaceNotAllowed',
   message: 'the MeshTailnet does not allow this namespace: see the condition Ready',
+};
+
+const BEING_DELETED: VipServiceState = {
+  status: 'Pending',
+  reason: 'NotRegistered',
+  message: 'it is not registered: the MeshTailnet is being deleted',
 };
 
 function listedByOther(name: string, owner: MeshEndpoints | undefined, isRepeated: boolean): VipServiceState {

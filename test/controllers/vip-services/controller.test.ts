@@ -155,6 +155,10 @@ describe('VIP services', () => {
     await scene.put(publishing('a', ['web']));
     await scene.until(() => expect(scene.entry('a')).toMatchObject({ status: 'Registered' }));
     await scene.memory.author.remove({ kind: 'MeshTailnet', namespace: '', name: 'example' });
+    await scene.until(() => {
+      const message = 'it is not registered: the MeshTailnet is being deleted';
+      expect(scene.entry('a')).toMatchObject({ status: 'Pending', reason: 'NotRegistered', message });
+    });
     await scene.until(() => expect(scene.tailnet()).toBeUndefined(), 5000);
     scene.api.audit();
     expect(scene.services()).toEqual([]);
