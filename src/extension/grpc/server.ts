@@ -74,7 +74,9 @@ export async function startGrpcServer(deps: GrpcServerDeps): Promise<GrpcServer>
   ]);
   const stop = async (graceMs: number): Promise<void> => {
     listener.close();
-    const ended = new Promise<void>(resolve => server.tryShutdown(() => resolve()));
+    // The library reports the end too early where sessions are closing already: old ones, and since Node 24 all.
+    const ended = Promise.all(Array.from(connections.keys(), closed));
+    server.tryShutdown(() => undefined);
     calls.endStreams(STOPPING);
     const force = setTimeout(() => {
       server.forceShutdown();
@@ -87,6 +89,11 @@ export async function startGrpcServer(deps: GrpcServerDeps): Promise<GrpcServer>
   let stopped: Promise<void> | undefined;
   const { port } = listener.address() as AddressInfo;
   return { port, health, stop: ({ graceMs }) => (stopped ??= stop(graceMs)) };
+}
+
+/** Resolves when a connection is closed, also by an error. */
+function closed(socket: Socket): Promise<void> {
+  return new Promise(resolve => void socket.once('close', () => resolve()));
 }
 
 function optionsOf(limits: GrpcLimits) {

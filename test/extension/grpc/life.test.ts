@@ -103,14 +103,16 @@ describe('stopping', () => {
     const stream = client.stream(STREAM);
     const streamCode = codeOf(stream);
     stream.write(Buffer.from('a'));
-    const call = client.call(SLOW, Buffer.from('a'));
+    const ended: string[] = [];
+    const call = client.call(SLOW, Buffer.from('a')).finally(() => ended.push('the call'));
     await eventually(() => expect(answers).toHaveLength(1));
-    const stopped = server.server.stop({ graceMs: 10_000 });
+    const stopped = server.server.stop({ graceMs: 10_000 }).then(() => ended.push('the server'));
     expect(await streamCode).toBe(status.UNAVAILABLE);
     expect((await testClient(server.port).call(ECHO, Buffer.from('a'))).code).toBe(status.UNAVAILABLE);
     answers[0]?.();
     expect(await call).toMatchObject({ code: 0 });
     await stopped;
+    expect(ended).toEqual(['the call', 'the server']);
     expect(server.activities.list().has('gRPC server')).toBe(false);
   });
 
