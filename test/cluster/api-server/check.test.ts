@@ -78,7 +78,7 @@ it('check finds in a cluster what its API server accepts and nothing uses', asyn
   expect(lines.slice(0, -1)).toEqual([
     expect.stringContaining('HTTPRoute NAMESPACE/web: error: spec.rules[0].backendRefs[0]: '),
     expect.stringContaining(
-      'HTTPRoute NAMESPACE/wrong: error: spec.rules[0].backendRefs[0]: has no group, so that Envoy Gateway',
+      'HTTPRoute NAMESPACE/wrong: error: spec.rules[0].backendRefs[0]: has no group, so Envoy Gateway',
     ),
     expect.stringContaining(
       'HTTPRoute NAMESPACE/wrong: error: spec.parentRefs[0].name: Gateway NAMESPACE/pubic does not exist: did you mean public? [ParentNotFound]',
