@@ -60,5 +60,8 @@ describe('mesh-gateway trace', () => {
     await expect(runTrace(['http://a/', '--file', 'none.yaml'], {})).rejects.toThrow(
       'none.yaml does not exist',
     );
+    await expect(runTrace(['http://a/', '--file', 'a.yaml', '--context', 'b'], {})).rejects.toThrow(
+      'trace: --context is about a cluster: leave it out, or --file',
+    );
   });
 });

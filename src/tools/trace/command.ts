@@ -79,6 +79,9 @@ export async function runTrace(
   const address = values.address === undefined ? undefined : parseDestination(values.address);
   if (values.envoy && values.file.length > 0)
     throw new Error('trace: --envoy reads Envoys of a cluster: leave out --file');
+  const ofCluster = (['kubeconfig', 'context'] as const).find(name => values[name] !== undefined);
+  if (ofCluster && values.file.length > 0)
+    throw new Error(`trace: --${ofCluster} is about a cluster: leave it out, or --file`);
   const { declarations, traced } =
     values.file.length > 0
       ? tracedIn(readObjects(await readFiles(values.file)), request, values.from)
