@@ -1,6 +1,6 @@
 import { findCondition } from '../../api/conditions.ts';
-import type { Kinds } from '../../api/generated/types.ts';
 import type { Outcome } from '../../runtime/queue/queue.ts';
+import { isBeingDeleted } from '../../store/lifecycle.ts';
 import { intervalMsOf } from './connection.ts';
 import { isSuperseded } from './gather.ts';
 import type { Input } from './gather.ts';
@@ -30,12 +30,9 @@ export function plan(input: Input): readonly Action[] {
 
 /** Whether there is a pool that the operator runs, or that it has to remove. */
 function runsPool({ tailnet, olderName }: Input): boolean {
-  const isManaged = tailnet.spec.pool.mode === 'Managed' && !isDeleted(tailnet) && olderName === undefined;
-  return isManaged || (hasFinalizer(tailnet) && (isDeleted(tailnet) || olderName === undefined));
-}
-
-export function isDeleted({ metadata }: Kinds['MeshTailnet']): boolean {
-  return metadata.deletionTimestamp !== undefined;
+  const isManaged =
+    tailnet.spec.pool.mode === 'Managed' && !isBeingDeleted(tailnet) && olderName === undefined;
+  return isManaged || (hasFinalizer(tailnet) && (isBeingDeleted(tailnet) || olderName === undefined));
 }
 
 /** How soon a pool that is not as it should be is reconciled again; changes of its pods do not wait for that. */

@@ -6,6 +6,7 @@ import type { ResourceKind } from '../../api/key.ts';
 import type { Tailnets } from '../../control/control.ts';
 import type { Controller } from '../../runtime/controller.ts';
 import type { Outcome } from '../../runtime/queue/queue.ts';
+import { isBeingDeleted } from '../../store/lifecycle.ts';
 import type { WriteResources } from '../../store/resources.ts';
 import type { Tracking } from '../../store/tracking.ts';
 import type { Log } from '../../telemetry/log.ts';
@@ -24,7 +25,6 @@ import {
   claimsOf,
   heirOf,
   intervalMsOf,
-  isDeleted,
   NOT_SUPPORTED,
   registrantsOf,
   servicesWith,
@@ -136,7 +136,7 @@ export function vipServicesController(deps: VipServicesDeps): Controller<'MeshTa
    * domain once that has ended.
    */
   async function handOver(tailnet: MeshTailnet, heir: MeshTailnet): Promise<void> {
-    if (!hasFinalizer(tailnet) || isDeleted(heir)) return;
+    if (!hasFinalizer(tailnet) || isBeingDeleted(heir)) return;
     if (!hasFinalizer(heir)) await write.addFinalizer(heir, FINALIZER);
     await write.removeFinalizer(tailnet, FINALIZER);
   }

@@ -8,6 +8,7 @@ import { refTo } from '../../api/objects/references.ts';
 import { vipServicesByTailnet } from '../../store/indexes.ts';
 import { tailnetsByDomain } from '../../store/traffic/resources.ts';
 import type { ReadObjects } from '../../store/resources.ts';
+import { isBeingDeleted } from '../../store/lifecycle.ts';
 import type { TrackedRead } from '../../store/tracking.ts';
 import type { TrafficValues } from '../../store/traffic/values.ts';
 import type { ServicesOfTailnet, VipServiceState } from '../mesh-endpoints/vip-services.ts';
@@ -50,16 +51,11 @@ export function intervalMsOf({ spec }: MeshTailnet): number {
  * The MeshTailnet of the domain that registers the services in place of another one: an older one, or where that is being deleted
  * the next one.
  */
-export function heirOf({ metadata, spec }: MeshTailnet, read: TrackedRead): MeshTailnet | undefined {
-  const all = read.exceptStatus.find(tailnetsByDomain, spec.tailnet);
+export function heirOf(tailnet: MeshTailnet, read: TrackedRead): MeshTailnet | undefined {
+  const all = read.exceptStatus.find(tailnetsByDomain, tailnet.spec.tailnet);
   const oldest = oldestOf(all);
-  if (oldest?.metadata.name !== metadata.name) return oldest;
-  return isDeleted({ metadata }) ? oldestOf(all.filter(each => !isDeleted(each))) : undefined;
-}
-
-/** Whether an object is being deleted. */
-export function isDeleted({ metadata }: Pick<MeshTailnet | MeshEndpoints, 'metadata'>): boolean {
-  return metadata.deletionTimestamp !== undefined;
+  if (oldest?.metadata.name !== tailnet.metadata.name) return oldest;
+  return isBeingDeleted(tailnet) ? oldestOf(all.filter(each => !isBeingDeleted(each))) : undefined;
 }
 
 /**
@@ -90,10 +86,10 @@ export function claimsOf(
   values: Pick<TrafficValues, 'serviceGateways'>,
   registrants = NO_REGISTRANTS,
 ): Claims {
-  const isUsed = !isDeleted(tailnet);
+  const isUsed = !isBeingDeleted(tailnet);
   const objects = read.exceptStatus
     .find(vipServicesByTailnet, tailnet.spec.tailnet)
-    .filter(object => !isDeleted(object));
+    .filter(object => !isBeingDeleted(object));
   const resources = {
     namespace: (name: string) => read.exceptStatus.get({ kind: 'Namespace', namespace: '', name }),
   };

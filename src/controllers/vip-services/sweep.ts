@@ -2,6 +2,7 @@ import type { Kinds } from '../../api/generated/types.ts';
 import type { Fields } from '../../api/json.ts';
 import { ControlError } from '../../control/control.ts';
 import type { ControlApi, Device, VipService } from '../../control/control.ts';
+import { isBeingDeleted } from '../../store/lifecycle.ts';
 import type { WriteResources } from '../../store/resources.ts';
 import { connectionOf } from './connection.ts';
 import type { ConnectionDeps } from './connection.ts';
@@ -34,10 +35,9 @@ const MAX_WRITES = 20;
  */
 export function sweeper(deps: SweeperDeps) {
   return async (tailnet: Kinds['MeshTailnet'], { object, staleMs = STALE_MS, tried, signal }: Options) => {
-    const { name, deletionTimestamp } = tailnet.metadata;
+    const { name } = tailnet.metadata;
     // It takes no finalizer, by which what is taken over would be removed.
-    if (deletionTimestamp !== undefined)
-      return { ...NOTHING_DONE, isComplete: true, problem: 'it is being deleted' };
+    if (isBeingDeleted(tailnet)) return { ...NOTHING_DONE, isComplete: true, problem: 'it is being deleted' };
     const connection = await connectionOf(tailnet, deps);
     if (connection.is === 'unusable') return stopped(NOTHING_DONE, connection.problem.message);
     if (connection.is === 'without-services') return { ...NOTHING_DONE, isComplete: true };
