@@ -6,7 +6,7 @@ import type { Installation } from '../../lab/install/installation.ts';
 import { serviceObjects } from '../../lab/install/objects.ts';
 import { applyAll } from '../../lab/kube/apply.ts';
 import { waitForCondition, waitForObject } from '../../lab/kube/wait.ts';
-import { waitFor } from '../../lab/process/wait.ts';
+import { until } from '../../lab/process/wait.ts';
 import { setService } from '../../lab/tailnet/backends.ts';
 import { locatePrograms } from '../bundled.ts';
 import type { Figure } from '../figures.ts';
@@ -94,7 +94,7 @@ async function msUntil(act: () => Promise<unknown>, outcome: () => Promise<unkno
 
 /** Sends requests on one connection, one after another, until this backend answers one. */
 async function answerOf(envoy: Client, backend: string, refused: number[]): Promise<void> {
-  await waitFor(
+  await until(
     `an answer of ${backend}`,
     async note => {
       const { statusCode, body } = await envoy.request({
@@ -106,7 +106,7 @@ async function answerOf(envoy: Client, backend: string, refused: number[]): Prom
       note(`${statusCode} ${text}`);
       if (statusCode !== 200) refused.push(statusCode);
       const isFound = statusCode === 200 && (JSON.parse(text) as { backend: string }).backend === backend;
-      return isFound || undefined;
+      return isFound;
     },
     { everyMs: 1 },
   );

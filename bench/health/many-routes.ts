@@ -7,7 +7,7 @@ import { requestThrough } from '../../lab/gateway/envoy.ts';
 import { applyAll } from '../../lab/kube/apply.ts';
 import type { KubeObject } from '../../lab/kube/object.ts';
 import { waitForAbsence, waitForCondition } from '../../lab/kube/wait.ts';
-import { waitFor } from '../../lab/process/wait.ts';
+import { until } from '../../lab/process/wait.ts';
 import type { RemoteNode } from '../../lab/state.ts';
 import { readServices, setService } from '../../lab/tailnet/backends.ts';
 import { API_VERSION } from '../../src/api/generated/kinds.ts';
@@ -206,9 +206,9 @@ async function useClusters({ bench, kind }: Scene, routes: number): Promise<void
       const request = async (note: (seen: string) => void) => {
         const { status } = await requestThrough(`${addressOf(pod)}:10080`, { host: hostOf(name) });
         note(String(status));
-        return status === 200 || undefined;
+        return status === 200;
       };
-      await waitFor(`${name} to answer`, request);
+      await until(`${name} to answer`, request);
     });
 }
 
@@ -235,9 +235,9 @@ async function untilEnvoysHave(scene: Scene, envoys: number, wanted: Counts): Pr
     const isSame = counts.every(
       ({ clusters, healthy }) => clusters === wanted.clusters && healthy === wanted.healthy,
     );
-    return (counts.length === envoys && isSame) || undefined;
+    return counts.length === envoys && isSame;
   };
-  await waitFor(`${envoys} Envoys with ${JSON.stringify(wanted)}`, check, TIMEOUT);
+  await until(`${envoys} Envoys with ${JSON.stringify(wanted)}`, check, TIMEOUT);
 }
 
 /** The clusters of an Envoy's routes of a namespace. */

@@ -18,7 +18,7 @@ export async function startApiServer(): Promise<BenchApiServer> {
   await server.next(line => {
     const [, name = '', value = ''] = /^([A-Z_]+)=(.*)$/.exec(line) ?? [];
     variables.set(name, value.replaceAll("'", ''));
-    return variables.has('API_SERVER_TOKEN') || undefined;
+    return variables.has('API_SERVER_TOKEN');
   });
   const of = (name: string) => variables.get(name) ?? '';
   return {

@@ -1,7 +1,7 @@
 import { Client, ProxyAgent, request } from 'undici';
 import type { Dispatcher } from 'undici';
 import { applyAll } from '../../lab/kube/apply.ts';
-import { waitFor } from '../../lab/process/wait.ts';
+import { until } from '../../lab/process/wait.ts';
 import { readServices } from '../../lab/tailnet/backends.ts';
 import { MESH_POD } from '../../src/api/names.ts';
 import { median } from '../figures.ts';
@@ -42,7 +42,7 @@ export async function latencyFigures(installation: Installation): Promise<readon
     both: { url: `${envoy}/hello`, host: MESH_HOST, by: new Client(envoy), backend: remote.hostname },
   };
   try {
-    await waitFor('the Service to respond', () => requestMs(paths.envoy));
+    await until('the Service to respond', () => requestMs(paths.envoy));
     return await figuresOf(paths, () => readServices(remote.control).then(({ http }) => http.requests));
   } finally {
     for (const { by } of Object.values(paths)) await by.close();

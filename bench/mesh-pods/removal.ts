@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { waitForCondition } from '../../lab/kube/wait.ts';
-import { waitFor } from '../../lab/process/wait.ts';
+import { until } from '../../lab/process/wait.ts';
 import { forgetNode, listNodes } from '../../lab/tailnet/tailnet.ts';
 import { poolName } from '../../src/api/names.ts';
 import type { Figure } from '../figures.ts';
@@ -25,8 +25,8 @@ export async function removalFigures(installation: Installation): Promise<readon
     await sleep(BEFORE_MS);
     const removedAt = performance.now();
     await forgetNode(admin, before.id);
-    const isNew = async () => ((await device())?.id ?? before.id) !== before.id || undefined;
-    await waitFor('a new device', isNew, { timeoutMs: TIMEOUT_MS });
+    const isNew = async () => ((await device())?.id ?? before.id) !== before.id;
+    await until('a new device', isNew, { timeoutMs: TIMEOUT_MS });
     const joinedAt = performance.now();
     const ref = { apiVersion: tailnet.apiVersion, kind: tailnet.kind, name };
     await waitForCondition(client, ref, 'PoolReady', 'True', TIMEOUT_MS);

@@ -19,7 +19,7 @@ import { freePorts } from '../../lab/process/ports.ts';
 import { starterIn } from '../../lab/process/starter.ts';
 import { LabFolder } from '../../lab/state.ts';
 import { removeNode } from '../../lab/tailnet/tailnet.ts';
-import { waitFor } from '../../lab/process/wait.ts';
+import { until } from '../../lab/process/wait.ts';
 import { builtProduct, locatePrograms } from '../bundled.ts';
 import { commandLine, useCluster } from '../../lab/cluster/use-cluster.ts';
 import { startProgram } from '../kubernetes/programs.ts';
@@ -117,10 +117,9 @@ async function startProduct({ kubeconfig }: Cluster) {
     }),
   ];
   const end = () => Promise.all(programs.map(each => each.stop()));
-  const isReady = async (port: number) => (await fetch(`http://${here(port)}/readyz`)).ok || undefined;
+  const isReady = async (port: number) => (await fetch(`http://${here(port)}/readyz`)).ok;
   try {
-    for (const port of [operatorHealth, health])
-      await waitFor('the product to be ready', () => isReady(port));
+    for (const port of [operatorHealth, health]) await until('the product to be ready', () => isReady(port));
   } catch (error) {
     await end();
     throw error;
@@ -154,8 +153,8 @@ async function configure(
     ]);
   await rollout('restart');
   await rollout('status');
-  await waitFor('the previous Envoy Gateway to be deleted', async () => {
-    return (await envoyGatewayPods(client)).length === 1 || undefined;
+  await until('the previous Envoy Gateway to be deleted', async () => {
+    return (await envoyGatewayPods(client)).length === 1;
   });
 }
 

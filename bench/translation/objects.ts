@@ -4,7 +4,7 @@ import { imageOf } from '../../lab/cluster/images/table.ts';
 import type { KubeObject } from '../../lab/kube/object.ts';
 import { waitForAbsence } from '../../lab/kube/wait.ts';
 import { requestThrough } from '../../lab/gateway/envoy.ts';
-import { waitFor } from '../../lab/process/wait.ts';
+import { until } from '../../lab/process/wait.ts';
 import type { BenchCluster } from './cluster.ts';
 
 const NAMESPACE = 'bench';
@@ -41,9 +41,9 @@ export async function startWorld(bench: BenchCluster): Promise<World> {
   const untilAnswered = async (name: string) => {
     const request = async () => {
       const { status } = await requestThrough(address, { host: hostOf(name) });
-      return status === 200 || undefined;
+      return status === 200;
     };
-    await waitFor(`${name} to answer`, request, { everyMs: 4 });
+    await until(`${name} to answer`, request, { everyMs: 4 });
   };
   const setCounts = async (wanted: Counts) => {
     for (const kind of ['service', 'mesh'] as const) {
@@ -85,11 +85,11 @@ export async function eachOf<T>(all: readonly T[], work: (each: T) => Promise<vo
 /** Waits until exactly these routes are attached to the Gateway. */
 async function untilAttached({ client }: BenchCluster, { service, mesh }: Counts): Promise<void> {
   const ref = { apiVersion: GATEWAY_API, kind: 'Gateway', namespace: NAMESPACE, name: GATEWAY };
-  await waitFor(`${service} + ${mesh} attached routes`, async note => {
+  await until(`${service} + ${mesh} attached routes`, async note => {
     const { status } = await client.get(ref);
     const { listeners = [] } = status as { readonly listeners?: readonly { attachedRoutes: number }[] };
     note(JSON.stringify(listeners));
-    return listeners[0]?.attachedRoutes === service + mesh || undefined;
+    return listeners[0]?.attachedRoutes === service + mesh;
   });
 }
 

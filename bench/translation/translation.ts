@@ -1,4 +1,4 @@
-import { waitFor } from '../../lab/process/wait.ts';
+import { until } from '../../lab/process/wait.ts';
 import { median } from '../figures.ts';
 import type { Figure } from '../figures.ts';
 import { withCluster } from './cluster.ts';
@@ -97,7 +97,7 @@ async function atRest({ envoyGateway }: BenchCluster, restMs: number): Promise<M
     if (count !== seen) [seen, since] = [count, performance.now()];
     return performance.now() - since > restMs ? metrics : undefined;
   };
-  return await waitFor('Envoy Gateway to be idle', check, { everyMs: 100 });
+  return await until('Envoy Gateway to be idle', check, { everyMs: 100 });
 }
 
 /**
@@ -112,9 +112,8 @@ async function edited(bench: BenchCluster, world: World): Promise<Edited> {
     const before = await atRest(bench, REST_MS.edited);
     const serverBefore = await bench.extensionServer();
     await world.put('service', 'service-1', `/edit-${edit}`);
-    const isTranslated = async () =>
-      (await bench.envoyGateway()).sum(XDS_COUNT) > before.sum(XDS_COUNT) || undefined;
-    await waitFor('a translation', isTranslated);
+    const isTranslated = async () => (await bench.envoyGateway()).sum(XDS_COUNT) > before.sum(XDS_COUNT);
+    await until('a translation', isTranslated);
     const after = await atRest(bench, REST_MS.edited);
     const now = await bench.extensionServer();
     const translations = after.sum(XDS_COUNT) - before.sum(XDS_COUNT);

@@ -4,7 +4,7 @@ import { freePorts, isFree } from '../process/ports.ts';
 import { killProcess, withLogTail, signalProcess } from '../process/process.ts';
 import { starterIn } from '../process/starter.ts';
 import type { ProcessNotes } from '../process/state-folder.ts';
-import { waitFor } from '../process/wait.ts';
+import { until } from '../process/wait.ts';
 import { makeCredentials } from './certificates.ts';
 import { startApiServer, startControllerManager, startEtcd, waitForApiServer } from './control-plane.ts';
 import type { ControlPlanePlace } from './control-plane.ts';
@@ -80,8 +80,8 @@ export async function startApiServerAlone(options: ApiServerOptions): Promise<Ap
       notes.removeProcess(record);
       await killProcess(record);
       // Its main thread has ended, but others may still hold the port.
-      const isReleased = async () => ((await isFree(port)) ? true : undefined);
-      await waitFor(`port ${port} to be free`, isReleased);
+      const isReleased = async () => await isFree(port);
+      await until(`port ${port} to be free`, isReleased);
     },
     restart: async () => {
       record = startApiServer(starter, credentials, place, flags);

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { waitFor } from '../process/wait.ts';
+import { until } from '../process/wait.ts';
 
 const ROOT = '/sys/fs/cgroup';
 const NAME = 'mesh-gateway-cluster';
@@ -46,11 +46,11 @@ export async function removeCgroup(): Promise<void> {
     hierarchies()
       .map(folder => join(folder, NAME))
       .filter(existsSync);
-  await waitFor(
+  await until(
     'the cgroups of the cluster to be empty',
     () => {
       for (const folder of left()) removeTree(folder);
-      return Promise.resolve(left().length === 0 ? true : undefined);
+      return Promise.resolve(left().length === 0);
     },
     { everyMs: 20 },
   );

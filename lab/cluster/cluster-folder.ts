@@ -4,7 +4,7 @@ import { StateFolder } from '../process/state-folder.ts';
 import { isRunning, stopProcess } from '../process/process.ts';
 import type { TailnetAddresses } from '../tailnet/tailnet.ts';
 import { tryAll } from '../process/errors.ts';
-import { waitFor } from '../process/wait.ts';
+import { until } from '../process/wait.ts';
 import { removeCgroup } from './cgroup.ts';
 import type { KubeAccess } from '../kube/transport.ts';
 import { NETWORK } from './network.ts';
@@ -41,7 +41,7 @@ export class ClusterFolder extends StateFolder<Cluster> {
       ...sandbox.map(record => () => stopProcess(record)),
       () => super.remove(),
       removeCgroup,
-      () => waitFor('the network of the cluster to be deleted', isNetworkGone),
+      () => until('the network of the cluster to be deleted', isNetworkGone),
     ]);
     return running;
   }

@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Starter, Wrapper } from '../process/starter.ts';
-import { waitFor } from '../process/wait.ts';
+import { until } from '../process/wait.ts';
 import { imageOf } from './images/table.ts';
 import { NETWORK } from './network.ts';
 
@@ -36,7 +36,7 @@ function ctrIn({ pathOf }: Pick<Starter, 'pathOf'>, inside: Wrapper) {
 /** Waits until containerd answers. */
 export async function waitForContainerd(starter: Pick<Starter, 'pathOf'>, inside: Wrapper): Promise<void> {
   const ctr = ctrIn(starter, inside);
-  await waitFor('containerd to answer', () => ctr('version'));
+  await until('containerd to answer', () => ctr('version'));
 }
 
 /** Imports images from files into a containerd that answers. */

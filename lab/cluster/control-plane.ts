@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { ProcessRecord } from '../process/process.ts';
 import type { Starter } from '../process/starter.ts';
-import { waitFor } from '../process/wait.ts';
+import { until } from '../process/wait.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { Credentials } from './certificates.ts';
 import { NETWORK } from './network.ts';
@@ -103,7 +103,7 @@ export function startApiServer(
 
 /** Waits until an API server reports that it is ready. */
 export async function waitForApiServer(client: KubeClient): Promise<void> {
-  await waitFor('the API server', async () => {
+  await until('the API server', async () => {
     const { status, body } = await client.request('GET', '/readyz');
     if (status === 200) return true;
     throw new Error(String(body));

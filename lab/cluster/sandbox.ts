@@ -7,7 +7,7 @@ import { startProcess, tailOf } from '../process/process.ts';
 import { asItIs } from '../process/starter.ts';
 import type { Wrapper } from '../process/starter.ts';
 import type { ProcessNotes } from '../process/state-folder.ts';
-import { waitFor } from '../process/wait.ts';
+import { until } from '../process/wait.ts';
 import { NETWORK, NODE_NAME } from './network.ts';
 
 const run = promisify(execFile);
@@ -88,7 +88,7 @@ export async function openSandbox(folder: ProcessNotes, searchPath: string): Pro
     log: join(folder.path, `${SANDBOX}.log`),
   });
   folder.addProcess(record);
-  const init = await waitFor(
+  const init = await until(
     'the namespaces of the cluster',
     note => {
       note(tailOf(record));

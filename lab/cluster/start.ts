@@ -5,7 +5,7 @@ import { REMOTES, startRemote, startTailnet } from '../tailnet/remote.ts';
 import { startTogether } from '../process/start-together.ts';
 import { starterIn } from '../process/starter.ts';
 import type { Starter } from '../process/starter.ts';
-import { waitFor } from '../process/wait.ts';
+import { until } from '../process/wait.ts';
 import { makeCredentials } from './certificates.ts';
 import { createCgroup } from './cgroup.ts';
 import { ClusterFolder } from './cluster-folder.ts';
@@ -120,7 +120,7 @@ async function fill(
     [{ apiVersion: 'gateway.networking.k8s.io/v1', kind: 'GatewayClass', name: gatewayClass }, 'Accepted'],
   ] as const;
   for (const [ref, condition] of wanted) await waitForCondition(client, ref, condition);
-  await waitFor('DNS of the cluster', resolvesNames);
+  await until('DNS of the cluster', resolvesNames);
 }
 
 async function resolvesNames(): Promise<true> {

@@ -20,7 +20,7 @@ import { runProgram } from '../process/starter.ts';
 import type { Starter } from '../process/starter.ts';
 import type { ProcessNotes } from '../process/state-folder.ts';
 import type { Gateway, ListenerName } from '../state.ts';
-import { waitFor } from '../process/wait.ts';
+import { until } from '../process/wait.ts';
 
 /** What a gateway is started with. With an extension server, at host:port, no route works until that answers. */
 export type GatewayOptions = {
@@ -150,7 +150,7 @@ type Start =
   | { readonly is: 'failed' };
 
 async function envoyOf(control: ProcessRecord, paths: Paths): Promise<Start> {
-  const found = await waitFor<Start | { readonly is: 'over' }>('Envoy to start', note => {
+  const found = await until<Start | { readonly is: 'over' }>('Envoy to start', note => {
     note(tailOf(control));
     if (!isRunning(control)) return Promise.resolve({ is: 'over' });
     if (readFileSync(control.log, 'utf8').includes('failed to run envoy'))
@@ -176,5 +176,5 @@ function runningEnvoy(control: ProcessRecord, paths: Paths): Start | undefined {
 /** Waits for any response: without a route it is a 404. */
 async function awaitAnswer(listener: string, control: ProcessRecord): Promise<void> {
   const send = () => requestThrough(listener, { host: 'lab' });
-  await withLogTail(control, waitFor(`the gateway to answer at ${listener}`, send));
+  await withLogTail(control, until(`the gateway to answer at ${listener}`, send));
 }

@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { messageOf } from '../process/errors.ts';
 import type { KubernetesObject } from './objects.ts';
 import type { Gateway } from '../state.ts';
-import { waitFor } from '../process/wait.ts';
+import { until } from '../process/wait.ts';
 
 type Files = Pick<Gateway, 'resources' | 'log'>;
 
@@ -73,7 +73,7 @@ const REFUSED = 'error when reload resources';
 async function loaded({ log }: Files, file: string, change: () => void): Promise<void> {
   const before = statSync(log).size;
   change();
-  const outcome = await waitFor(
+  const outcome = await until(
     `Envoy Gateway to read ${file}`,
     note => {
       const lines = readFileSync(log).subarray(before).toString().split('\n');

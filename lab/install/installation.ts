@@ -15,7 +15,7 @@ import { applyAll } from '../kube/apply.ts';
 import { kubeClient } from '../kube/client.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { tryAll } from '../process/errors.ts';
-import { waitFor } from '../process/wait.ts';
+import { until } from '../process/wait.ts';
 import type { RemoteNode } from '../state.ts';
 import { MESH_POD } from '../../src/api/names.ts';
 import type { BinaryName } from '../parts/parts.ts';
@@ -114,7 +114,7 @@ export async function firstAnswer(gateway: string): Promise<void> {
   const isAnswered = async (seen: (what: string) => void) => {
     const { status, body } = await requestThrough(gateway, { host: MESH_HOST });
     seen(`${status} ${body}`);
-    return status === 200 || undefined;
+    return status === 200;
   };
-  await waitFor('the first 200', isAnswered, { everyMs: 50 });
+  await until('the first 200', isAnswered, { everyMs: 50 });
 }

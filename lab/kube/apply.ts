@@ -2,7 +2,7 @@ import type { KubeClient } from './client.ts';
 import { waitForCondition } from './wait.ts';
 import { nameRef, refOf } from './object.ts';
 import type { KubeObject } from './object.ts';
-import { waitFor } from '../process/wait.ts';
+import { until } from '../process/wait.ts';
 
 /** Applies objects in an order that works: definitions of kinds until they are served, namespaces, then the rest as given. */
 export async function applyAll(client: KubeClient, objects: readonly KubeObject[]): Promise<void> {
@@ -44,6 +44,6 @@ export async function waitUntilServed(client: KubeClient, definition: KubeObject
   for (const { name } of versions.filter(({ served }) => served)) {
     const type = { apiVersion: `${group}/${name}`, kind: names.kind };
     const list = async () => await client.list(type, { limit: '1' });
-    await waitFor(`${type.apiVersion} ${type.kind} to be served`, list);
+    await until(`${type.apiVersion} ${type.kind} to be served`, list);
   }
 }

@@ -1,4 +1,4 @@
-import { DEFAULT_TIMEOUT_MS, waitFor } from '../process/wait.ts';
+import { DEFAULT_TIMEOUT_MS, until } from '../process/wait.ts';
 import type { KubeClient } from './client.ts';
 import { KubeError } from './error.ts';
 import { nameRef } from './object.ts';
@@ -20,7 +20,7 @@ export async function waitForObject(
     note(describeState(object));
     return predicate(object) ? object : undefined;
   };
-  return await waitFor(`${nameRef(ref)} ${what}`, check, { timeoutMs, everyMs: EVERY_MS });
+  return await until(`${nameRef(ref)} ${what}`, check, { timeoutMs, everyMs: EVERY_MS });
 }
 
 /** Waits until an object has a condition for its current generation. */
@@ -56,5 +56,5 @@ export async function waitForAbsence(
       throw error;
     }
   };
-  await waitFor(`${nameRef(ref)} to be deleted`, check, { timeoutMs, everyMs: EVERY_MS });
+  await until(`${nameRef(ref)} to be deleted`, check, { timeoutMs, everyMs: EVERY_MS });
 }

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { codeOf, messageOf } from './errors.ts';
 import { processesOf, startTimeOf } from './process-table.ts';
-import { waitFor } from './wait.ts';
+import { until } from './wait.ts';
 
 /** A process to start. */
 export type ProcessSpec = {
@@ -58,14 +58,14 @@ const FORCED_WITHIN_MS = 60_000;
 export async function stopProcess(record: ProcessRecord): Promise<void> {
   if (!isRunning(record)) return;
   signalProcess(record, 'SIGTERM');
-  const wait = waitFor(`${record.name} to end`, goneOf(record), { timeoutMs: FORCE_AFTER_MS });
+  const wait = until(`${record.name} to end`, goneOf(record), { timeoutMs: FORCE_AFTER_MS });
   await wait.catch(() => killProcess(record));
 }
 
 /** Kills a process and its group. */
 export async function killProcess(record: ProcessRecord): Promise<void> {
   signalProcess(record, 'SIGKILL');
-  await waitFor(`${record.name} to end by force`, goneOf(record), { timeoutMs: FORCED_WITHIN_MS });
+  await until(`${record.name} to end by force`, goneOf(record), { timeoutMs: FORCED_WITHIN_MS });
 }
 
 function goneOf(record: ProcessRecord): () => Promise<true | undefined> {
@@ -99,9 +99,9 @@ export async function killStrays(folder: string): Promise<number> {
       reaches(pid, 'SIGKILL');
     }
     note(`processes ${left.join(', ')}`);
-    return Promise.resolve(left.length === 0 ? true : undefined);
+    return Promise.resolve(left.length === 0);
   };
-  await waitFor(`all processes of ${folder} to end`, kill, { timeoutMs: FORCED_WITHIN_MS });
+  await until(`all processes of ${folder} to end`, kill, { timeoutMs: FORCED_WITHIN_MS });
   return strays.size;
 }
 

@@ -5,7 +5,7 @@ import { markOf } from './process-table.ts';
 import { isRunning, startProcess, tailOf } from './process.ts';
 import type { ProcessRecord } from './process.ts';
 import type { ProcessNotes } from './state-folder.ts';
-import { waitFor } from './wait.ts';
+import { until } from './wait.ts';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
@@ -59,7 +59,7 @@ export function starterIn(
 /** The content of a program's ready file once it is ready; fails with its log if the program ends before. */
 export async function readWhenReady(record: ProcessRecord, file: string): Promise<unknown> {
   const ended = `${record.name} ended before it was ready`;
-  const found = await waitFor<{ ready?: unknown }>(`${record.name} to be ready`, () =>
+  const found = await until<{ ready?: unknown }>(`${record.name} to be ready`, () =>
     Promise.resolve(isRunning(record) ? readIfExists(file) : {}),
   );
   if (!('ready' in found)) throw new Error(`${ended}:\n${tailOf(record)}`);

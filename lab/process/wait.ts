@@ -8,12 +8,12 @@ export type WaitOptions = { readonly timeoutMs?: number; readonly everyMs?: numb
 export const DEFAULT_TIMEOUT_MS = 120_000;
 
 /**
- * Polls until `check` returns a value, and returns that. After the timeout it fails with what it waited for and the last
- * error of `check`, or what that noted last.
+ * Polls until `check` returns a value other than false, and returns that. After the timeout it fails with what it waited
+ * for and the last error of `check`, or what that noted last.
  */
-export async function waitFor<T>(
+export async function until<T>(
   what: string,
-  check: (note: (seen: string) => void) => Promise<T | undefined>,
+  check: (note: (seen: string) => void) => Promise<T | false | undefined> | T | false | undefined,
   { timeoutMs = DEFAULT_TIMEOUT_MS, everyMs = 50 }: WaitOptions = {},
 ): Promise<T> {
   const deadline = performance.now() + timeoutMs;
@@ -21,7 +21,7 @@ export async function waitFor<T>(
   for (;;) {
     try {
       const found = await check(seen => (lastSeen = seen));
-      if (found !== undefined) return found;
+      if (found !== undefined && found !== false) return found;
     } catch (error) {
       lastSeen = messageOf(error);
     }

@@ -7,7 +7,7 @@ import { runProgram } from '../process/starter.ts';
 import type { Starter } from '../process/starter.ts';
 import { addJoinKey, listNodes } from './tailnet.ts';
 import type { TailnetAddresses, TailnetNode } from './tailnet.ts';
-import { waitFor } from '../process/wait.ts';
+import { until } from '../process/wait.ts';
 
 /** A device to start. */
 export type NodeOptions = {
@@ -74,7 +74,7 @@ export async function joinTailnet(
   const tailscale = (...args: readonly string[]) =>
     runProgram(starter, 'tailscale', [`--socket=${socket}`, ...args]).then(() => true as const);
   const answers = () => tailscale('status', '--json');
-  await waitFor('tailscaled to answer', answers);
+  await until('tailscaled to answer', answers);
   const keyFile = `${socket}.key`;
   writeFileSync(keyFile, key, { mode: 0o600 });
   // It forwards connections of the tailnet to the same port of 127.0.0.1, where its proxy listens.
@@ -88,7 +88,7 @@ export async function joinTailnet(
 }
 
 function reachableNode(tailnet: TailnetAddresses, hostname: string): Promise<TailnetNode> {
-  return waitFor(`${hostname} to be reachable`, async note => {
+  return until(`${hostname} to be reachable`, async note => {
     const node = (await listNodes(tailnet.admin)).find(one => one.hostname === hostname);
     note(JSON.stringify(node ?? 'not in the tailnet'));
     return node?.reachable ? node : undefined;

@@ -7,7 +7,7 @@ import { CLUSTER_FOLDER, ClusterFolder } from '../../lab/cluster/cluster-folder.
 import { guard } from '../../lab/process/guard.ts';
 import { isRunning } from '../../lab/process/process.ts';
 import type { ProcessRecord } from '../../lab/process/process.ts';
-import { waitFor } from '../../lab/process/wait.ts';
+import { until } from '../../lab/process/wait.ts';
 import { machineState } from '../support/cluster/machine-state.ts';
 import { PROJECT, runCommand, startCommand, typescript } from '../support/lab/command-line.ts';
 
@@ -39,16 +39,14 @@ function settledState(): Promise<typeof before> {
     last = machineState();
     return Promise.resolve(isDeepStrictEqual(earlier, last) ? last : undefined);
   };
-  return waitFor('the machine to settle', isSettled, { everyMs: 2_000 });
+  return until('the machine to settle', isSettled, { everyMs: 2_000 });
 }
 
 /** Waits until a process of a starting cluster is recorded. */
 const untilStarted = (name: string) =>
-  waitFor(
-    `${name} to start`,
-    () => Promise.resolve(folder.processes().find(record => record.name === name)),
-    { everyMs: 10 },
-  );
+  until(`${name} to start`, () => folder.processes().find(record => record.name === name), {
+    everyMs: 10,
+  });
 
 const names = (records: readonly ProcessRecord[]) => records.map(({ name }) => name);
 
@@ -80,7 +78,7 @@ describe('npm run cluster -- up', () => {
     const old = folder.processes();
     const scheduler = await untilStarted('kube-scheduler');
     process.kill(-scheduler.pid, 'SIGKILL');
-    await waitFor('the scheduler to end', () => Promise.resolve(!isRunning(scheduler) || undefined));
+    await until('the scheduler to end', () => !isRunning(scheduler));
     const status = await runCommand(cluster('status'));
     expect(status.code).toBe(1);
     expect(status.output).toMatch(/^kube-scheduler +has ended/m);

@@ -4,7 +4,7 @@ import { kubeClient } from '../../lab/kube/client.ts';
 import { conditionsOf } from '../../lab/kube/state.ts';
 import { waitForCondition } from '../../lab/kube/wait.ts';
 import { requestThrough } from '../../lab/gateway/envoy.ts';
-import { waitFor } from '../../lab/process/wait.ts';
+import { until } from '../../lab/process/wait.ts';
 import { versionOfBinary } from '../../lab/parts/locate.ts';
 import { testCluster } from '../support/cluster/cluster.ts';
 import { printLogsOnFailure } from '../support/cluster/logs.ts';
@@ -20,7 +20,7 @@ beforeAll(async () => {
   await waitForCondition(client, { apiVersion: 'v1', kind: 'Pod', namespace, name: 'web' }, 'Ready');
   // A moment later kube-proxy has its address.
   const address = await clusterIP();
-  await waitFor('the Service to answer', () => requestThrough(address, { host: 'web' }));
+  await until('the Service to answer', () => requestThrough(address, { host: 'web' }));
 });
 afterAll(async () => {
   await removeNamespace(client, namespace);

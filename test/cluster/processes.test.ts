@@ -6,7 +6,7 @@ import { API_VERSION } from '../../src/api/generated/kinds.ts';
 import { COMPONENTS, RELAY } from '../../src/api/names.ts';
 import { TARGETS_KEY, targetsVersion } from '../../src/api/relay-targets.ts';
 import { parseRelayStatus } from '../../src/controllers/mesh-tailnet/relays/relay-status.ts';
-import { waitFor } from '../../lab/process/wait.ts';
+import { until } from '../../lab/process/wait.ts';
 import type { KubeClient } from '../../lab/kube/client.ts';
 import type { KubeObject } from '../../lab/kube/object.ts';
 import { operatorAccess } from '../../src/controllers/registry.ts';
@@ -76,10 +76,10 @@ async function revision(): Promise<string | undefined> {
 
 async function becomesReady(process: ServedProcess): Promise<void> {
   const { healthPort } = await process.line('serving metrics and probes');
-  await waitFor('the process to be ready', async note => {
+  await until('the process to be ready', async note => {
     const [status, text] = await requestPath(healthPort, '/readyz');
     note(text);
-    return status === 200 ? true : undefined;
+    return status === 200;
   });
 }
 
@@ -88,7 +88,7 @@ function leaderOf(operators: readonly ServedProcess[]): Promise<ServedProcess> {
   const leads = ({ lines }: ServedProcess) =>
     lines.filter(({ msg }) => msg === 'became leader' || msg === 'lost leadership').at(-1)?.msg ===
     'became leader';
-  return waitFor('a leader', () => Promise.resolve(operators.find(leads)));
+  return until('a leader', () => operators.find(leads));
 }
 
 /** The time of day of a process whose machine is an hour ahead. */
@@ -110,13 +110,13 @@ describe('the operator in a cluster', () => {
     const running = operator();
     await becomesReady(running);
     for (const object of WORLD) await admin.apply(object);
-    const first = await waitFor('the MeshBinding', revision);
+    const first = await until('the MeshBinding', revision);
     const secure = meshEndpoints({ endpoints: [endpoint({ protocol: 'HTTPS' })] });
     await admin.apply(named(secure, 'web') as KubeObject);
-    await waitFor('another revision', async () => ((await revision()) !== first ? true : undefined));
+    await until('another revision', async () => (await revision()) !== first);
     await admin.remove({ apiVersion: 'gateway.networking.k8s.io/v1', kind: 'HTTPRoute', name: 'web' });
-    const isGone = async () => ((await revision()) === undefined ? true : undefined);
-    expect(await waitFor('the MeshBinding to be deleted', isGone)).toBe(true);
+    const isGone = async () => (await revision()) === undefined;
+    expect(await until('the MeshBinding to be deleted', isGone)).toBe(true);
     running.child.kill('SIGTERM');
     expect(await running.ended).toBe(0);
     expect(troublesOf(running)).toEqual([]);

@@ -4,7 +4,7 @@ import { freePorts } from '../../process/ports.ts';
 import { markOf } from '../../process/process-table.ts';
 import { startProcess, stopProcess } from '../../process/process.ts';
 import type { ProcessNotes } from '../../process/state-folder.ts';
-import { waitFor } from '../../process/wait.ts';
+import { until } from '../../process/wait.ts';
 
 /** Runs a function with a registry in memory on loopback: crane changes images only in a registry. */
 export async function withRegistry(
@@ -24,7 +24,7 @@ export async function withRegistry(
   });
   notes.addProcess(record);
   try {
-    await waitFor('the registry of images', () => isListening(port));
+    await until('the registry of images', () => isListening(port));
     await work(address);
   } finally {
     // Removed from the records first: a recorded process that has ended counts as a failure.

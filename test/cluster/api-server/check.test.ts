@@ -6,7 +6,7 @@ import { applyAll } from '../../../lab/kube/apply.ts';
 import { kubeClient } from '../../../lab/kube/client.ts';
 import { readManifests } from '../../../lab/kube/manifests.ts';
 import type { KubeObject } from '../../../lab/kube/object.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { operatorAccess } from '../../../src/controllers/registry.ts';
 import { runCheck } from '../../../src/tools/check/command.ts';
 import { runDoctor } from '../../../src/tools/doctor/command.ts';
@@ -96,9 +96,9 @@ it('check names what the user may not read, and reports nothing that depends on 
   const token = await createAccount(client, account, { cluster: [], own: rules });
   const reader = client.withToken(token);
   // The server applies new rights a moment after they are stored.
-  await waitFor('the rights to hold', async () => {
+  await until('the rights to hold', async () => {
     const { status } = await reader.request('GET', await client.pathOf({ ...ROUTES, namespace }));
-    return status === 200 || undefined;
+    return status === 200;
   });
   const { status, lines } = await checked(writeKubeconfig(folder, client, token));
   expect(status).toBe(1);

@@ -4,7 +4,7 @@ import type { Ref } from '../../../src/api/key.ts';
 import { applyAll } from '../../../lab/kube/apply.ts';
 import { readManifests } from '../../../lab/kube/manifests.ts';
 import type { KubeObject } from '../../../lab/kube/object.ts';
-import { DEFAULT_TIMEOUT_MS, waitFor } from '../../../lab/process/wait.ts';
+import { DEFAULT_TIMEOUT_MS, until } from '../../../lab/process/wait.ts';
 import { ownApiServer } from '../../support/cluster/own-api-server.ts';
 import type { OwnApiServer } from '../../support/cluster/own-api-server.ts';
 import { beginWriting, edit, objectAt } from '../../support/cluster/writer.ts';
@@ -41,7 +41,7 @@ it('an object with a longer timeout than the limit is used with the limit, gets 
   const { client } = own.server;
   await applyAll(client, [earlierDefinition()]);
   // The server serves the kind already, and validates by the earlier definition a moment after it is stored.
-  await waitFor('the earlier definition to hold', () => client.apply(objectWith('5m')));
+  await until('the earlier definition to hold', () => client.apply(objectWith('5m')));
   await client.apply(definition);
   await expect
     .poll(() => client.create(objectWith('5m', 'another'), { dryRun: 'All' }).then(() => 'created', String), {

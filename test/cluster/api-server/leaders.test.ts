@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { kubeClient } from '../../../lab/kube/client.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { leaseAccess } from '../../../src/kubernetes/access.ts';
 import { createAccount } from '../../support/cluster/account.ts';
 import { testCluster } from '../../support/cluster/cluster.ts';
@@ -77,7 +77,7 @@ async function readWritten(): Promise<void> {
 /** Waits for a write, and returns it. */
 function act(what: string, isIt: (act: LeaderWrite) => boolean): Promise<LeaderWrite> {
   const find = () => Promise.resolve(processes.acts().find(isIt));
-  return waitFor(what, find, { everyMs: 20 });
+  return until(what, find, { everyMs: 20 });
 }
 
 /** The process that has been leading for some time. */
@@ -139,11 +139,11 @@ describe('three processes that share a Lease', () => {
     const since = sharedMs();
     const { old, nextMs } = await afterLoss('frozen', ({ child }) => void child.kill('SIGSTOP'));
     expect(nextMs).toBeLessThan(WITHIN_MS);
-    await waitFor('20 s', () => Promise.resolve(sharedMs() - since > 20_000 || undefined));
+    await until('20 s', () => sharedMs() - since > 20_000);
     const wokeAt = sharedMs();
     old.child.kill('SIGCONT');
     const known = () => Promise.resolve(old.lines.find(({ msg }) => msg === 'lost leadership'));
-    await waitFor('the leader of old to know', known);
+    await until('the leader of old to know', known);
     const late = processes.acts().filter(({ who, ms }) => who === old.who && ms > wokeAt);
     expect(late).toEqual([]);
     expectNoTwo();

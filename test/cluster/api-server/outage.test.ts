@@ -5,7 +5,7 @@ import { readManifests } from '../../../lab/kube/manifests.ts';
 import type { KubeClient } from '../../../lab/kube/client.ts';
 import type { KubeObject } from '../../../lab/kube/object.ts';
 import { waitUntilServed } from '../../../lab/kube/apply.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { ownApiServer } from '../../support/cluster/own-api-server.ts';
 import type { OwnApiServer } from '../../support/cluster/own-api-server.ts';
 import { testSource, untilTrue } from '../../support/cluster/source.ts';
@@ -77,7 +77,7 @@ describe('a source', () => {
   it('keeps its objects while the API server is down, and stays synced', async () => {
     const before = source.read.list('MeshEndpoints').length;
     await own.server.kill();
-    await waitFor('the source to notice', () => Promise.resolve(warnings().length > 0 || undefined));
+    await until('the source to notice', () => warnings().length > 0);
     expect(source.read.isSynced()).toBe(true);
     expect(source.read.list('MeshEndpoints')).toHaveLength(before);
     await own.server.restart();
@@ -126,8 +126,8 @@ describe('a source', () => {
     const old = source.read.get(ref);
     expect(old?.metadata.uid).toMatch(/./);
     await client.remove({ apiVersion: crd.apiVersion, kind: crd.kind, name: crd.metadata.name ?? '' });
-    const isEmpty = () => Promise.resolve(source.read.list('MeshTailnet').length === 0 || undefined);
-    await waitFor('the objects of the kind to go', isEmpty);
+    const isEmpty = () => Promise.resolve(source.read.list('MeshTailnet').length === 0);
+    await until('the objects of the kind to go', isEmpty);
     await untilAway(crd);
     await client.create(withoutOrigin(crd));
     await waitUntilServed(client, crd);
@@ -150,9 +150,9 @@ describe('a source', () => {
         .list('MeshEndpoints')
         .filter(({ metadata }) => metadata.namespace === namespace);
       const there = source.read.get({ kind: 'Namespace', namespace: '', name: namespace });
-      return Promise.resolve(left.length === 0 && !there ? true : undefined);
+      return Promise.resolve(left.length === 0 && !there);
     };
-    expect(await waitFor('the namespace to go', isGone)).toBe(true);
+    expect(await until('the namespace to go', isGone)).toBe(true);
     await untilTrue(source, client, KINDS);
   });
 });
@@ -165,8 +165,8 @@ function warnings(): readonly unknown[] {
 /** The server keeps a CRD until its objects are deleted. */
 async function untilAway({ metadata }: KubeObject): Promise<void> {
   const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${metadata.name}`;
-  const isAway = async () => ((await client.request('GET', path)).status === 404 ? true : undefined);
-  await waitFor('the definition to be away', isAway);
+  const isAway = async () => (await client.request('GET', path)).status === 404;
+  await until('the definition to be away', isAway);
 }
 
 function withoutOrigin({ apiVersion, kind, metadata: { name = '' }, spec }: KubeObject): KubeObject {

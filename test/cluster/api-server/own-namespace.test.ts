@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { KubeClient } from '../../../lab/kube/client.ts';
 import type { KubeObject } from '../../../lab/kube/object.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import type { AccessRule } from '../../../src/api/access.ts';
 import type { Kinds } from '../../../src/api/generated/types.ts';
 import { COMPONENTS, MESH_POD } from '../../../src/api/names.ts';
@@ -64,7 +64,7 @@ async function openNamespace(): Promise<OwnNamespace> {
     ...{ clock: systemClock, random: Math.random },
   });
   // The server applies new rights a moment after they are stored.
-  await waitFor('the rights to hold', async () => ({ seen: await ownNamespace.secret('any') }));
+  await until('the rights to hold', async () => ({ seen: await ownNamespace.secret('any') }));
   return ownNamespace;
 }
 
@@ -135,7 +135,7 @@ describe('the Pods that the operator reads', () => {
     const folder = mkdtempSync(join(tmpdir(), 'own-namespace-'));
     const labels = { ...MESH_POD.labels, 'mesh-gateway.dev/tailnet': 'example' };
     // The ServiceAccount of a new namespace is created a moment after it.
-    const create = (object: KubeObject) => waitFor('a pod to be created', () => admin.create(object));
+    const create = (object: KubeObject) => until('a pod to be created', () => admin.create(object));
     await create(pod(namespace, 'labelled', labels));
     await create(pod(namespace, 'other', { 'app.kubernetes.io/name': 'web' }));
     await create(pod(other, 'elsewhere', labels));

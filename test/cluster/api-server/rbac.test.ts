@@ -3,7 +3,7 @@ import { applyAll } from '../../../lab/kube/apply.ts';
 import { kubeClient } from '../../../lab/kube/client.ts';
 import type { KubeClient } from '../../../lab/kube/client.ts';
 import type { KubeObject } from '../../../lab/kube/object.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { testCluster } from '../../support/cluster/cluster.ts';
 import { createNamespace, removeNamespace } from '../../support/cluster/namespace.ts';
 
@@ -18,7 +18,7 @@ beforeAll(async () => {
   await applyAll(admin, [...rightsIn(own), configMap(own), configMap(other)]);
   reader = admin.withToken(await tokenFor(own));
   // The server applies new rights a moment after they are stored.
-  await waitFor('the rights to hold', async () => await reader.get(configRef(own)));
+  await until('the rights to hold', async () => await reader.get(configRef(own)));
 });
 afterAll(async () => {
   await Promise.all([own, other].map(namespace => removeNamespace(admin, namespace)));

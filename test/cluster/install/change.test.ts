@@ -6,7 +6,7 @@ import { refOf } from '../../../lab/kube/object.ts';
 import { readManifests } from '../../../lab/kube/manifests.ts';
 import { ENVOY_GATEWAY } from '../../../lab/cluster/envoy-gateway.ts';
 import { waitForAbsence, waitForObject } from '../../../lab/kube/wait.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { locateBinaries } from '../../../lab/parts/locate.ts';
 import { podsWith } from '../../../lab/kube/pods.ts';
 import { connectionsSeen, killPod } from '../../support/cluster/install/connections.ts';
@@ -55,7 +55,7 @@ async function underLoad(what: string, work: () => Promise<unknown>): Promise<re
   const changes = startLoad(1, () => scene.addHost(`new-${crypto.randomUUID()}.example.com`));
   const isEnough = () => requests.attempts() > MIN_LOAD.requests && changes.attempts() > MIN_LOAD.changes;
   // On a slow machine the work may be done before.
-  const loaded = () => waitFor('more load', () => Promise.resolve(isEnough() || undefined));
+  const loaded = () => until('more load', () => isEnough());
   const wentWell = work().then(loaded);
   await wentWell.catch(() => undefined);
   const [requested, changed] = await Promise.all([requests.end(), changes.end()]);
@@ -69,7 +69,7 @@ async function underLoad(what: string, work: () => Promise<unknown>): Promise<re
 
 /** Waits for the pod of the extension server that Envoy Gateway is connected to. */
 function calledPod(): Promise<KubeObject> {
-  return waitFor('Envoy Gateway to be connected to an extension server', connectedPod);
+  return until('Envoy Gateway to be connected to an extension server', connectedPod);
 }
 
 async function connectedPod(): Promise<KubeObject | undefined> {

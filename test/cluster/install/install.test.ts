@@ -8,7 +8,7 @@ import { documentedCommands } from '../../../lab/install/installer.ts';
 import { podsWith } from '../../../lab/kube/pods.ts';
 import { withPodPort } from '../../../lab/cluster/port-forward.ts';
 import { requestThrough } from '../../../lab/gateway/envoy.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { operatorAccess } from '../../../src/controllers/registry.ts';
 import { extensionServerAccess } from '../../../src/traffic/access.ts';
 import { tokenOf } from '../../support/cluster/account.ts';
@@ -179,8 +179,8 @@ describe('a user with the role of a namespace', () => {
     });
     const user = client.withToken(await tokenOf(client, metadata));
     // The API server applies a new binding after a moment; each of the roles may at least read.
-    const mayRead = async () => (await mayDo(user, ['list', GROUP, 'meshendpoints', namespace])) || undefined;
-    await waitFor(`${role} to hold`, mayRead);
+    const mayRead = async () => await mayDo(user, ['list', GROUP, 'meshendpoints', namespace]);
+    await until(`${role} to hold`, mayRead);
     return user;
   }
 
@@ -251,7 +251,7 @@ describe('the network policies', () => {
   }
 
   it('allow every connection that an installation in use has', async () => {
-    const seen = await waitFor('Envoy and Envoy Gateway to be seen at the extension server', async note => {
+    const seen = await until('Envoy and Envoy Gateway to be seen at the extension server', async note => {
       const calls = await callsSeen();
       const words = [...new Set(calls.map(wordsOfCall))].sort();
       note(words.join(', '));

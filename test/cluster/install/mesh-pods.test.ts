@@ -9,7 +9,7 @@ import { containerProcess } from '../../../lab/install/mesh-pod.ts';
 import { podsWith } from '../../../lab/kube/pods.ts';
 import { conditionsOf } from '../../../lab/kube/state.ts';
 import { waitForAbsence, waitForCondition, waitForObject } from '../../../lab/kube/wait.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import {
   changeNode,
   forgetJoinKey,
@@ -117,7 +117,7 @@ async function devices(): Promise<readonly TailnetNode[]> {
  * device that stays offline, until the operator sweeps it.
  */
 function devicesOnline(count: number): Promise<readonly TailnetNode[]> {
-  return waitFor(`${count} devices to be online`, async note => {
+  return until(`${count} devices to be online`, async note => {
     const online = (await devices()).filter(device => device.online);
     note(online.map(({ hostname, id }) => `${hostname} ${id}`).join(', '));
     return online.length === count ? online : undefined;
@@ -168,7 +168,7 @@ async function underTraffic(
   });
   const more = async (count: number) => {
     const wanted = load.answered() + count;
-    await waitFor('requests', () => Promise.resolve(load.answered() >= wanted ? true : undefined));
+    await until('requests', () => load.answered() >= wanted);
   };
   try {
     await more(PER_SECOND);
@@ -195,7 +195,7 @@ function lateFailures(failures: ReturnType<Load['failures']>, withinMs = LOST_WI
 
 /** Waits until a device gets these answers: each request has 3 s, which its first path to another device may need. */
 function answered(attempt: () => Promise<readonly string[]>, expected: unknown): Promise<unknown> {
-  return waitFor('all answers', async () => {
+  return until('all answers', async () => {
     expect(await attempt()).toEqual(expected);
     return true;
   });
@@ -239,7 +239,7 @@ describe('an installation that runs mesh pods', () => {
     const flags = `--kubeconfig "$CLUSTER_KUBECONFIG" --connect ${scene.namespace}/web`;
     const ok =
       /^ok +connect +endpoint web of MeshEndpoints \S+ accepts connections at \S+ from 2 mesh pods$/m;
-    const found = await waitFor('doctor to connect', async note => {
+    const found = await until('doctor to connect', async note => {
       // It fails where other tests leave something that it finds.
       const printed = await scene.shell.sh(`mesh-gateway doctor ${flags} || true`);
       note(printed);
@@ -276,9 +276,9 @@ describe('an installation that runs mesh pods', () => {
       const before = (await devicesOnline(3)).map(({ id }) => id);
       await change({ pool: { replicas: 1 } });
       await poolOf(1);
-      await waitFor('two devices to be deleted', async () => {
+      await until('two devices to be deleted', async () => {
         const left = (await devices()).filter(({ id }) => before.includes(id));
-        return left.length === 1 ? true : undefined;
+        return left.length === 1;
       });
       await change({ pool: { replicas: 4 } });
       await poolOf(4);
@@ -391,7 +391,7 @@ describe('an installation that runs mesh pods', () => {
     let fewestReady = 2;
     const failures = await underTraffic('mesh pods of an older version replaced', async () => {
       await scaleOperator(scene.client, OWN, 2);
-      await waitFor('the current mesh pods', async note => {
+      await until('the current mesh pods', async note => {
         // One list has both pods as they were at the same time.
         const ready = (await podsWith(scene.client, OWN, MESH_POD.labels)).filter(isReady);
         fewestReady = Math.min(fewestReady, ready.length);
@@ -412,7 +412,7 @@ describe('an installation that runs mesh pods', () => {
     );
     for (const ordinal of [0, 1]) {
       const { metadata } = await scene.client.get(podRef(ordinal));
-      const all = await waitFor('the relay to listen', () => {
+      const all = await until('the relay to listen', () => {
         const found = portsToTry(containerProcess(metadata.uid ?? ''));
         return Promise.resolve(found.udp.includes(relayPort ?? 0) ? found : undefined);
       });
@@ -435,9 +435,9 @@ describe('an installation that runs mesh pods', () => {
     const isSwept = async () => {
       const after = await devices();
       const isNew = after.every(({ id, online }) => online && before.every(old => old.id !== id));
-      return after.length === 2 && isNew ? true : undefined;
+      return after.length === 2 && isNew;
     };
-    await waitFor('only new devices', isSwept, { timeoutMs: 300_000 });
+    await until('only new devices', isSwept, { timeoutMs: 300_000 });
     await poolOf(2);
     await scene.answerOf('web-1');
   });
@@ -480,10 +480,10 @@ describe('an installation that runs mesh pods', () => {
       return code === 503 ? performance.now() - begun : undefined;
     };
     // Envoy waits 10 s for a connection.
-    expect(await waitFor('503 through the Gateway', unavailable)).toBeLessThan(5_000);
+    expect(await until('503 through the Gateway', unavailable)).toBeLessThan(5_000);
     await waitForAbsence(scene.client, tailnetRef());
     const pods = async () => await podsWith(scene.client, OWN, MESH_POD.labels);
-    await waitFor('no mesh pods', async () => ((await pods()).length === 0 ? true : undefined));
+    await until('no mesh pods', async () => (await pods()).length === 0);
     expect(await devices()).toEqual([]);
     expect(() => tailnet.api.audit()).not.toThrow();
   });

@@ -5,7 +5,7 @@ import { applyAll } from '../../../lab/kube/apply.ts';
 import type { KubeObject } from '../../../lab/kube/object.ts';
 import { podsWith } from '../../../lab/kube/pods.ts';
 import { refOf } from '../../../lab/kube/object.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import {
   lacksPrometheus,
   measureOf,
@@ -76,7 +76,7 @@ describe.skipIf(lacksPrometheus)('a Prometheus that reads an installation', () =
 
   /** Waits until an expression has a given number of series, and returns their values. */
   const valuesOf = (expression: string, count: number) =>
-    waitFor(
+    until(
       `${count} series of ${expression}`,
       async note => {
         const samples = await prometheus.query(expression);
@@ -95,7 +95,7 @@ describe.skipIf(lacksPrometheus)('a Prometheus that reads an installation', () =
   });
 
   it('evaluates all alerts, and none fires', async () => {
-    const alerts = await waitFor('all alerts to be evaluated', () => prometheus.alerts(), SOON);
+    const alerts = await until('all alerts to be evaluated', () => prometheus.alerts(), SOON);
     expect(Object.keys(alerts)).toEqual(
       expect.arrayContaining(['HighReconciliationErrorRate', 'ExtensionServerDown', 'HighMemoryUsage']),
     );
@@ -104,7 +104,7 @@ describe.skipIf(lacksPrometheus)('a Prometheus that reads an installation', () =
       note(JSON.stringify(states));
       return Object.values(states).every(state => state === 'inactive') ? states : undefined;
     };
-    expect(await waitFor('all alerts to be inactive', isQuiet, SOON)).toBeDefined();
+    expect(await until('all alerts to be inactive', isQuiet, SOON)).toBeDefined();
   });
 
   it('reports the share of reconciles that fail', async () => {
@@ -142,7 +142,7 @@ describe.skipIf(lacksPrometheus)('a Prometheus that reads an installation', () =
       const { MeshEndpointUnhealthy: state } = await prometheus.alerts();
       return state === 'pending' ? state : undefined;
     };
-    expect(await waitFor('MeshEndpointUnhealthy to be pending', isPending, SOON)).toBe('pending');
+    expect(await until('MeshEndpointUnhealthy to be pending', isPending, SOON)).toBe('pending');
   });
 
   it('notices that an extension server is down', async () => {
@@ -154,6 +154,6 @@ describe.skipIf(lacksPrometheus)('a Prometheus that reads an installation', () =
       const { ExtensionServerDown: state } = await prometheus.alerts();
       return state === 'pending' ? state : undefined;
     };
-    expect(await waitFor('ExtensionServerDown to be pending', isPending, SOON)).toBe('pending');
+    expect(await until('ExtensionServerDown to be pending', isPending, SOON)).toBe('pending');
   });
 });

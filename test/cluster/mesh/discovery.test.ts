@@ -8,7 +8,7 @@ import { podsWith } from '../../../lab/kube/pods.ts';
 import { waitForAbsence, waitForObject } from '../../../lab/kube/wait.ts';
 import { locateBinaries } from '../../../lab/parts/locate.ts';
 import { starterIn } from '../../../lab/process/starter.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { startMeshNode } from '../../../lab/tailnet/mesh-node.ts';
 import { changeNode, listNodes, removeNode, setTags } from '../../../lab/tailnet/tailnet.ts';
 import type { NodeChange } from '../../../lab/tailnet/tailnet.ts';
@@ -106,7 +106,7 @@ async function failuresDuring(
   try {
     await act();
     const before = sent;
-    await waitFor('further requests', () => Promise.resolve(sent > before + 10 || undefined));
+    await until('further requests', () => sent > before + 10);
   } finally {
     await load.end();
   }
@@ -117,12 +117,12 @@ async function failuresDuring(
 async function untilUnusedInEnvoy(address: string): Promise<void> {
   const gateway = { namespace: scene.namespace, name: 'public' };
   await withEnvoyAdmin(cluster, scene.client, gateway, admin =>
-    waitFor(`${address} to be unused in Envoy`, async note => {
+    until(`${address} to be unused in Envoy`, async note => {
       const clusters = await readClusters(admin);
       const found = clusters.find(({ name }) => name === `httproute/${scene.namespace}/found/rule/0`);
       note(JSON.stringify(found));
       const used = found?.endpoints.filter(({ health }) => health !== 'DRAINING') ?? [];
-      return (used.length > 0 && !used.some(each => each.address.startsWith(`${address}:`))) || undefined;
+      return used.length > 0 && !used.some(each => each.address.startsWith(`${address}:`));
     }),
   );
 }
@@ -186,9 +186,9 @@ describe('a MeshEndpoints with selectors', () => {
     const lists = () => tailnet.api.countByRoute()['devices.list'] ?? 0;
     const before = lists();
     const restore = tailnet.api.fail({ routes: ['devices.list'], fault });
-    const areAnswered = () => Promise.resolve(lists() - before >= count || undefined);
+    const areAnswered = () => Promise.resolve(lists() - before >= count);
     const failures = await failuresDuring(async () => {
-      await waitFor(`${count} wrong lists`, areAnswered, { timeoutMs: 600_000 });
+      await until(`${count} wrong lists`, areAnswered, { timeoutMs: 600_000 });
       await untilDiscovered(reason, DEVICES);
       restore();
       await untilDiscovered('DevicesDiscovered', DEVICES);

@@ -10,7 +10,7 @@ import type { KubeObject } from '../../../lab/kube/object.ts';
 import { podsWith } from '../../../lab/kube/pods.ts';
 import { waitForCondition, waitForObject } from '../../../lab/kube/wait.ts';
 import { processesWith } from '../../../lab/process/process-table.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { API_VERSION } from '../../../src/api/generated/kinds.ts';
 import type { EndpointStatus, Kinds } from '../../../src/api/generated/types.ts';
 import { COMPONENTS, MESH_POD, OAUTH_SECRET } from '../../../src/api/names.ts';
@@ -177,9 +177,9 @@ async function eventNoted(name: string, reason: string, expected: string): Promi
   const poll = async (note: (seen: string) => void) => {
     const notes = await eventsOf(name, reason);
     note(notes.join(', '));
-    return notes.includes(expected) ? true : undefined;
+    return notes.includes(expected);
   };
-  await waitFor(`the Event ${reason} of ${name}: ${expected}`, poll);
+  await until(`the Event ${reason} of ${name}: ${expected}`, poll);
 }
 
 /** The values of a metric of the operator that leads, by the text of their labels. */
@@ -206,9 +206,9 @@ async function gaugeOf(name: string, value: 0 | 1): Promise<void> {
   const isReported = async (note: (seen: string) => void) => {
     const series = await metric('mesh_gateway_endpoint_healthy');
     note(JSON.stringify(series));
-    return series[labels] === value ? true : undefined;
+    return series[labels] === value;
   };
-  await waitFor(`the gauge of ${name} to be ${value}`, isReported);
+  await until(`the gauge of ${name} to be ${value}`, isReported);
 }
 
 /** How many health checks over HTTP have had a result, by the leader. */
@@ -222,9 +222,9 @@ async function moreChecks(counter: string, count: number): Promise<void> {
   const isMore = async (note: (seen: string) => void) => {
     const now = await checksCounted(counter);
     note(`${now}, ${before} before`);
-    return now >= before + count ? true : undefined;
+    return now >= before + count;
   };
-  await waitFor(`${counter} to grow by ${count}`, isMore);
+  await until(`${counter} to grow by ${count}`, isMore);
 }
 
 /** Waits until a request through Envoy gets a status code, and a body with a text. */
@@ -232,9 +232,9 @@ async function answer(status: number, text: string): Promise<void> {
   const poll = async (note: (seen: string) => void) => {
     const response = await scene.request();
     note(`${response.status} ${response.body}`);
-    return response.status === status && response.body.includes(text) ? true : undefined;
+    return response.status === status && response.body.includes(text);
   };
-  await waitFor(`${status} through Envoy`, poll);
+  await until(`${status} through Envoy`, poll);
 }
 
 /** Waits until the hosts of the UDPRoute have a health by EDS in Envoy. */
@@ -244,9 +244,9 @@ async function hostsOfUdp(admin: string, health: 'HEALTHY' | 'UNHEALTHY'): Promi
     const found = clusters.find(({ name }) => name === `udproute/${scene.namespace}/udp/rule/-1`);
     const seen = found?.endpoints.map(endpoint => endpoint.health) ?? [];
     note(seen.join(' '));
-    return seen.length > 0 && seen.every(each => each === health) ? true : undefined;
+    return seen.length > 0 && seen.every(each => each === health);
   };
-  await waitFor(`the hosts of the UDPRoute to be ${health}`, poll);
+  await until(`the hosts of the UDPRoute to be ${health}`, poll);
 }
 
 /** Sends datagrams through Envoy from new sockets during further checks, and expects that none reaches the service. */
@@ -382,7 +382,7 @@ describe('health checks through mesh pods', () => {
       expect(pids).not.toEqual([]);
       for (const pid of pids) process.kill(pid, 'SIGKILL');
       const isOther = async () => ((await leader()).identity === killed.identity ? undefined : true);
-      await waitFor('another operator to lead', isOther);
+      await until('another operator to lead', isOther);
       await moreChecks('health_check_success_total', 3);
       await moreChecks('health_check_failure_total', 3);
     });

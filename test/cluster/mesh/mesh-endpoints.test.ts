@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { KubeClient } from '../../../lab/kube/client.ts';
 import type { KubeObject } from '../../../lab/kube/object.ts';
 import { locateBinaries } from '../../../lab/parts/locate.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { API_VERSION } from '../../../src/api/generated/kinds.ts';
 import { COMPONENTS } from '../../../src/api/names.ts';
 import { operatorAccess } from '../../../src/controllers/registry.ts';
@@ -74,7 +74,7 @@ describe('a MeshEndpoints in a cluster', () => {
     const operator = await startOperator();
     await put(named(meshEndpoints({ tailnet: 'alone.ts.net' }), 'default/alone'));
     const message = '-o=jsonpath={.status.conditions[?(@.type=="Ready")].message}';
-    const manifest = await waitFor('the condition Ready', async () => {
+    const manifest = await until('the condition Ready', async () => {
       const text = await kubectl('get', 'mep', 'alone', message);
       return text.includes('kind: MeshTailnet') ? text.slice(text.indexOf('apiVersion:')) : undefined;
     });
@@ -83,9 +83,8 @@ describe('a MeshEndpoints in a cluster', () => {
     expect(await kubectl('apply', '-f', file)).toContain('/alone-ts-net created');
     // What it lacks now is the Secret.
     const reason = '-o=jsonpath={.status.conditions[?(@.type=="Ready")].reason}';
-    const isFound = async () =>
-      (await kubectl('get', 'mep', 'alone', reason)) === 'CredentialsInvalid' || undefined;
-    expect(await waitFor('the MeshTailnet to be found', isFound)).toBe(true);
+    const isFound = async () => (await kubectl('get', 'mep', 'alone', reason)) === 'CredentialsInvalid';
+    expect(await until('the MeshTailnet to be found', isFound)).toBe(true);
     operator.child.kill('SIGKILL');
     await operator.ended;
   });
@@ -103,7 +102,7 @@ describe('a MeshEndpoints in a cluster', () => {
     await routesResolved('False');
     const events = () =>
       kubectl('get', 'events', '--field-selector=involvedObject.kind=MeshEndpoints', '--no-headers');
-    await waitFor('the Event', async () => (await events()).includes('PortNotFound') || undefined);
+    await until('the Event', async () => (await events()).includes('PortNotFound'));
     const description = (await kubectl('describe', 'mep', 'web')).replace(/\s+/g, ' ');
     expect(description).toContain(`Message: HTTPRoute default/web: ${MESSAGE}`);
     expect(description).toContain('Reason: PortNotFound Status: False Type: RoutesResolved');
@@ -111,7 +110,7 @@ describe('a MeshEndpoints in a cluster', () => {
     expect(description).toMatch(/Warning PortNotFound .* mesh-operator/);
     await put(toWeb(8080));
     await routesResolved('True');
-    await waitFor('the Event', async () => (await events()).includes('Resolved') || undefined);
+    await until('the Event', async () => (await events()).includes('Resolved'));
     const versionOf = async () => {
       const object = await admin.get({
         ...{ apiVersion: API_VERSION, kind: 'MeshEndpoints' },

@@ -6,7 +6,7 @@ import { containerProcess, proxyConnections } from '../../../lab/install/mesh-po
 import { kubeClient } from '../../../lab/kube/client.ts';
 import { waitForCondition, waitForObject } from '../../../lab/kube/wait.ts';
 import { starterIn } from '../../../lab/process/starter.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { locateBinaries } from '../../../lab/parts/locate.ts';
 import { startMeshNode } from '../../../lab/tailnet/mesh-node.ts';
 import { removeNode } from '../../../lab/tailnet/tailnet.ts';
@@ -122,10 +122,10 @@ describe('the mesh pods of a pool, in a namespace that enforces the restricted l
       }
       const after = proxyConnections(pid);
       note(`${before} connections, then ${after}`);
-      return after <= before ? true : undefined;
+      return after <= before;
     };
     // While its process runs, which is 5 s at least; then there is nothing to count.
-    await waitFor('all new connections to go elsewhere', goElsewhere, { timeoutMs: 20_000 });
+    await until('all new connections to go elsewhere', goElsewhere, { timeoutMs: 20_000 });
     await waitForObject(client, pool.podRef(0), 'to be replaced', one => one.metadata.uid !== metadata.uid);
     await waitForCondition(client, pool.podRef(0), 'Ready');
     await load.more(50);

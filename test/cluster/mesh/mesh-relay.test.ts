@@ -20,7 +20,7 @@ import { locateBinaries } from '../../../lab/parts/locate.ts';
 import { freePorts } from '../../../lab/process/ports.ts';
 import { processesWith } from '../../../lab/process/process-table.ts';
 import { starterIn } from '../../../lab/process/starter.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { containerProcess } from '../../../lab/install/mesh-pod.ts';
 import { API_VERSION } from '../../../src/api/generated/kinds.ts';
 import type { Kinds } from '../../../src/api/generated/types.ts';
@@ -295,9 +295,9 @@ describe('UDP through mesh pods', () => {
     const isResolved = async (note: (seen: string) => void) => {
       const address = await dig();
       note(address);
-      return address === '192.0.2.7' ? true : undefined;
+      return address === '192.0.2.7';
     };
-    await waitFor('the name to be resolved', isResolved);
+    await until('the name to be resolved', isResolved);
     // From then on each query, without a retry.
     for (let times = 0; times < 20; times++) expect(await dig()).toBe('192.0.2.7');
   });
@@ -385,9 +385,9 @@ describe('UDP through mesh pods', () => {
         const isCounted = async (note: (seen: string) => void) => {
           const count = await forwardedBy(used);
           note(`${count}, ${before.used} before`);
-          return count >= before.used + 20 ? true : undefined;
+          return count >= before.used + 20;
         };
-        await waitFor('the datagrams to be counted', isCounted);
+        await until('the datagrams to be counted', isCounted);
         expect(await forwardedBy(unused)).toBe(before.unused);
       }
     } finally {
@@ -409,9 +409,9 @@ describe('UDP through mesh pods', () => {
     try {
       const isLost = async () => {
         const response = client.echo(Buffer.from('to a device that is off'));
-        return (await Promise.race([response, sleep(2_000)])) === undefined ? true : undefined;
+        return (await Promise.race([response, sleep(2_000)])) === undefined;
       };
-      await waitFor('datagrams to be lost', isLost);
+      await until('datagrams to be lost', isLost);
     } finally {
       await changeNode(admin, id, 'online');
     }
@@ -455,7 +455,7 @@ describe('UDP through mesh pods', () => {
       const isExplained = entries.some(entry => entry?.error?.includes('RELAY_PORTS'));
       return ports.length === 2 && inRange && isExplained ? entries : undefined;
     };
-    const entries = await waitFor('two of three endpoints to have ports', settled);
+    const entries = await until('two of three endpoints to have ports', settled);
     const without = services[entries.findIndex(entry => entry?.relayPort === undefined)] ?? 'more';
     expect(entries.find(entry => entry?.relayPort === undefined)).toMatchObject({
       status: 'Unhealthy',

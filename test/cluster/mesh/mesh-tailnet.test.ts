@@ -13,7 +13,7 @@ import type { ControlApi } from '../../../lab/control-api/control-api.ts';
 import type { KubeClient } from '../../../lab/kube/client.ts';
 import type { KubeObject } from '../../../lab/kube/object.ts';
 import { locateBinaries } from '../../../lab/parts/locate.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { API_VERSION } from '../../../src/api/generated/kinds.ts';
 import type { Kinds } from '../../../src/api/generated/types.ts';
 import { COMPONENTS } from '../../../src/api/names.ts';
@@ -78,7 +78,7 @@ async function statusOf(name: string) {
 
 /** Waits until the condition Authenticated has a reason. */
 function authenticated(name: string, reason: string) {
-  return waitFor(`${name} to be ${reason}`, async note => {
+  return until(`${name} to be ${reason}`, async note => {
     const status = await statusOf(name);
     const condition = status.conditions?.find(({ type }) => type === 'Authenticated');
     note(JSON.stringify(condition));
@@ -88,9 +88,9 @@ function authenticated(name: string, reason: string) {
 
 /** Waits until the Secrets of both mesh pods exist. There is no controller of StatefulSets here, so that no more becomes of them. */
 function secretsOfBoth(name: string): Promise<true> {
-  return waitFor(`Secrets of both mesh pods of ${name}`, async () => {
+  return until(`Secrets of both mesh pods of ${name}`, async () => {
     const { pool } = await statusOf(name);
-    return pool?.members?.length === 2 || undefined;
+    return pool?.members?.length === 2;
   });
 }
 
@@ -160,7 +160,7 @@ describe('a MeshTailnet in a cluster', () => {
     await secretsOfBoth('life');
     await putSecret(second);
     api.revoke(first.id);
-    const rotated = await waitFor('the next Secret', async () => {
+    const rotated = await until('the next Secret', async () => {
       const status = await authenticated('life', 'Authenticated');
       return status.credential?.secretVersion === good.credential?.secretVersion ? undefined : status;
     });
@@ -168,7 +168,7 @@ describe('a MeshTailnet in a cluster', () => {
     api.revoke(second.id);
     await authenticated('life', 'CredentialsInvalid');
     const reasons = ['SecretNotFound', 'CredentialsInvalid', 'Authenticated', 'PoolNotReady'];
-    const events = await waitFor('the events', async note => {
+    const events = await until('the events', async note => {
       const found = await eventsOf('life');
       note(JSON.stringify(found));
       return reasons.every(each => found.some(({ reason }) => reason === each)) ? found : undefined;
@@ -206,15 +206,15 @@ describe('a MeshTailnet in a cluster', () => {
     const lists = () => api.countByRoute()['devices.list'] ?? 0;
     const moreRequests = async (requests: number, atLeastMs = 0) => {
       const [before, startedAt] = [api.requests().length, performance.now()];
-      await waitFor(`${requests} more requests`, () => {
+      await until(`${requests} more requests`, () => {
         const isOver =
           api.requests().length >= before + requests && performance.now() - startedAt >= atLeastMs;
-        return Promise.resolve(isOver ? true : undefined);
+        return Promise.resolve(isOver);
       });
     };
     // The operator may still write what follows from its own writes.
     const settled = () =>
-      waitFor('the status to stay for two requests', async () => {
+      until('the status to stay for two requests', async () => {
         const { version } = await statusOf('idle');
         await moreRequests(2);
         return (await statusOf('idle')).version === version ? version : undefined;
@@ -245,7 +245,7 @@ describe('a MeshTailnet in a cluster', () => {
     expect(await kubectl('get', 'mtn', 'shown')).toMatch(
       /^shown +shown\.ts\.net +Managed .* False +PoolNotReady /m,
     );
-    const described = await waitFor('the event in kubectl describe', async note => {
+    const described = await until('the event in kubectl describe', async note => {
       const output = await kubectl('describe', 'mtn', 'shown');
       note(output);
       return /^Events:[^]* Authenticated /m.test(output) ? output : undefined;
@@ -282,9 +282,7 @@ describe('a MeshTailnet in a cluster', () => {
       (await admin.list({ apiVersion: API_VERSION, kind: 'MeshTailnet' })).map(
         ({ metadata }) => metadata.name,
       );
-    await waitFor('it to be created', async () =>
-      (await names()).includes('created-ts-net') ? true : undefined,
-    );
+    await until('it to be created', async () => (await names()).includes('created-ts-net'));
     await authenticated('created-ts-net', 'Authenticated');
     await admin.remove({
       apiVersion: API_VERSION,
@@ -293,7 +291,7 @@ describe('a MeshTailnet in a cluster', () => {
       name: 'created',
     });
     const isRemoved = async () => ((await names()).includes('created-ts-net') ? undefined : true);
-    expect(await waitFor('it to be removed', isRemoved)).toBe(true);
+    expect(await until('it to be removed', isRemoved)).toBe(true);
   });
 
   it('needs no Secret with workload identity', async () => {

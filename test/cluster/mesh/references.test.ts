@@ -9,7 +9,7 @@ import type { KubeClient } from '../../../lab/kube/client.ts';
 import type { KubeObject } from '../../../lab/kube/object.ts';
 import { conditionsOf } from '../../../lab/kube/state.ts';
 import { locateBinaries } from '../../../lab/parts/locate.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { API_VERSION } from '../../../src/api/generated/kinds.ts';
 import { clusterNameIn, COMPONENTS, SECRET_READER } from '../../../src/api/names.ts';
 import { operatorAccess } from '../../../src/controllers/registry.ts';
@@ -91,7 +91,7 @@ const ref = (name: string) => ({
 
 /** Waits until Ready of a MeshEndpoints has a reason; returns its message. */
 function messageOf(name: string, reason: string, part = ''): Promise<string> {
-  return waitFor(`${name} to be ${reason} ${part}`, async () => {
+  return until(`${name} to be ${reason} ${part}`, async () => {
     const found = conditionsOf(await admin.get(ref(name))).find(({ type }) => type === 'Ready');
     const { message = '' } = found ?? {};
     return found?.reason === reason && message.includes(part) ? message : undefined;

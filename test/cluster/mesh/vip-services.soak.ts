@@ -5,7 +5,7 @@ import { applyAll } from '../../../lab/kube/apply.ts';
 import { refOf } from '../../../lab/kube/object.ts';
 import type { KubeObject } from '../../../lab/kube/object.ts';
 import { waitForAbsence } from '../../../lab/kube/wait.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { setService } from '../../../lab/tailnet/backends.ts';
 import { listServices } from '../../../lab/tailnet/tailnet.ts';
 import { API_VERSION } from '../../../src/api/generated/kinds.ts';
@@ -103,10 +103,10 @@ async function runRound(round: number): Promise<void> {
   const names = Array.from({ length: OBJECTS }, (_, index) => namesIn(round, index)).flat();
   for (const port of [443, 8443]) {
     await applyAll(scene.client, objectsIn(round, port));
-    await waitFor(`the services of round ${round} to have port ${port}`, note => {
+    await until(`the services of round ${round} to have port ${port}`, note => {
       const missing = names.filter(name => services.current(`svc:${name}`)?.ports.join() !== `tcp:${port}`);
       note(`missing: ${missing.join()}`);
-      return Promise.resolve(missing.length === 0 || undefined);
+      return Promise.resolve(missing.length === 0);
     });
   }
   for (const object of objectsIn(round, 8443)) await scene.client.remove(refOf(object));
@@ -125,8 +125,8 @@ it('services that are created, changed and deleted in many cycles leave nothing 
   const cycles = rounds * OBJECTS * SERVICES;
   console.log(`${cycles} cycles in ${Math.round((performance.now() - startMs) / 1000)} s`);
   const left = () => tailnet.api.state.services.all().map(({ name }) => name);
-  const isClean = () => Promise.resolve(left().join() === 'svc:web' || undefined);
-  await waitFor('the services of all rounds to be deleted', isClean, { timeoutMs: 300_000 });
+  const isClean = () => Promise.resolve(left().join() === 'svc:web');
+  await until('the services of all rounds to be deleted', isClean, { timeoutMs: 300_000 });
   expect(tailnet.api.countByRoute()['services.delete']).toBeGreaterThanOrEqual(cycles / 2);
   // The service that was there before is as it was.
   expect((await servedService(scene)).reason).toBe('Served');
@@ -136,8 +136,8 @@ it('services that are created, changed and deleted in many cycles leave nothing 
 it('an installation leaves nothing in the tailnet', async () => {
   await scene.client.remove(refToWeb(scene.namespace));
   // The last owner marks the service, and deletes it a minute later.
-  const isDeleted = async () => (await listServices(cluster.tailnet.admin)).length === 0 || undefined;
-  await waitFor('the service to be deleted', isDeleted, { timeoutMs: 180_000 });
+  const isDeleted = async () => (await listServices(cluster.tailnet.admin)).length === 0;
+  await until('the service to be deleted', isDeleted, { timeoutMs: 180_000 });
   const declared = { apiVersion: API_VERSION, kind: 'MeshTailnet', name: scene.namespace };
   await scene.client.remove(declared);
   await waitForAbsence(scene.client, declared);

@@ -4,7 +4,7 @@ import { API_VERSION, GROUP } from '../../../src/api/generated/kinds.ts';
 import { REPORT } from '../../../src/api/names.ts';
 import { applyAll } from '../../../lab/kube/apply.ts';
 import { readManifests } from '../../../lab/kube/manifests.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { createAccount } from '../../support/cluster/account.ts';
 import {
   NOISY,
@@ -81,13 +81,13 @@ it('the API server refuses a status by a user with the right to write it, and na
   const account = { namespace: NOISY, name: 'status-writer' };
   const user = admin.withToken(await createAccount(admin, account, access));
   // The API server applies a new Role, and a new policy, after a moment.
-  await waitFor('the policy to refuse a status', async note => {
+  await until('the policy to refuse a status', async note => {
     const { message } = await user.patchStatus(ref, { summary: null }).then(
       () => new Error('it was written'),
       (error: unknown) => error as Error,
     );
     note(message);
-    return message.includes('ValidatingAdmissionPolicy') || undefined;
+    return message.includes('ValidatingAdmissionPolicy');
   });
 
   const status = { endpoints: [{ name, status: 'Healthy', resolvedAddresses: WRITTEN[name] }] };
@@ -134,7 +134,7 @@ it('a hand-written status and a meshIP open no address, with and without the ope
   );
   const client = await startExtensionServer(SETTINGS);
   const endpoints = followEndpoints(client, `${NOISY}/web`, `httproute/${NOISY}/web/rule/0`);
-  const first = await waitFor('the endpoints', () => Promise.resolve(endpoints()));
+  const first = await until('the endpoints', () => endpoints());
   expect([...first].sort()).toEqual(OPEN);
 
   await startOperator(SETTINGS);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { EVENTS } from '../../../src/api/shares.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import {
   NOISY,
   printFigure,
@@ -29,10 +29,10 @@ async function msToEvent(name: string): Promise<number> {
   const { admin } = tenants;
   const begin = performance.now();
   await admin.apply(refused(QUIET, name));
-  await waitFor(`the Event of ${name}`, async note => {
+  await until(`the Event of ${name}`, async note => {
     const events = await eventsIn(QUIET);
     note(JSON.stringify(events));
-    return events.includes(name) ? true : undefined;
+    return events.includes(name);
   });
   return performance.now() - begin;
 }
@@ -52,11 +52,11 @@ it('a namespace with far more Events than its share suppresses none of another o
   const objects = Array.from({ length: 2 * EVENTS.ofNamespace.atOnce }, (_, index) => `noisy-${index}`);
   // At once: a machine that takes a second for each would never exceed the share.
   await Promise.all(objects.map(name => admin.apply(refused(NOISY, name))));
-  await waitFor('Events of the noisy tenant to be dropped', async note => {
+  await until('Events of the noisy tenant to be dropped', async note => {
     const metrics = await (await fetch(`http://127.0.0.1:${String(metricsPort)}/metrics`)).text();
     const [, dropped] = /^mesh_gateway_events_total\{outcome="dropped"\} (\d+)$/m.exec(metrics) ?? [];
     note(String(dropped));
-    return Number(dropped) > 0 ? true : undefined;
+    return Number(dropped) > 0;
   });
   const beside = await msToEvent('second');
   printFigure('time to the Event of a new object', {
@@ -64,7 +64,7 @@ it('a namespace with far more Events than its share suppresses none of another o
     beside: `${beside.toFixed(0)} ms`,
   });
   // Those of the quiet tenant need not wait for them.
-  const ofNoisy = await waitFor('the share of the noisy tenant to be written', async note => {
+  const ofNoisy = await until('the share of the noisy tenant to be written', async note => {
     const { length } = await eventsIn(NOISY);
     note(`${length} Events`);
     return length >= EVENTS.ofNamespace.atOnce ? length : undefined;

@@ -15,7 +15,7 @@ import {
 import type { Tenants } from '../../support/cluster/tenants.ts';
 import { startDnsServer } from '../../support/dns/dns-server.ts';
 import type { DnsServer, Zone } from '../../support/dns/dns-server.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 
 const SILENT = 1000;
 
@@ -69,10 +69,10 @@ it('a namespace with a thousand silent hosts does not delay the lookups of anoth
   const alone = await msToAddresses('first');
   const silent = Object.keys(zone).filter(host => zone[host] === 'silent');
   await admin.apply(tenantEndpoints(NOISY, 'silent', silent.map(external)));
-  await waitFor('lookups of silent hosts', note => {
+  await until('lookups of silent hosts', note => {
     const hosts = new Set(dns.queries.filter(query => query.endsWith('.noisy.example.com')));
     note(`${hosts.size} hosts`);
-    return Promise.resolve(hosts.size >= 16 ? true : undefined);
+    return Promise.resolve(hosts.size >= 16);
   });
   const beside = await msToAddresses('second');
   printFigure('time to the addresses of a new host', {

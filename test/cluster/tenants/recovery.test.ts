@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import {
   QUIET,
   startMeshProxy,
@@ -84,7 +84,7 @@ it(`all objects are current within a minute of the return of an API server that 
   // What a user changes after that is part of what has to be current.
   await admin.apply(tenantEndpoints(QUIET, 'new', []));
   await untilAllAre('Unhealthy');
-  await waitFor('the status of a new object', async () =>
+  await until('the status of a new object', async () =>
     statusWhen(admin, { namespace: QUIET, name: 'new' }, ({ conditions }) => conditions?.length),
   );
   const tookMs = performance.now() - backAt;

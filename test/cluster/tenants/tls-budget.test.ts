@@ -1,6 +1,6 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { encode } from '../../../src/extension/encode.ts';
 import {
   Cluster_DiscoveryType,
@@ -97,7 +97,7 @@ it('a namespace with 400 clusters of 250 KB of TLS settings leaves the clusters 
   expect(await resolvedOf(QUIET, 'web', 'True')).toMatchObject({ status: 'True' });
 
   // The extension server has its own watches. Those of the noisy tenant come first.
-  const beside = await waitFor('the extension server to edit all clusters', async () => {
+  const beside = await until('the extension server to edit all clusters', async () => {
     const { clusters, ...rest } = await translate(client, [...noisyClusters, quietCluster]);
     const isEdited = (name: string) => clusters.get(name)?.edsClusterConfig?.serviceName === name;
     return noisyClusters.every(isEdited) ? { clusters, ...rest } : undefined;

@@ -80,10 +80,8 @@ describe('the certificates of two tenants', () => {
     for (const [at, name] of names.entries()) await admin.apply(bundle(NOISY, name, 220, at));
     const grown = await readyWhen({ namespace: NOISY, name: 'grows' }, 'InvalidReference', 'has no room');
     expect(grown.endpoints?.map(({ status }) => status)).toEqual(names.map(() => 'Healthy'));
-    await statusWhen(
-      admin,
-      { namespace: NOISY, name: 'missing' },
-      ({ endpoints }) => endpoints?.some(({ error }) => error?.includes('share of the 900 KB')) || undefined,
+    await statusWhen(admin, { namespace: NOISY, name: 'missing' }, ({ endpoints }) =>
+      endpoints?.some(({ error }) => error?.includes('share of the 900 KB')),
     );
 
     const beside = await timeOf('second', 2);

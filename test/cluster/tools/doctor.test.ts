@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { ClientCredentials } from '../../../lab/control-api/control-api.ts';
 import { waitForCondition } from '../../../lab/kube/wait.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { changeNode, listNodes } from '../../../lab/tailnet/tailnet.ts';
 import type { NodeChange } from '../../../lab/tailnet/tailnet.ts';
 import { API_VERSION } from '../../../src/api/generated/kinds.ts';
@@ -357,7 +357,7 @@ describe('doctor on a cluster', () => {
     async (_what, { by, check, heal, after }) => {
       printLogsOnFailure(scene.client, OWN, GATEWAY);
       await by();
-      const named = await waitFor(
+      const named = await until(
         `the check ${check} to fail`,
         async note => {
           const failures = await newFailures();
@@ -370,7 +370,7 @@ describe('doctor on a cluster', () => {
       expect(heal ?? named[0]?.fix).toBeDefined();
       if (heal) await heal();
       else for (const { fix = '' } of named) await follow(fix);
-      const left = await waitFor(
+      const left = await until(
         'nothing to fail',
         async note => {
           const failures = await newFailures();

@@ -5,7 +5,7 @@ import { applyAll } from '../../../lab/kube/apply.ts';
 import { refOf } from '../../../lab/kube/object.ts';
 import type { KubeObject } from '../../../lab/kube/object.ts';
 import { waitForAbsence, waitForObject } from '../../../lab/kube/wait.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { API_VERSION } from '../../../src/api/generated/kinds.ts';
 import { GATEWAY_GROUP } from '../../../src/api/objects/gateway-api.ts';
 import { installScene, PLACE } from '../../support/cluster/install/scene.ts';
@@ -105,12 +105,12 @@ it('1,000 routes are resolved by anchors, which go with the product', async () =
     const all = await scene.client.list(type);
     return all.filter(each => resolvedRefsOf(each) !== 'True ResolvedRefs').map(each => each.metadata.name);
   };
-  await waitFor(
+  await until(
     'all routes to be resolved',
     async note => {
       const left = await unresolved();
       note(`${left.length} are not: ${left.slice(0, 3).join(', ')}`);
-      return left.length === 0 || undefined;
+      return left.length === 0;
     },
     { timeoutMs: 600_000, everyMs: 1000 },
   );

@@ -14,7 +14,7 @@ import { waitForObject } from '../../../lab/kube/wait.ts';
 import { locateBinaries } from '../../../lab/parts/locate.ts';
 import { killProcess } from '../../../lab/process/process.ts';
 import { starterIn } from '../../../lab/process/starter.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { joinTailnet, startDaemon } from '../../../lab/tailnet/mesh-node.ts';
 import { addJoinKey, listNodes, removeNode } from '../../../lab/tailnet/tailnet.ts';
 import type { RouteKind } from '../../../src/api/key.ts';
@@ -133,10 +133,10 @@ function askGrpc(host: string): Ask {
 }
 
 function answersOf(ask: Ask, expected: string): Promise<true> {
-  return waitFor(`an answer of ${expected}`, async note => {
+  return until(`an answer of ${expected}`, async note => {
     const found = await ask().catch((error: unknown) => String(error));
     note(found);
-    return found === expected ? true : undefined;
+    return found === expected;
   });
 }
 
@@ -162,7 +162,7 @@ function startAsking(ask: Ask, atOnce = 2) {
   /** Waits for this many more answers, and returns when the first of them came. */
   const more = async (by: string, count: number): Promise<number> => {
     const before = answers.filter(each => each.by === by).length;
-    return await waitFor(`${count} more answers of ${by}`, note => {
+    return await until(`${count} more answers of ${by}`, note => {
       const since = answers.filter(each => each.by === by).slice(before);
       note(`${since.length}, and failures: ${failures.map(each => each.by).join(', ')}`);
       return Promise.resolve(since.length >= count ? since[0]?.endedAt : undefined);
@@ -325,7 +325,7 @@ describe('while services at home are checked', () => {
     let daemon = startDaemon(starter, { hostname: DEVICE });
     const { key } = await addJoinKey(cluster.tailnet.admin, { tags: ['tag:failover'] });
     await joinTailnet(starter, daemon, cluster.tailnet, key);
-    const node = await waitFor(`${DEVICE} to be reachable`, async () =>
+    const node = await until(`${DEVICE} to be reachable`, async () =>
       (await listNodes(cluster.tailnet.admin)).find(one => one.hostname === DEVICE && one.reachable),
     );
     return {

@@ -6,7 +6,7 @@ import { kubeClient } from '../../../lab/kube/client.ts';
 import { waitForCondition } from '../../../lab/kube/wait.ts';
 import { withPodPort } from '../../../lab/cluster/port-forward.ts';
 import { readClusters, readConfigDump, requestThrough } from '../../../lab/gateway/envoy.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { testCluster } from '../../support/cluster/cluster.ts';
 import { printLogsOnFailure } from '../../support/cluster/logs.ts';
 import { createNamespace, removeNamespace } from '../../support/cluster/namespace.ts';
@@ -38,7 +38,7 @@ afterAll(async () => {
 
 /** Waits until the Gateway answers with a status code; the error has the last answer. */
 const awaitStatus = (status: number) =>
-  waitFor(`${status} through the Gateway`, async note => {
+  until(`${status} through the Gateway`, async note => {
     const answer = await requestThrough(address, { host: 'web.example.com', path: '/hello' });
     note(`${answer.status} ${answer.body}`);
     return answer.status === status ? answer : undefined;

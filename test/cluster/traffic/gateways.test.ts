@@ -4,7 +4,7 @@ import { requestThrough } from '../../../lab/gateway/envoy.ts';
 import { applyAll } from '../../../lab/kube/apply.ts';
 import type { KubeObject } from '../../../lab/kube/object.ts';
 import { waitForAbsence, waitForCondition, waitForObject } from '../../../lab/kube/wait.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { API_VERSION } from '../../../src/api/generated/kinds.ts';
 import type { Kinds } from '../../../src/api/generated/types.ts';
 import type { Status } from '../../../src/tools/status/status.ts';
@@ -78,7 +78,7 @@ function hasProxy(): Promise<boolean> {
 
 /** Runs a command with --envoy until it finds the cluster, and no difference; returns what it prints. */
 function withEnvoy(command: string, cluster: string): Promise<string> {
-  return waitFor(`mesh-gateway ${command} to find no difference`, async note => {
+  return until(`mesh-gateway ${command} to find no difference`, async note => {
     const flags = '--kubeconfig "$CLUSTER_KUBECONFIG" --envoy';
     const printed = await scene.shell.sh(`mesh-gateway ${command} ${flags} 2>&1 || echo "exit status $?"`);
     note(printed);
@@ -112,7 +112,7 @@ it('a MeshGateway is programmed once Envoy Gateway has reported the translation 
     lastTranslation: expect.stringMatching(/^\d{4}-\d\d-\d\dT/) as unknown,
   });
   // Envoy gets endpoints from us, and clusters from Envoy Gateway.
-  await waitFor('Envoy to connect directly', async () => ((await hasProxy()) ? undefined : true));
+  await until('Envoy to connect directly', async () => ((await hasProxy()) ? undefined : true));
   expect(await scene.shell.sh(`kubectl -n ${scene.namespace} get mgw edge`)).toMatch(/^edge .*True/m);
 });
 
@@ -120,10 +120,10 @@ it('a change of it is programmed again, and without it the Gateway has the defau
   await applied({ dataPath: { mode: 'Proxy' }, healthChecks: { envoy: 'Off' } }, PROGRAMMED);
   await scene.answerOf('web-1');
   await applied({ dataPath: { mode: 'Direct' } }, PROGRAMMED);
-  await waitFor('Envoy to connect directly', async () => ((await hasProxy()) ? undefined : true));
+  await until('Envoy to connect directly', async () => ((await hasProxy()) ? undefined : true));
   await scene.client.remove(refOfEdge());
   await waitForAbsence(scene.client, refOfEdge());
-  await waitFor('Envoy to use the proxy', async () => ((await hasProxy()) ? true : undefined));
+  await until('Envoy to use the proxy', async () => await hasProxy());
   // The threads of Envoy get endpoints a moment after its configuration shows them.
   await scene.answerOf('web-1');
   const { status, body } = await scene.request();
@@ -169,10 +169,10 @@ it('a route that attaches to a ListenerSet gets traffic, the MeshBinding of the 
   printLogsOnFailure(client, namespace);
   await applyAll(client, attachedByListenerSet(namespace));
   const address = await gatewayAddress(client, { namespace, name: 'shared' });
-  await waitFor('web-1 to answer through the ListenerSet', async note => {
+  await until('web-1 to answer through the ListenerSet', async note => {
     const { status, body } = await requestThrough(`${address}:${LISTENER.port}`, { host: HOST });
     note(`${status} ${body}`);
-    return status === 200 && body.includes('"backend":"web-1"') ? true : undefined;
+    return status === 200 && body.includes('"backend":"web-1"');
   });
   const endpoints = { apiVersion: API_VERSION, kind: 'MeshEndpoints', namespace, name: 'listed' };
   await waitForCondition(client, endpoints, 'Programmed');

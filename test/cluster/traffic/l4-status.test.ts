@@ -3,7 +3,7 @@ import { gatewayAddress } from '../../../lab/cluster/gateway.ts';
 import { applyAll } from '../../../lab/kube/apply.ts';
 import type { KubeObject } from '../../../lab/kube/object.ts';
 import { waitForAbsence, waitForObject } from '../../../lab/kube/wait.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import type { ServiceName } from '../../../lab/tailnet/backends.ts';
 import { OAUTH_SECRET } from '../../../src/api/names.ts';
 import type { RouteKind } from '../../../src/api/key.ts';
@@ -95,15 +95,15 @@ const anchor = { apiVersion: API, kind: 'HTTPRoute', namespace: OWN, name: 'mesh
 /** Exchanges some bytes with the service behind a listener. */
 async function exchange(listener: 'tcp' | 'tls' | 'udp'): Promise<void> {
   const sent = Buffer.from('through the tailnet');
-  await waitFor(`an answer through ${listener}`, async note => {
+  await until(`an answer through ${listener}`, async note => {
     if (listener === 'udp') {
       const { strays } = await exchangeAtOnce({ host, port: PORTS.udp }, 1);
-      return strays.length === 0 ? true : undefined;
+      return strays.length === 0;
     }
     const ca = listener === 'tls' ? readFileSync(remote.caFile) : undefined;
     const client = bytesClient({ listener: `${host}:${PORTS[listener]}`, host: remote.fqdn }, ca);
     try {
-      return (await client.echo(sent)).equals(sent) ? true : undefined;
+      return (await client.echo(sent)).equals(sent);
     } catch (error) {
       note(String(error));
       return undefined;

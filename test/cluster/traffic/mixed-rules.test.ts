@@ -6,7 +6,7 @@ import { refOf } from '../../../lab/kube/object.ts';
 import { applyAll } from '../../../lab/kube/apply.ts';
 import { waitForAbsence, waitForObject } from '../../../lab/kube/wait.ts';
 import { podsWith } from '../../../lab/kube/pods.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { GROUP } from '../../../src/api/generated/kinds.ts';
 import { testCluster } from '../../support/cluster/cluster.ts';
 import { startLoad } from '../../support/cluster/install/load.ts';
@@ -115,10 +115,10 @@ function answerers(name: string, count: number): Promise<readonly string[]> {
 /** Waits until all of these answer, and no other. */
 async function untilAnswersOf(name: string, expected: readonly string[]): Promise<void> {
   const wanted = [...expected].sort().join();
-  await waitFor(`answers of ${wanted}`, async note => {
+  await until(`answers of ${wanted}`, async note => {
     const seen = [...new Set(await answerers(name, 40))].sort().join();
     note(seen);
-    return seen === wanted || undefined;
+    return seen === wanted;
   });
 }
 
@@ -194,7 +194,7 @@ describe('a rule of a TCPRoute with a Service and MeshEndpoints', () => {
     ]);
     const host = await gatewayAddress(scene.client, gateway);
     const connections = (count: number) => each(count, () => answererOfConnection(host));
-    await waitFor('answers of both', async () => new Set(await connections(20)).size > 1 || undefined);
+    await until('answers of both', async () => new Set(await connections(20)).size > 1);
     const all = await connections(200);
     const ofMesh = all.filter(one => one === MESH);
     expect(ofMesh.length).toBeGreaterThan(60);

@@ -9,7 +9,7 @@ import { documentedCommands, documentedObjects } from '../../../lab/install/inst
 import { refOf } from '../../../lab/kube/object.ts';
 import type { KubeObject } from '../../../lab/kube/object.ts';
 import { waitForAbsence } from '../../../lab/kube/wait.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { testCluster } from '../../support/cluster/cluster.ts';
 import { installScene, PLACE } from '../../support/cluster/install/scene.ts';
 import type { InstallScene } from '../../support/cluster/install/scene.ts';
@@ -100,7 +100,7 @@ const BOTH = new Set(['200 web-1', '200 web-2']);
 
 /** Waits until both devices answer: a new cluster of Envoy has no device until its first health check has succeeded. */
 function bothAnswer(): Promise<ReadonlySet<string>> {
-  return waitFor('both devices to answer', async () => {
+  return until('both devices to answer', async () => {
     const found = await devicesOf(20);
     expect(found).toEqual(BOTH);
     return found;
@@ -120,7 +120,7 @@ async function underPolicy(policy: KubeObject, cluster: object, work: () => Prom
   const metadata = { ...policy.metadata, namespace: scene.namespace };
   const ref = refOf(await scene.client.apply({ ...policy, metadata }));
   try {
-    await waitFor('the cluster of Envoy to have the settings of the policy', async note => {
+    await until('the cluster of Envoy to have the settings of the policy', async note => {
       const found = await readCluster();
       note(JSON.stringify(found));
       expect(found).toMatchObject({ ...OURS, ...cluster });
@@ -154,7 +154,7 @@ const mostRequests = (count: number) => ({ circuit_breakers: { thresholds: [{ ma
 /** Waits for a number of further health checks by Envoy. */
 async function moreChecks({ checks }: Device, count: number): Promise<void> {
   const wanted = checks.length + count;
-  await waitFor(`${count} health checks`, () => Promise.resolve(checks.length >= wanted ? true : undefined));
+  await until(`${count} health checks`, () => checks.length >= wanted);
 }
 
 const clusterName = () => `httproute/${scene.namespace}/web/rule/0`;
@@ -202,7 +202,7 @@ describe('a BackendTrafficPolicy on a route to MeshEndpoints', () => {
     await underPolicy(documented('Consistent hash'), loadBalancing('Maglev'), async () => {
       const users = Array.from({ length: 20 }, (_, index) => `user-${index}`);
       // A device that is unhealthy for a moment gives its users to the other one.
-      const found = await waitFor('each user to have one device, and both devices users', async () => {
+      const found = await until('each user to have one device, and both devices users', async () => {
         const answers = await Promise.all(users.map(user => devicesOf(3, { 'x-user': user })));
         expect(answers.map(({ size }) => size)).toEqual(users.map(() => 1));
         const all = new Set(answers.flatMap(each => [...each]));
@@ -215,13 +215,11 @@ describe('a BackendTrafficPolicy on a route to MeshEndpoints', () => {
 
   it('opens the circuit breaker at the most parallel requests', async () => {
     await underPolicy(documented('Circuit breaker'), mostRequests(10), async () => {
-      await waitFor('a device to answer', async () => (await send()).status === 200 || undefined);
+      await until('a device to answer', async () => (await send()).status === 200);
       const held: ServerResponse[] = [];
       for (const device of devices) device.answer = (_, response) => void held.push(response);
       const pending = Array.from({ length: 10 }, () => send());
-      await waitFor('the devices to have ten requests', () =>
-        Promise.resolve(held.length === 10 ? true : undefined),
-      );
+      await until('the devices to have ten requests', () => held.length === 10);
       const overflow = await send();
       expect(overflow).toMatchObject({ status: 503, device: undefined });
       expect(overflow.body).toContain('reset reason: overflow');
@@ -239,7 +237,7 @@ describe('a BackendTrafficPolicy on a route to MeshEndpoints', () => {
       const [failing] = devices as readonly [Device, Device];
       failing.answer = fail;
       const other = new Set(['200 web-2']);
-      await waitFor('web-1 to be ejected', async () => {
+      await until('web-1 to be ejected', async () => {
         expect(await devicesOf(20)).toEqual(other);
         return true;
       });
@@ -261,9 +259,9 @@ describe('a BackendTrafficPolicy on a route to MeshEndpoints', () => {
     for (const device of devices) device.answer = failFirst;
     expect(await send({ 'x-id': 'none' })).toMatchObject({ status: 503 });
     await underPolicy(documented('Retries'), {}, async () => {
-      await waitFor('200 through the Gateway', async () => {
+      await until('200 through the Gateway', async () => {
         const { status } = await send({ 'x-id': crypto.randomUUID() });
-        return status === 200 ? true : undefined;
+        return status === 200;
       });
       expect(await send({ 'x-id': 'retried' })).toMatchObject({ status: 200 });
       expect(ids.filter(id => id === 'retried')).toHaveLength(2);
@@ -295,7 +293,7 @@ describe('a BackendTrafficPolicy on a route to MeshEndpoints', () => {
       const [device] = devices as readonly [Device, Device];
       const own = Array.from({ length: 5 }, () => '/ready');
       // Until Envoy uses the new cluster, whose devices it has to check first, it checks those of the old one too.
-      await waitFor('no other health check', () => {
+      await until('no other health check', () => {
         expect(device.checks.slice(-own.length)).toEqual(own);
         return Promise.resolve(true);
       });

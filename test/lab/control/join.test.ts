@@ -6,7 +6,7 @@ import type { Dialect } from '../../../lab/control-api/state.ts';
 import { locateBinaries } from '../../../lab/parts/locate.ts';
 import { starterIn } from '../../../lab/process/starter.ts';
 import type { Starter } from '../../../lab/process/starter.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { joinTailnet, startDaemon } from '../../../lab/tailnet/mesh-node.ts';
 import {
   changeNode,
@@ -75,7 +75,7 @@ async function joined(hostname: string, { key }: Key) {
     const device = await deviceNamed(hostname);
     return device?.lastSeen === undefined ? device : undefined;
   };
-  return { daemon, device: await waitFor(`${hostname} to be connected`, connected) };
+  return { daemon, device: await until(`${hostname} to be connected`, connected) };
 }
 
 describe('a control API before a real tailnet', () => {
@@ -125,8 +125,8 @@ describe('a control API before a real tailnet', () => {
       tags: ['tag:other'],
     });
     expect(await call('POST', `${path}/expire`)).toMatchObject({ status: 200 });
-    const isOut = async () => (await daemonState(starter, daemon)).state === 'NeedsLogin' || undefined;
-    expect(await waitFor('the device to need a new key', isOut)).toBe(true);
+    const isOut = async () => (await daemonState(starter, daemon)).state === 'NeedsLogin';
+    expect(await until('the device to need a new key', isOut)).toBe(true);
     expect((await call('GET', path)).json).toMatchObject({
       expires: expect.stringMatching(/^20/) as string,
       authorized: true,
@@ -138,8 +138,8 @@ describe('a control API before a real tailnet', () => {
     expect(await call('DELETE', `/device/${device.id}`)).toMatchObject({ status: 200 });
     expect(await deviceNamed('to-delete')).toBeUndefined();
     expect((await listNodes(tailnet.admin)).filter(({ id }) => id === device.nodeId)).toEqual([]);
-    const isOut = async () => (await daemonState(starter, daemon)).state !== 'Running' || undefined;
-    expect(await waitFor('the device to be out', isOut)).toBe(true);
+    const isOut = async () => (await daemonState(starter, daemon)).state !== 'Running';
+    expect(await until('the device to be out', isOut)).toBe(true);
     expect(await call('DELETE', `/device/${device.id}`)).toMatchObject({ status: 404 });
     expect(() => api.audit()).not.toThrow();
   });
@@ -150,8 +150,8 @@ describe('a control API before a real tailnet', () => {
     await changeNode(tailnet.admin, device.nodeId, 'offline');
     expect(await deviceNamed('ephemeral')).toMatchObject({ connectedToControl: false });
     await changeNode(tailnet.admin, device.nodeId, 'online');
-    const isBack = async () => (await deviceNamed('ephemeral'))?.connectedToControl || undefined;
-    expect(await waitFor('the device to be connected', isBack)).toBe(true);
+    const isBack = async () => (await deviceNamed('ephemeral'))?.connectedToControl;
+    expect(await until('the device to be connected', isBack)).toBe(true);
     await removeNode(tailnet.admin, device.nodeId);
     expect(await deviceNamed('ephemeral')).toBeUndefined();
     expect(() => api.audit()).not.toThrow();

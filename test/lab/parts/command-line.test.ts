@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { locateParts, pathOf } from '../../../lab/parts/locate.ts';
 import { partsOf } from '../../../lab/parts/parts.ts';
 import { processesOf } from '../../../lab/process/process-table.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { commandLine, runCommand, startCommand } from '../../support/lab/command-line.ts';
 import { ownFolder } from '../../support/lab/lab.ts';
 import type { OwnFolder } from '../../support/lab/lab.ts';
@@ -80,8 +80,8 @@ describe('the command line of the lab', () => {
   it('reports that it is starting while it is, and has a second start wait for the first', async () => {
     const first = startCommand(inFolder('up', '--only', 'tailnet'));
     const firstEnded = once(first, 'exit');
-    const isBegun = () => Promise.resolve(own.folder.processes().length > 0 || undefined);
-    await waitFor('the first process', isBegun, { everyMs: 5 });
+    const isBegun = () => Promise.resolve(own.folder.processes().length > 0);
+    await until('the first process', isBegun, { everyMs: 5 });
     first.kill('SIGSTOP');
     const message = `the lab is starting (process ${first.pid})\n`;
     const [status, env] = await Promise.all([lab('status'), lab('env')]);

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { isRunning } from '../../../lab/process/process.ts';
 import { processesOf } from '../../../lab/process/process-table.ts';
 import type { LabFolder } from '../../../lab/state.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { commandLine, runCommand, startCommand, succeed } from '../../support/lab/command-line.ts';
 import { ownFolder, startTestLab } from '../../support/lab/lab.ts';
 import type { OwnFolder } from '../../support/lab/lab.ts';
@@ -30,8 +30,8 @@ const recordedPids = () =>
     .sort();
 
 async function untilStarted(count: number): Promise<void> {
-  const poll = () => Promise.resolve(folder.processes().length >= count || undefined);
-  await waitFor(`${count} processes of the lab`, poll, { everyMs: 2 });
+  const poll = () => Promise.resolve(folder.processes().length >= count);
+  await until(`${count} processes of the lab`, poll, { everyMs: 2 });
 }
 
 describe('a lab whose up was killed midway', () => {
@@ -67,7 +67,7 @@ describe('a lab whose down was killed midway', () => {
     const down = startCommand(lab('down'));
     const killed = once(down, 'exit');
     const isBegun = () => Promise.resolve(folder.processes().every(isRunning) ? undefined : true);
-    await waitFor('the first process to end', isBegun, { everyMs: 2 });
+    await until('the first process to end', isBegun, { everyMs: 2 });
     down.kill('SIGKILL');
     expect(await killed).toEqual([null, 'SIGKILL']);
     await succeed(lab('down'));
@@ -82,7 +82,7 @@ describe('a lab whose processes were killed', () => {
     const named = (name: string) => other.folder.processes().filter(record => record.name === name);
     process.kill(named('envoy-gateway')[0]?.pid ?? 0, 'SIGKILL');
     const isOver = () => Promise.resolve(named('envoy').some(isRunning) ? undefined : true);
-    expect(await waitFor('Envoy to end', isOver)).toBe(true);
+    expect(await until('Envoy to end', isOver)).toBe(true);
     expect(other.folder.running()).toBeUndefined();
     await other.end();
     expect(processesOf(other.folder.path)).toEqual([]);

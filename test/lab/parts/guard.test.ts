@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { isRunning } from '../../../lab/process/process.ts';
 import { processesWith } from '../../../lab/process/process-table.ts';
 import { LabFolder } from '../../../lab/state.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { startCommand, typescript } from '../../support/lab/command-line.ts';
 
 const SOON = { timeoutMs: 100_000 };
@@ -25,7 +25,7 @@ async function startGuarded(then: 'wait' | 'end' | 'release') {
 }
 
 const untilRemoved = ({ path }: LabFolder) =>
-  waitFor('the folder to be removed', () => Promise.resolve(existsSync(path) ? undefined : 'removed'), SOON);
+  until('the folder to be removed', () => (existsSync(path) ? undefined : 'removed'), SOON);
 
 describe('a guard', () => {
   it('ends what was recorded, and removes its folder, after its process was killed', async () => {
@@ -46,8 +46,8 @@ describe('a guard', () => {
   it('does nothing after it is released', async () => {
     const { folder, ended, processes } = await startGuarded('release');
     expect(await ended).toEqual([0, null]);
-    const isOver = () => Promise.resolve(processesWith('GUARDED', folder.path).length === 0 || undefined);
-    await waitFor('the guard to end', isOver, SOON);
+    const isOver = () => Promise.resolve(processesWith('GUARDED', folder.path).length === 0);
+    await until('the guard to end', isOver, SOON);
     expect(processes.filter(isRunning)).toHaveLength(1);
     await folder.remove();
   });

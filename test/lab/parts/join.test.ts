@@ -15,7 +15,7 @@ import {
   setTags,
 } from '../../../lab/tailnet/tailnet.ts';
 import type { JoinKeyState, TailnetAddresses, TailnetNode } from '../../../lab/tailnet/tailnet.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { startTestLab } from '../../support/lab/lab.ts';
 import type { TestLab } from '../../support/lab/lab.ts';
 import { daemonState } from '../../support/lab/daemon-state.ts';
@@ -38,9 +38,9 @@ async function untilKeyIs(id: string, state: JoinKeyState['state']): Promise<voi
   const poll = async (note: (seen: string) => void) => {
     const key = (await listJoinKeys(tailnet.admin)).find(one => one.id === id);
     note(String(key?.state));
-    return key?.state === state || undefined;
+    return key?.state === state;
   };
-  await waitFor(`the key to be ${state}`, poll, SOON);
+  await until(`the key to be ${state}`, poll, SOON);
 }
 
 const nodeNamed = async (hostname: string): Promise<TailnetNode | undefined> =>
@@ -107,7 +107,7 @@ describe('an invalid join key', () => {
     const { key } = await addJoinKey(tailnet.admin, {});
     // The daemon still tries the invalid key sometimes, and may report that to the next caller.
     const join = () => joinTailnet(starter, daemon, tailnet, key).then(() => true);
-    await waitFor('the device to join', join);
+    await until('the device to join', join);
     expect(await daemonState(starter, daemon)).toMatchObject({ state: 'Running' });
     expect(await nodeNamed('second-try')).toMatchObject({ online: true });
   });
@@ -149,9 +149,9 @@ describe('a device that has joined', () => {
     const isOut = async (note: (seen: string) => void) => {
       const { state } = await daemonState(starter, daemon);
       note(state);
-      return state === 'NeedsLogin' || undefined;
+      return state === 'NeedsLogin';
     };
-    expect(await waitFor('the device to be out', isOut, SOON)).toBe(true);
+    expect(await until('the device to be out', isOut, SOON)).toBe(true);
     const all = await listNodes(tailnet.admin);
     expect(all.filter(node => node.hostname === hostname)).toEqual(seen);
   });

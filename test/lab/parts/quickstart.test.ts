@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { isFree } from '../../../lab/process/ports.ts';
 import { QUICKSTART_GATEWAY, QUICKSTART_HOST, QUICKSTART_PORTS } from '../../../lab/quickstart/quickstart.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { LabFolder } from '../../../lab/state.ts';
 import { listNodes } from '../../../lab/tailnet/tailnet.ts';
 import { runCommand } from '../../support/lab/command-line.ts';
@@ -39,12 +39,12 @@ async function backends(count = 20): Promise<readonly string[]> {
 }
 
 const untilBackends = (...wanted: readonly string[]) =>
-  waitFor(
+  until(
     `answers of ${wanted.join(', ')}`,
     async note => {
       const found = await backends();
       note(found.join(', '));
-      return found.join() === wanted.join() ? true : undefined;
+      return found.join() === wanted.join();
     },
     SOON,
   );
@@ -67,11 +67,7 @@ describe('npm start', () => {
 
   it('reports an invalid edit, and keeps the last valid version', async () => {
     running.edit(text => text.replace('port: 18082', 'port: 0'));
-    await waitFor(
-      'it to be reported',
-      () => Promise.resolve(running.output().includes('is not a port') || undefined),
-      SOON,
-    );
+    await until('it to be reported', () => running.output().includes('is not a port'), SOON);
     expect(await backends()).toEqual(['web-1', 'web-2']);
     running.restore();
     expect(await untilBackends('web-1', 'web-2')).toBe(true);
@@ -79,8 +75,8 @@ describe('npm start', () => {
 
   it('reports why an endpoint gets no requests', async () => {
     running.edit(text => text.replace('          port: 18081', '          port: 18080'));
-    const isReported = () => Promise.resolve(running.output().includes('PortNotFound') || undefined);
-    expect(await waitFor('it to be reported', isReported, SOON)).toBe(true);
+    const isReported = () => Promise.resolve(running.output().includes('PortNotFound'));
+    expect(await until('it to be reported', isReported, SOON)).toBe(true);
     running.restore();
     expect(await untilBackends('web-1', 'web-2')).toBe(true);
   });
@@ -88,8 +84,8 @@ describe('npm start', () => {
   it('fails a rule with a missing backend, as Envoy Gateway does, and reports why', async () => {
     running.edit(text => text.replace(/name: web\n( +port: 18082\n +weight)/, 'name: gone\n$1'));
     expect(await untilBackends('500')).toBe(true);
-    const isReported = () => Promise.resolve(running.output().includes('OtherBackendMissing') || undefined);
-    expect(await waitFor('it to be reported', isReported, SOON)).toBe(true);
+    const isReported = () => Promise.resolve(running.output().includes('OtherBackendMissing'));
+    expect(await until('it to be reported', isReported, SOON)).toBe(true);
     running.restore();
     expect(await untilBackends('web-1', 'web-2')).toBe(true);
   });
@@ -98,8 +94,8 @@ describe('npm start', () => {
     running.edit(text =>
       text.replace('    - backendRefs:', '    - filters: [{ type: Nonsense }]\n      backendRefs:'),
     );
-    const isReported = () => Promise.resolve(running.output().includes('reads no file until') || undefined);
-    expect(await waitFor('it to be reported', isReported, SOON)).toBe(true);
+    const isReported = () => Promise.resolve(running.output().includes('reads no file until'));
+    expect(await until('it to be reported', isReported, SOON)).toBe(true);
     expect(running.output()).toContain('Unsupported value: "Nonsense"');
     running.restore();
     running.edit(text => text.replace(/weight: 1\n$/, 'weight: 0\n'));
@@ -112,7 +108,7 @@ describe('npm start', () => {
     const port = Number(QUICKSTART_GATEWAY.listeners.tcp);
     const overTcp = () => exchange(connect(port, '127.0.0.1'), 'hello');
     // The web service may be in use before these objects are.
-    expect(await waitFor('an answer over TCP', overTcp)).toContain('hello');
+    expect(await until('an answer over TCP', overTcp)).toContain('hello');
     const [host, httpPort] = QUICKSTART_LISTENER.split(':');
     const sent = textMessage('hello');
     const overGrpc = async () => {
@@ -120,7 +116,7 @@ describe('npm start', () => {
       const { message } = await callGrpc(socket, 'grpc.example.com', '/lab.v1.Echo/Say', sent);
       return message.toString() || undefined;
     };
-    expect(await waitFor('an answer over gRPC', overGrpc)).toContain('hello');
+    expect(await until('an answer over gRPC', overGrpc)).toContain('hello');
   });
 
   it('answers no device of its tailnet at the port of its proxy, or at any other', async () => {

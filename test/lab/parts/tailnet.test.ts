@@ -6,7 +6,7 @@ import { readServices, setService } from '../../../lab/tailnet/backends.ts';
 import { processesOf } from '../../../lab/process/process-table.ts';
 import { isRunning } from '../../../lab/process/process.ts';
 import { changeNode, listNodes } from '../../../lab/tailnet/tailnet.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { remoteOf, serviceAt, startTestLab } from '../../support/lab/lab.ts';
 import type { TestLab } from '../../support/lab/lab.ts';
 import { portsToTry, startStranger } from '../../support/lab/stranger.ts';
@@ -132,9 +132,9 @@ describe('a node can be disconnected from the tailnet and connected again', () =
         () => undefined,
         () => true,
       );
-    expect(await waitFor('web-2 to be cut off', isCutOff)).toBe(true);
+    expect(await until('web-2 to be cut off', isCutOff)).toBe(true);
     await changeNode(admin, node?.id ?? '', 'online');
-    expect(await waitFor('web-2 to be back', echo)).toContain('there?');
+    expect(await until('web-2 to be back', echo)).toContain('there?');
   });
 });
 

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { requestThrough } from '../../../lab/gateway/envoy.ts';
 import { withLogTail } from '../../../lab/process/process.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { GROUP } from '../../../src/api/generated/kinds.ts';
 import { remoteOf } from '../../support/lab/lab.ts';
 import { bytesClient } from '../../support/lab/traffic/clients/bytes.ts';
@@ -113,17 +113,17 @@ const chosen = (route: string, count = 100) =>
 
 async function untilAnswered(route: string): Promise<void> {
   const request = async () => (await chosen(route, 1)).size;
-  await waitFor(`an answer of ${route}`, request);
+  await until(`an answer of ${route}`, request);
 }
 
-async function echoed(): Promise<true | undefined> {
+async function echoed(): Promise<boolean> {
   const client = bytesClient({ listener: system.gateway.listeners.tcp, host: '' });
   const answer = await client.echo(Buffer.from('hello'));
-  return answer.toString() === 'hello' || undefined;
+  return answer.toString() === 'hello';
 }
 
 function untilEchoed(): Promise<true> {
-  return waitFor('an echo', echoed);
+  return until('an echo', echoed);
 }
 
 /** The number of translations among the calls. */
@@ -134,14 +134,14 @@ const translations = () => translationsIn(system.extension.calls());
 
 /** Waits until Envoy Gateway has handled all earlier changes. */
 async function untilAtRest(): Promise<void> {
-  const isLast = () => Promise.resolve(bindingNow()?.spec.attempt === 1 || undefined);
-  await waitFor('the last attempt', isLast);
+  const isLast = () => Promise.resolve(bindingNow()?.spec.attempt === 1);
+  await until('the last attempt', isLast);
   const isAtRest = async (note: (seen: string) => void) => {
     const caused = await causedBy(doNothing);
     note(JSON.stringify(caused));
-    return isDeepStrictEqual(caused, NOTHING) || undefined;
+    return isDeepStrictEqual(caused, NOTHING);
   };
-  await waitFor('Envoy Gateway to be at rest', isAtRest);
+  await until('Envoy Gateway to be at rest', isAtRest);
 }
 
 const doNothing = () => Promise.resolve();
@@ -180,9 +180,9 @@ async function untilMarked(reads: Reads): Promise<void> {
     const isOver = system.extension
       .calls()
       .some(({ hook, request }) => hook === 'PostTranslateModify' && Buffer.from(request).includes(marker));
-    return Promise.resolve(isOver || undefined);
+    return Promise.resolve(isOver);
   };
-  const translated = waitFor(`${marker} to be translated`, isTranslated);
+  const translated = until(`${marker} to be translated`, isTranslated);
   await withLogTail(system.gateway, Promise.all([translated, reads.until(1)]));
 }
 
@@ -321,8 +321,8 @@ describe('an object that an HTTPRoute uses', () => {
         { name: 'added', on: nodes().one },
       ]);
       await endpoints('pair', [at('one'), at('two')]);
-      const isCalled = () => Promise.resolve(system.extension.calls().length > before || undefined);
-      await waitFor('Envoy Gateway to ask', isCalled);
+      const isCalled = () => Promise.resolve(system.extension.calls().length > before);
+      await until('Envoy Gateway to ask', isCalled);
       expect([...(await chosen('pair')).keys()].sort()).toEqual([at('one'), at('two')].sort());
     } finally {
       release();
@@ -372,10 +372,10 @@ describe('a rule that mixes MeshEndpoints with a Backend of Envoy Gateway', () =
       const answers = await Promise.all(Array.from({ length: 200 }, request));
       const ofOthers = answers.filter(({ body }) => body === 'of others').length;
       note(`${ofOthers} of 200`);
-      return (ofOthers > 30 && ofOthers < 70) || undefined;
+      return ofOthers > 30 && ofOthers < 70;
     };
     try {
-      await withLogTail(system.gateway, waitFor('both to get their shares', isShared));
+      await withLogTail(system.gateway, until('both to get their shares', isShared));
       const found = await endpointsIn(system.gateway.admin, cluster('mixed'));
       expect(found.map(({ address }) => address).sort()).toEqual([at('one'), `127.0.0.1:${port}`].sort());
       const before = system.extension.calls().length;
@@ -384,9 +384,9 @@ describe('a rule that mixes MeshEndpoints with a Backend of Envoy Gateway', () =
       const isMoved = async () => {
         for (const { status } of await Promise.all(Array.from({ length: 20 }, request))) statuses.add(status);
         const since = system.extension.calls().slice(before);
-        return since.some(({ request }) => Buffer.from(request).includes('moved')) || undefined;
+        return since.some(({ request }) => Buffer.from(request).includes('moved'));
       };
-      await waitFor('the rule with its references in another order to be translated', isMoved);
+      await until('the rule with its references in another order to be translated', isMoved);
       expect([await isMoved(), ...statuses]).toEqual([true, 200]);
     } finally {
       const closed = new Promise(resolve => server.close(resolve));

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { requestThrough } from '../../../lab/gateway/envoy.ts';
 import type { KubernetesObject } from '../../../lab/gateway/objects.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { named } from '../../support/declared.ts';
 import { startLoad } from '../../support/cluster/install/load.ts';
 import { remoteOf } from '../../support/lab/lab.ts';
@@ -74,10 +74,10 @@ async function ask(): Promise<Server> {
 
 /** Waits until requests are answered by pods, or over the tailnet. */
 function served(by: Server): Promise<true> {
-  return waitFor(`an answer of ${by}`, async note => {
+  return until(`an answer of ${by}`, async note => {
     const found = await ask().catch((error: unknown) => String(error));
     note(found);
-    return found === by ? true : undefined;
+    return found === by;
   });
 }
 
@@ -95,9 +95,9 @@ function startCounting() {
   /** Waits for this many more answers. */
   const more = (by: Server, number: number) => {
     const wanted = counts[by] + number;
-    return waitFor(`${number} more answers of ${by}`, note => {
+    return until(`${number} more answers of ${by}`, note => {
       note(`${counts[by]} of ${wanted}`);
-      return Promise.resolve(counts[by] >= wanted ? true : undefined);
+      return Promise.resolve(counts[by] >= wanted);
     });
   };
   return { counts, more, end: () => load.end() };

@@ -11,7 +11,7 @@ import type { EnvoyEndpoint } from '../../../lab/gateway/envoy.ts';
 import { withLogTail } from '../../../lab/process/process.ts';
 import { putResources, removeResources } from '../../../lab/gateway/resource-files.ts';
 import type { Gateway, ListenerName, RemoteNode } from '../../../lab/state.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { callGrpc, textMessage } from '../../support/lab/grpc.ts';
 import { gatewayOf, remoteOf, startTestLab } from '../../support/lab/lab.ts';
 import type { TestLab } from '../../support/lab/lab.ts';
@@ -57,7 +57,7 @@ async function untilStatus(name: string, wanted: number): Promise<number> {
     note(`status ${status}`);
     return status === wanted ? status : undefined;
   };
-  return withLogTail(gateway, waitFor(`${name} to be answered with ${wanted}`, poll, SOON));
+  return withLogTail(gateway, until(`${name} to be answered with ${wanted}`, poll, SOON));
 }
 
 async function endpointOf(cluster: string): Promise<EnvoyEndpoint | undefined> {
@@ -142,7 +142,7 @@ const TRAFFIC = [
 describe('the other kinds of routes', () => {
   it.each(TRAFFIC)('reach their services: $kind', async ({ kind, call, ...put }) => {
     await putRoute(kind.toLowerCase(), kind, put);
-    const answer = waitFor(`an answer by a ${kind}`, async () => (await call()) || undefined, SOON);
+    const answer = until(`an answer by a ${kind}`, async () => await call(), SOON);
     expect(await withLogTail(gateway, answer)).toContain('hello');
   });
 });

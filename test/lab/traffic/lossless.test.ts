@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readClusters, requestThrough } from '../../../lab/gateway/envoy.ts';
 import { withLogTail } from '../../../lab/process/process.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { foreignChanges } from '../../support/lab/traffic/lossless/differences.ts';
 import { startMixedWorld } from '../../support/lab/traffic/lossless/mixed-world.ts';
 import type { MixedWorld } from '../../support/lab/traffic/lossless/mixed-world.ts';
@@ -28,9 +28,9 @@ async function untilStatus(host: string, wanted: number): Promise<void> {
   const poll = async (note: (seen: string) => void) => {
     const status = await statusOf(host);
     note(`status ${status}`);
-    return status === wanted ? true : undefined;
+    return status === wanted;
   };
-  await withLogTail(world.gateway, waitFor(`${host} to be answered`, poll, { timeoutMs: READ_WITHIN_MS }));
+  await withLogTail(world.gateway, until(`${host} to be answered`, poll, { timeoutMs: READ_WITHIN_MS }));
 }
 
 const callsOf = (hook: string) => world.recorded.calls.filter(call => call.hook === hook);
@@ -116,9 +116,9 @@ describe('a large configuration of others, with a few routes to the mesh', () =>
       const known = (await readClusters(world.gateway.admin)).map(({ name }) => name);
       const missing = pairsOf(translation(), 2, 1).filter(({ name }) => !known.includes(name));
       note(missing.map(({ name }) => name).join(' '));
-      return missing.length === 0 || undefined;
+      return missing.length === 0;
     };
-    expect(await waitFor('Envoy to have all clusters', untilAll)).toBe(true);
+    expect(await until('Envoy to have all clusters', untilAll)).toBe(true);
   });
 
   it('carries traffic, with and without the mesh', async () => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { readConfigDump, requestThrough } from '../../../lab/gateway/envoy.ts';
 import { GATEWAY_NAME } from '../../../lab/gateway/objects.ts';
 import type { KubernetesObject } from '../../../lab/gateway/objects.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { named } from '../../support/declared.ts';
 import { startLoad } from '../../support/cluster/install/load.ts';
 import { remoteOf } from '../../support/lab/lab.ts';
@@ -40,7 +40,7 @@ const ask = () => requestThrough(system.listeners['http'] ?? '', { host: HOST, p
 
 /** Waits until the Gateway answers with a status code. */
 function answers(code: number): Promise<number> {
-  return waitFor(`${code} through the Gateway`, async note => {
+  return until(`${code} through the Gateway`, async note => {
     const { status, body } = await ask();
     note(`${status} ${body}`);
     return status === code ? status : undefined;
@@ -75,7 +75,7 @@ async function hasProxy(): Promise<boolean> {
 it("a MeshGateway turns Envoy's health checks off and on without a failed request", async () => {
   expect(await hasChecks()).toBe(true);
   put('edge', { healthChecks: { envoy: 'Off' } });
-  await waitFor('Envoy to check nothing', async () => ((await hasChecks()) ? undefined : true));
+  await until('Envoy to check nothing', async () => ((await hasChecks()) ? undefined : true));
   // The operator has decided.
   await answers(200);
   let answered = 0;
@@ -85,21 +85,21 @@ it("a MeshGateway turns Envoy's health checks off and on without a failed reques
     answered++;
   });
   put('edge', { healthChecks: { envoy: 'On' } });
-  await waitFor('Envoy to check again', async () => ((await hasChecks()) ? true : undefined));
+  await until('Envoy to check again', async () => await hasChecks());
   put('edge', { healthChecks: { envoy: 'Off' } });
-  await waitFor('Envoy to check nothing', async () => ((await hasChecks()) ? undefined : true));
-  await waitFor('enough requests', () => Promise.resolve(answered > 10 || undefined));
+  await until('Envoy to check nothing', async () => ((await hasChecks()) ? undefined : true));
+  await until('enough requests', () => answered > 10);
   const { failures } = await load.end();
   expect(failures).toEqual([]);
 });
 
 it('a MeshGateway sets the data path, unless an older one decides', async () => {
   put('edge', { dataPath: { mode: 'Direct' } });
-  await waitFor('Envoy to connect directly', async () => ((await hasProxy()) ? undefined : true));
+  await until('Envoy to connect directly', async () => ((await hasProxy()) ? undefined : true));
   put('later', { dataPath: { mode: 'Proxy' } });
   put('edge', { dataPath: { mode: 'Direct' }, healthChecks: { envoy: 'On' } });
-  await waitFor('Envoy to check', async () => ((await hasChecks()) ? true : undefined));
+  await until('Envoy to check', async () => await hasChecks());
   expect(await hasProxy()).toBe(false);
   system.remove('edge');
-  await waitFor('Envoy to use the proxy', async () => ((await hasProxy()) ? true : undefined));
+  await until('Envoy to use the proxy', async () => await hasProxy());
 });

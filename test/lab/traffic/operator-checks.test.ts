@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { withLogTail } from '../../../lab/process/process.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { remoteOf } from '../../support/lab/lab.ts';
 import {
   hostOf,
@@ -71,7 +71,7 @@ async function untilAnswered(name: string): Promise<void> {
   const send = async () =>
     (await answersOf(system.gateway.listeners.http, { host: hostOf(name) }, 1, ({ backend }) => backend))
       .size;
-  await waitFor(`an answer of ${name}`, send);
+  await until(`an answer of ${name}`, send);
 }
 
 /** Waits until the first of `count` clusters of Envoy have, or lack, a health check, and each has answered. */
@@ -82,16 +82,16 @@ async function untilChecked(count: number, by: 'Envoy' | 'the operator alone'): 
     );
     const checks = clusters.map(cluster => JSON.stringify(cluster).includes('"health_checks"'));
     note(checks.join(' '));
-    return checks.every(each => each === (by === 'Envoy')) || undefined;
+    return checks.every(each => each === (by === 'Envoy'));
   };
-  await withLogTail(system.gateway, waitFor(`${by} to check`, checked));
+  await withLogTail(system.gateway, until(`${by} to check`, checked));
   await Promise.all(namesOf(count).map(untilAnswered));
 }
 
 /** Sends as much load as a cluster that Envoy replaces too soon, or too late, would fail. */
 async function untilLoaded(): Promise<void> {
   const enough = load.answered() + 5 * PER_SECOND;
-  await waitFor('more requests', () => Promise.resolve(load.answered() > enough || undefined));
+  await until('more requests', () => load.answered() > enough);
 }
 
 const bindingNow = () => {
@@ -116,7 +116,7 @@ describe('without a MeshGateway, under load', () => {
   it('the operator goes on alone with 7', async () => {
     const before = bindingNow()?.revision;
     putRoutes(7);
-    await waitFor('a new revision', () => Promise.resolve(bindingNow()?.revision !== before || undefined));
+    await until('a new revision', () => bindingNow()?.revision !== before);
     await untilLoaded();
     await untilChecked(7, 'the operator alone');
     expect(bindingNow()?.settings).toHaveProperty('checkedByOperator');

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { withLogTail } from '../../../lab/process/process.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { startComposed } from '../../support/lab/traffic/composed.ts';
 import type { Composed } from '../../support/lab/traffic/composed.ts';
 import { startExtensionProcess } from '../../support/lab/traffic/extension-process.ts';
@@ -44,7 +44,7 @@ beforeAll(async () => {
   const { targets } = world;
   system.put('routes', [meshTailnet(lab, [lab.proxy]), ...world.routes()]);
   world.moveTo('one');
-  const all = targets.map(target => waitFor('an answer', () => world.endpointFor(target)));
+  const all = targets.map(target => until('an answer', () => world.endpointFor(target)));
   await withLogTail(gateway, Promise.all(all));
   await makeRoute('before');
   load = startLoad({ listener: gateway.listeners.http, targets, perSecond: PER_SECOND });

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { QUICKSTART_HOST } from '../../../lab/quickstart/quickstart.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { requestWeb, startQuickstart } from '../../support/lab/quickstart.ts';
 import type { RunningQuickstart } from '../../support/lab/quickstart.ts';
 import { generatedIn } from '../../support/standalone/generated.ts';
@@ -20,12 +20,12 @@ beforeAll(async () => {
 afterAll(() => remove());
 
 function untilStatus(wanted: number, host?: string, headers?: Readonly<Record<string, string>>) {
-  return waitFor(
+  return until(
     `status ${wanted}`,
     async note => {
       const { status, body } = await requestWeb(host, headers);
       note(`${status} ${body.slice(0, 100)}`);
-      return status === wanted || undefined;
+      return status === wanted;
     },
     SOON,
   );
@@ -34,12 +34,12 @@ function untilStatus(wanted: number, host?: string, headers?: Readonly<Record<st
 /** Waits until Envoy Gateway has the route under `count` names. */
 function untilNames(count: number) {
   const folder = join(running.state, 'envoy-gateway');
-  return waitFor(
+  return until(
     `${count} names`,
     note => {
       const text = generatedIn(folder).get('HTTPRoute/default/web') ?? '';
       note(text);
-      return Promise.resolve(text.split('\n---\n').length === count || undefined);
+      return Promise.resolve(text.split('\n---\n').length === count);
     },
     SOON,
   );

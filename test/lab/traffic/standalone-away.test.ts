@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { withLogTail } from '../../../lab/process/process.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { startLoad } from '../../support/lab/traffic/load.ts';
 import type { Load } from '../../support/lab/traffic/load.ts';
 import { manyClusters } from '../../support/lab/traffic/many-clusters.ts';
@@ -34,7 +34,7 @@ beforeAll(async () => {
   const { targets } = world;
   system.put('routes', [meshTailnet(lab, [lab.proxy]), ...world.routes()]);
   world.moveTo('one');
-  const all = targets.map(target => waitFor('an answer', () => world.endpointFor(target)));
+  const all = targets.map(target => until('an answer', () => world.endpointFor(target)));
   await withLogTail(gateway, Promise.all(all));
   await untilQuiet();
   load = startLoad({ listener: gateway.listeners.http, targets, perSecond: PER_SECOND });
@@ -58,9 +58,9 @@ async function untilQuiet(): Promise<void> {
     const calls = samples.filter(([name]) => name.startsWith('grpc_server_requests_total'));
     const now = calls.reduce((sum, [, count]) => sum + count, 0);
     if (now !== seen) [seen, sinceMs] = [now, performance.now()];
-    return performance.now() - sinceMs > QUIET_MS || undefined;
+    return performance.now() - sinceMs > QUIET_MS;
   };
-  await waitFor('Envoy Gateway to have nothing to ask', isQuiet);
+  await until('Envoy Gateway to have nothing to ask', isQuiet);
 }
 
 /** The address that Envoy dials with another version, so that every cluster changes. */

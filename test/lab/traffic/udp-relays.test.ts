@@ -19,7 +19,7 @@ import { createRegistry } from '../../../src/telemetry/registry.ts';
 import { locateBinaries } from '../../../lab/parts/locate.ts';
 import { readClusters } from '../../../lab/gateway/envoy.ts';
 import { freePorts } from '../../../lab/process/ports.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { eventually } from '../../support/eventually.ts';
 import { gatewayCluster } from '../../support/extension/clusters.ts';
 import { serving } from '../../support/grpc/serving.ts';
@@ -251,7 +251,7 @@ it('2,000 clients have sessions at once', async () => {
   const areAnswered = (note: (seen: string) => void) => {
     note(`${waiting.size} without an answer`);
     for (const socket of waiting) socket.send('1', envoy.port, '127.0.0.1');
-    return Promise.resolve(waiting.size === 0 || undefined);
+    return Promise.resolve(waiting.size === 0);
   };
-  expect(await waitFor('an answer to each', areAnswered, { everyMs: 200 })).toBe(true);
+  expect(await until('an answer to each', areAnswered, { everyMs: 200 })).toBe(true);
 });

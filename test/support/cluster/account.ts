@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Access, AccessRule } from '../../../src/api/access.ts';
 import { applyAll } from '../../../lab/kube/apply.ts';
 import type { KubeClient } from '../../../lab/kube/client.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { mayDo, rightsIn } from './install/rights.ts';
 
 const RBAC = 'rbac.authorization.k8s.io';
@@ -38,8 +38,8 @@ export async function createAccount(admin: KubeClient, account: Account, access:
   const [inNamespace] = rightsIn(access.own, namespace);
   for (const right of [inCluster, inNamespace]) {
     if (!right) continue;
-    const isHeld = async () => (await mayDo(admin.withToken(token), right)) || undefined;
-    await waitFor(`${name} to have its rights`, isHeld);
+    const isHeld = async () => await mayDo(admin.withToken(token), right);
+    await until(`${name} to have its rights`, isHeld);
   }
   return token;
 }

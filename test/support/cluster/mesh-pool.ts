@@ -13,7 +13,7 @@ import { kubeClient } from '../../../lab/kube/client.ts';
 import { readManifests } from '../../../lab/kube/manifests.ts';
 import type { KubeObject } from '../../../lab/kube/object.ts';
 import { messageOf } from '../../../lab/process/errors.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { validate } from '../../../src/api/validation/validate.ts';
 import { MESH_POD, poolName } from '../../../src/api/names.ts';
 import type { ControlApi } from '../../../src/control/control.ts';
@@ -135,7 +135,7 @@ export function openTunnels(proxy: string, target: string) {
     /** Waits until a number of further connections have been opened. */
     more: async (count: number) => {
       const wanted = opened + count;
-      await waitFor('more connections', () => Promise.resolve(opened >= wanted ? true : undefined));
+      await until('more connections', () => opened >= wanted);
     },
     stop: async () => {
       isStopped = true;

@@ -3,7 +3,7 @@ import type { Key, ResourceKind } from '../../../src/api/key.ts';
 import { refTo } from '../../../src/api/objects/references.ts';
 import type { KubeClient } from '../../../lab/kube/client.ts';
 import type { KubeRef } from '../../../lab/kube/object.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { openKubernetes } from '../../../src/kubernetes/connect.ts';
 import type { Kubernetes } from '../../../src/kubernetes/connect.ts';
 import { restConfigSource } from '../../../src/kubernetes/auth/config-source.ts';
@@ -102,7 +102,7 @@ export async function untilTrue(
   client: KubeClient,
   kinds: readonly ResourceKind[],
 ): Promise<number> {
-  return waitFor(
+  return until(
     'the store to equal the truth',
     async note => {
       const truth = await truthOf(client, kinds);

@@ -12,7 +12,7 @@ import { extensionServerAccess } from '../../../src/traffic/access.ts';
 import type { ApiServerAlone } from '../../../lab/cluster/api-server-alone.ts';
 import type { KubeClient } from '../../../lab/kube/client.ts';
 import type { KubeObject } from '../../../lab/kube/object.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import type { WaitOptions } from '../../../lab/process/wait.ts';
 import { testClient } from '../grpc/client.ts';
 import type { TestClient } from '../grpc/client.ts';
@@ -151,7 +151,7 @@ export function statusWhen<T>(
     note(JSON.stringify(status ?? body).slice(0, 2000));
     return status && pick(status);
   };
-  return waitFor(`the status of ${namespace}/${name}`, poll, options);
+  return until(`the status of ${namespace}/${name}`, poll, options);
 }
 
 /** What the tests read of the status of a MeshEndpoints. */

@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { locateBinaries } from '../../../lab/parts/locate.ts';
 import { starterIn } from '../../../lab/process/starter.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { addJoinKey, createService, listNodes } from '../../../lab/tailnet/tailnet.ts';
 import { MESH_POD } from '../../../src/api/names.ts';
 import { validate } from '../../../src/api/validation/validate.ts';
@@ -65,12 +65,12 @@ async function startPod(): Promise<{ readonly address: string; readonly pid: num
     TS_STATE_DIR: join(folder.path, HOSTNAME),
   });
   const healthz = `http://${formatAddress({ host, port: MESH_POD.ports.metrics })}/healthz`;
-  await waitFor(healthz, async note => {
+  await until(healthz, async note => {
     const { status } = await fetch(healthz);
     note(String(status));
-    return status === 200 ? true : undefined;
+    return status === 200;
   });
-  const address = await waitFor(`${HOSTNAME} to be reachable`, async () => {
+  const address = await until(`${HOSTNAME} to be reachable`, async () => {
     const found = (await listNodes(lab.tailnet.admin)).find(({ hostname }) => hostname === HOSTNAME);
     return found?.reachable ? found.addresses[0] : undefined;
   });
@@ -85,21 +85,19 @@ async function serveService(pid: number, target: string) {
   const serving = new Serving(options, { localApi: localApiOn(SOCKET), log, clock: systemClock });
   const service = { name: 'svc:web', port: 443, via: 'mesh', target } as const;
   const untilAdvertised = (count: number) =>
-    waitFor(`${count} advertised services`, async () => {
+    until(`${count} advertised services`, async () => {
       const names = await localApi.readAdvertised();
       return names.length === count ? names : undefined;
     });
   serving.update([{ ...service, isAdvertised: false }]);
-  await waitFor('a configuration', async () =>
-    JSON.stringify(await localApi.readConfig()).includes('svc:web') ? true : undefined,
-  );
+  await until('a configuration', async () => JSON.stringify(await localApi.readConfig()).includes('svc:web'));
   // A change of the netmap, at which containerboot advertises what is configured, unless it is not to.
   const { addresses } = await createService(lab.tailnet.admin, 'svc:web');
   await setTimeout(2000);
   const unhealthy = await localApi.readAdvertised();
   serving.update([{ ...service, isAdvertised: true }]);
   const healthy = await untilAdvertised(1);
-  const answer = await waitFor('an answer of the service', async () =>
+  const answer = await until('an answer of the service', async () =>
     exchange(await socksTunnel(lab.proxy, `${addresses[0]}:443`, 3000), 'to a service', 3000),
   );
   process.kill(pid, 'SIGTERM');
@@ -116,7 +114,7 @@ try {
   const { address, pid } = await startPod();
   const socks = { host, port: MESH_POD.ports.proxy };
   const proxy = formatAddress(socks);
-  const meshd = await waitFor('meshd to have a relay and no problem', async note => {
+  const meshd = await until('meshd to have a relay and no problem', async note => {
     const state = await readMeshdState(host);
     note(JSON.stringify(state));
     return state?.hasRelay === true && state.problems === 0 ? state : undefined;
@@ -129,7 +127,7 @@ try {
   await relay.update(new Map([[RELAY_PORT, { address: web.address, port: web.ports['udp'] ?? 0 }]]));
   const datagrams = podIPs.map(async podIP => {
     const client = await openClient(podIP, RELAY_PORT);
-    const back = await waitFor(`a datagram from ${podIP}`, () => {
+    const back = await until(`a datagram from ${podIP}`, () => {
       client.send(`to ${podIP}`);
       return Promise.resolve(client.received[0]);
     });

@@ -1,7 +1,7 @@
 import { locateBinaries } from '../../../lab/parts/locate.ts';
 import { killProcess } from '../../../lab/process/process.ts';
 import { starterIn } from '../../../lab/process/starter.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { startDaemon } from '../../../lab/tailnet/mesh-node.ts';
 import { remoteOf, serviceAt } from './lab.ts';
 import type { TestLab } from './lab.ts';
@@ -24,5 +24,5 @@ export function startMeshd({ folder, lab }: TestLab): void {
 export async function untilMeshdIsOnTheTailnet({ lab }: TestLab): Promise<void> {
   const target = serviceAt(remoteOf(lab, 'web-1'), 'tcp');
   const answers = async () => exchange(await socksTunnel(lab.proxy, target), 'there?');
-  await waitFor('meshd to reach a device', answers);
+  await until('meshd to reach a device', answers);
 }

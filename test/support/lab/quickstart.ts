@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { requestThrough } from '../../../lab/gateway/envoy.ts';
 import type { GatewayResponse } from '../../../lab/gateway/envoy.ts';
 import { QUICKSTART_GATEWAY, QUICKSTART_HOST } from '../../../lab/quickstart/quickstart.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { PROJECT, startCommand, typescript } from './command-line.ts';
 
 /** The HTTP address of the quickstart. */
@@ -69,10 +69,10 @@ export async function startQuickstart(): Promise<RunningQuickstart> {
     note(output);
     if (output.includes('is missing: ') || output.includes('could not be built')) throw new Error(output);
     if (started.exitCode !== null) throw new Error(`npm start has ended: ${output}`);
-    return Promise.resolve(output.includes('Ctrl-C ends everything') || undefined);
+    return Promise.resolve(output.includes('Ctrl-C ends everything'));
   };
   try {
-    await waitFor('npm start to print the curl line', isPrinted);
+    await until('npm start to print the curl line', isPrinted);
     return running;
   } catch (error) {
     await running.remove();

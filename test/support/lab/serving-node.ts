@@ -2,7 +2,7 @@ import { locateBinaries } from '../../../lab/parts/locate.ts';
 import { freePorts } from '../../../lab/process/ports.ts';
 import { killProcess } from '../../../lab/process/process.ts';
 import { runProgram, starterIn } from '../../../lab/process/starter.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { joinTailnet, startDaemon } from '../../../lab/tailnet/mesh-node.ts';
 import { addJoinKey, listNodes } from '../../../lab/tailnet/tailnet.ts';
 import type { TailnetNode } from '../../../lab/tailnet/tailnet.ts';
@@ -38,7 +38,7 @@ export async function startServingNode({ folder, lab }: TestLab, hostname: strin
   const daemon = startDaemon(starter, { hostname, proxy: `${host}:${port}` });
   const { key } = await addJoinKey(lab.tailnet.admin, { tags: ['tag:mesh'] });
   await joinTailnet(starter, { ...daemon, shieldsUp: false }, lab.tailnet, key);
-  const node = await waitFor(`${hostname} to be reachable`, async () => {
+  const node = await until(`${hostname} to be reachable`, async () => {
     const nodes = await listNodes(lab.tailnet.admin);
     return nodes.find(each => each.hostname === hostname && each.reachable);
   });

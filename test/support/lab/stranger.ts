@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { locateBinaries } from '../../../lab/parts/locate.ts';
 import { freePorts } from '../../../lab/process/ports.ts';
 import { runProgram, starterIn } from '../../../lab/process/starter.ts';
-import { waitFor } from '../../../lab/process/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { startMeshNode } from '../../../lab/tailnet/mesh-node.ts';
 import { removeNode } from '../../../lab/tailnet/tailnet.ts';
 import type { TailnetAddresses } from '../../../lab/tailnet/tailnet.ts';
@@ -90,7 +90,7 @@ export async function startStranger(tailnet: TailnetAddresses): Promise<Stranger
       proxy,
       answersAt,
       answersWith: (wanted, ports) =>
-        waitFor(`answers: ${wanted.join(', ')}`, async note => {
+        until(`answers: ${wanted.join(', ')}`, async note => {
           const answers = await answersAt(ports);
           note(answers.join(', '));
           return wanted.every(answer => answers.includes(answer)) ? answers : undefined;
@@ -215,9 +215,9 @@ async function udpPorts(
   async function echoes(): Promise<void> {
     for (let count = 0; count < 3; count++) {
       const before = sources.get(echo) ?? 0;
-      await waitFor(`${echo} to answer`, () => {
+      await until(`${echo} to answer`, () => {
         association.send(echo, Buffer.from('echo'));
-        return Promise.resolve((sources.get(echo) ?? 0) > before ? true : undefined);
+        return Promise.resolve((sources.get(echo) ?? 0) > before);
       });
     }
   }

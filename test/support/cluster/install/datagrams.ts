@@ -1,7 +1,7 @@
 import { createSocket } from 'node:dgram';
 import type { Socket } from 'node:dgram';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { waitFor } from '../../../../lab/process/wait.ts';
+import { until } from '../../../../lab/process/wait.ts';
 
 /** Datagrams at a steady rate to a service that sends each back to its sender. */
 export interface DatagramLoad {
@@ -53,8 +53,8 @@ export async function startDatagrams(options: DatagramOptions): Promise<Datagram
     returned: () => returned,
     more: async count => {
       const wanted = returned + count;
-      const poll = () => Promise.resolve(returned >= wanted ? true : undefined);
-      await waitFor(`${count} more datagrams`, poll, { everyMs: 20 });
+      const poll = () => Promise.resolve(returned >= wanted);
+      await until(`${count} more datagrams`, poll, { everyMs: 20 });
     },
     stop: async () => {
       clearInterval(timer);
@@ -98,9 +98,9 @@ export async function exchangeAtOnce(
   try {
     const poll = (note: (seen: string) => void) => {
       note(`${left.size} have nothing`);
-      return Promise.resolve(left.size === 0 ? true : undefined);
+      return Promise.resolve(left.size === 0);
     };
-    await waitFor('all datagrams to come back', poll);
+    await until('all datagrams to come back', poll);
   } finally {
     clearInterval(timer);
     for (const socket of sockets) socket.close();

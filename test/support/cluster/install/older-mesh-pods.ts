@@ -2,7 +2,7 @@ import type { KubeClient } from '../../../../lab/kube/client.ts';
 import type { KubeObject } from '../../../../lab/kube/object.ts';
 import { podsWith } from '../../../../lab/kube/pods.ts';
 import { waitForCondition, waitForObject } from '../../../../lab/kube/wait.ts';
-import { waitFor } from '../../../../lab/process/wait.ts';
+import { until } from '../../../../lab/process/wait.ts';
 import { COMPONENTS } from '../../../../src/api/names.ts';
 import { POOL_ANNOTATIONS } from '../../../../src/controllers/mesh-tailnet/pool/objects.ts';
 
@@ -29,7 +29,7 @@ export async function runOlderMeshPods(
   await scaleOperator(client, namespace, 0);
   const ref = { apiVersion: 'apps/v1', kind: 'StatefulSet', namespace, name };
   // Its controller may write the status between the two requests.
-  await waitFor('the older template to be stored', async () => {
+  await until('the older template to be stored', async () => {
     const older = asOlder(await client.get(ref));
     const { status, body } = await client.request('PUT', await client.pathOf(ref), older);
     if (status !== 200) throw new Error(JSON.stringify(body));
@@ -75,6 +75,5 @@ export async function scaleOperator(client: KubeClient, namespace: string, repli
   if (status !== 200) throw new Error(JSON.stringify(body));
   const pods = async () =>
     await podsWith(client, namespace, { 'app.kubernetes.io/name': COMPONENTS.operator });
-  if (replicas === 0)
-    await waitFor('no operator', async () => ((await pods()).length === 0 ? true : undefined));
+  if (replicas === 0) await until('no operator', async () => (await pods()).length === 0);
 }

@@ -11,7 +11,7 @@ import type { KubeObject } from '../../../../lab/kube/object.ts';
 import { podsWith } from '../../../../lab/kube/pods.ts';
 import { guard } from '../../../../lab/process/guard.ts';
 import { freePorts } from '../../../../lab/process/ports.ts';
-import { waitFor } from '../../../../lab/process/wait.ts';
+import { until } from '../../../../lab/process/wait.ts';
 
 const PROGRAM = '/usr/bin/prometheus';
 
@@ -59,7 +59,7 @@ export async function startPrometheus(client: KubeClient, manifests: string): Pr
     if (!response.ok) throw new Error(`${path}: ${response.status}`);
     return data;
   };
-  await waitFor('Prometheus to answer', () => api('status/buildinfo'));
+  await until('Prometheus to answer', () => api('status/buildinfo'));
   return {
     alerts: async () => statesOf(await api('rules')),
     query: async expression => {

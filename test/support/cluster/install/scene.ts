@@ -7,7 +7,7 @@ import { requestThrough } from '../../../../lab/gateway/envoy.ts';
 import type { GatewayRequest, GatewayResponse } from '../../../../lab/gateway/envoy.ts';
 import { locateBinaries } from '../../../../lab/parts/locate.ts';
 import { tryAll } from '../../../../lab/process/errors.ts';
-import { waitFor } from '../../../../lab/process/wait.ts';
+import { until } from '../../../../lab/process/wait.ts';
 import { testCluster } from '../cluster.ts';
 import { buildProduct, nodeImages } from '../../../../lab/install/image.ts';
 import { meshRoute, remoteEndpoints, startExternalPool } from './mesh.ts';
@@ -75,9 +75,9 @@ export async function installScene(options: SceneOptions = {}): Promise<InstallS
     const poll = async (note: (seen: string) => void) => {
       const { status, body } = await ask(host);
       note(`${status} ${body}`);
-      return status === 200 && body.includes(`"backend":"${remote}"`) ? true : undefined;
+      return status === 200 && body.includes(`"backend":"${remote}"`);
     };
-    await waitFor(`${remote} to answer through the Gateway`, poll, ANSWER);
+    await until(`${remote} to answer through the Gateway`, poll, ANSWER);
   };
   return {
     client,
@@ -124,7 +124,7 @@ export async function waitForReplicas(client: KubeClient, name: string, count: n
     if (observedGeneration !== metadata.generation) return undefined;
     const pods = await podsWith(client, PLACE.system, { 'app.kubernetes.io/name': name });
     note(`${updatedReplicas} updated, ${readyReplicas} ready, ${pods.length} pods`);
-    return [readyReplicas, updatedReplicas, pods.length].every(number => number === count) ? true : undefined;
+    return [readyReplicas, updatedReplicas, pods.length].every(number => number === count);
   };
-  await waitFor(`${name} to have ${count} ready pods`, poll);
+  await until(`${name} to have ${count} ready pods`, poll);
 }

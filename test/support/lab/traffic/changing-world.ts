@@ -3,7 +3,7 @@ import { readClusters } from '../../../../lab/gateway/envoy.ts';
 import type { EnvoyEndpoint } from '../../../../lab/gateway/envoy.ts';
 import type { KubernetesObject } from '../../../../lab/gateway/objects.ts';
 import type { Lab, RemoteNode } from '../../../../lab/state.ts';
-import { waitFor } from '../../../../lab/process/wait.ts';
+import { until } from '../../../../lab/process/wait.ts';
 import type { RunningExtension, Composed } from './composed.ts';
 import { CHOSEN } from './load.ts';
 import { meshEndpoint, meshEndpoints, meshRoute } from './objects.ts';
@@ -61,12 +61,12 @@ export async function untilEndpoints(
   expected: readonly string[],
 ): Promise<void> {
   const wanted = expected.toSorted().join(', ');
-  await waitFor(
+  await until(
     `${cluster} to have ${wanted}`,
     async note => {
       const seen = (await endpointsIn(admin, cluster)).map(textOf).toSorted().join(', ');
       note(seen);
-      return seen === wanted ? true : undefined;
+      return seen === wanted;
     },
     { everyMs: 10 },
   );

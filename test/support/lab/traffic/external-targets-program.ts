@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { requestThrough } from '../../../../lab/gateway/envoy.ts';
 import { locateBinaries } from '../../../../lab/parts/locate.ts';
 import { starterIn } from '../../../../lab/process/starter.ts';
-import { waitFor } from '../../../../lab/process/wait.ts';
+import { until } from '../../../../lab/process/wait.ts';
 import { meshEndpoints, meshRoute, meshTailnet } from './objects.ts';
 import { startSystem } from './system.ts';
 import type { System } from './system.ts';
@@ -91,7 +91,7 @@ try {
     }),
   ]);
   const untilFrom = (address: string) =>
-    waitFor(`an answer of ${address}`, async note => {
+    until(`an answer of ${address}`, async note => {
       const { status, body } = await requestThrough(listeners['http'] ?? '', { host: 'outside.test' });
       note(`${status} ${body}`);
       return status === 200 && body === address ? body : undefined;

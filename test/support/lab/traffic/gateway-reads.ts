@@ -1,7 +1,7 @@
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { readConfigDump } from '../../../../lab/gateway/envoy.ts';
 import type { Gateway } from '../../../../lab/state.ts';
-import { waitFor } from '../../../../lab/process/wait.ts';
+import { until } from '../../../../lab/process/wait.ts';
 
 /** Envoy Gateway takes 50 ms and more for each object of a folder in which a file has changed. */
 export const READ_WITHIN_MS = 600_000;
@@ -43,9 +43,9 @@ export function readsAfterNow({ log }: Pick<Gateway, 'log'>): Reads {
     until: async (count, timeoutMs = READ_WITHIN_MS) => {
       const isHandled = (note: (seen: string) => void) => {
         note(`${handledChanges()} of ${count}`);
-        return Promise.resolve(handled >= count || undefined);
+        return Promise.resolve(handled >= count);
       };
-      await waitFor('Envoy Gateway to read what has changed', isHandled, { timeoutMs });
+      await until('Envoy Gateway to read what has changed', isHandled, { timeoutMs });
     },
   };
 }

@@ -1,7 +1,7 @@
 import { readClusters } from '../../../../lab/gateway/envoy.ts';
 import type { KubernetesObject } from '../../../../lab/gateway/objects.ts';
 import type { Gateway, Lab } from '../../../../lab/state.ts';
-import { waitFor } from '../../../../lab/process/wait.ts';
+import { until } from '../../../../lab/process/wait.ts';
 import { remoteOf } from '../lab.ts';
 import { hostOf, placesOf, routeWithEndpointHeader } from './changing-world.ts';
 import { activeClusters } from './gateway-reads.ts';
@@ -71,7 +71,7 @@ export function manyClusters({ lab, gateway, put }: Base, count: number): ManyCl
     endpointFor,
     worksAfter: async (startMs, name) => {
       const poll = () => endpointFor({ host: hostOf(name) });
-      await waitFor(`${name} to work`, poll, { timeoutMs: GIVEN_UP_MS, everyMs: 20 });
+      await until(`${name} to work`, poll, { timeoutMs: GIVEN_UP_MS, everyMs: 20 });
       return Math.round(performance.now() - startMs);
     },
     currentAfter: async (startMs, node) => {
@@ -90,9 +90,9 @@ async function untilCurrent(gateway: Gateway, names: readonly string[], wanted: 
       return healthy.join() !== wanted;
     });
     note(`${old.length} of ${clusters.length} are not current`);
-    return old.length === 0 && clusters.length === names.length ? true : undefined;
+    return old.length === 0 && clusters.length === names.length;
   };
-  await waitFor('all clusters to be current', poll, { timeoutMs: GIVEN_UP_MS, everyMs: 20 });
+  await until('all clusters to be current', poll, { timeoutMs: GIVEN_UP_MS, everyMs: 20 });
 }
 
 async function untilAllUse(gateway: Gateway, names: readonly string[], target: string): Promise<void> {
@@ -104,7 +104,7 @@ async function untilAllUse(gateway: Gateway, names: readonly string[], target: s
       .map(({ cluster }) => cluster.name);
     const missing = names.filter(name => !using.includes(name));
     note(`${missing.length} do not`);
-    return missing.length === 0 ? true : undefined;
+    return missing.length === 0;
   };
-  await waitFor('all clusters to use another address', poll);
+  await until('all clusters to use another address', poll);
 }

@@ -9,7 +9,7 @@ import {
   tailOf,
 } from '../../../../lab/process/process.ts';
 import type { ProcessRecord } from '../../../../lab/process/process.ts';
-import { waitFor } from '../../../../lab/process/wait.ts';
+import { until } from '../../../../lab/process/wait.ts';
 import { PROJECT, typescript } from '../command-line.ts';
 
 /** The tested process: operator side and extension server in one, on a folder. */
@@ -64,14 +64,14 @@ export async function standaloneProcess(options: StandaloneOptions): Promise<Sta
       if (record && isRunning(record)) return;
       const merged = { ...options, variables: { ...options.variables, ...variables } };
       record = startProcess(specOf(merged, addresses));
-      await withLogTail(record, waitFor('it to be ready', isReady(record, addresses.health)));
+      await withLogTail(record, until('it to be ready', isReady(record, addresses.health)));
     },
     stop: async () => {
       if (record) await stopProcess(record);
     },
     kill: async () => {
       signal('SIGKILL');
-      await waitFor('it to end', ended, { everyMs: 5 });
+      await until('it to end', ended, { everyMs: 5 });
     },
     freeze: () => void signal('SIGSTOP'),
     thaw: () => void signal('SIGCONT'),
@@ -133,7 +133,7 @@ function specOf(options: StandaloneOptions, addresses: Addresses): Parameters<ty
 function isReady(record: ProcessRecord, health: string) {
   return async () => {
     if (!isRunning(record)) throw new Error(`it has ended:\n${tailOf(record)}`);
-    return (await fetch(`http://${health}/readyz`)).ok ? true : undefined;
+    return (await fetch(`http://${health}/readyz`)).ok;
   };
 }
 

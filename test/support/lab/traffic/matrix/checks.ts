@@ -1,7 +1,7 @@
 import { deepEqual, equal, ok } from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import type { ServiceState } from '../../../../../lab/tailnet/backends.ts';
-import { waitFor } from '../../../../../lab/process/wait.ts';
+import { until } from '../../../../../lab/process/wait.ts';
 import type { Property } from './cells.ts';
 import type { Exchange } from '../clients/client.ts';
 import type { Subject } from './subject.ts';
@@ -151,5 +151,5 @@ async function untilOpen({ state }: Subject['service'], wanted: number): Promise
     note(`${now.openRequests} open requests`);
     return now.openRequests === wanted ? now : undefined;
   };
-  await waitFor(`the service to have ${wanted} open requests`, poll, SOON);
+  await until(`the service to have ${wanted} open requests`, poll, SOON);
 }

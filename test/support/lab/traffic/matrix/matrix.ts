@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../../../../../lab/process/errors.ts';
-import { waitFor } from '../../../../../lab/process/wait.ts';
+import { until } from '../../../../../lab/process/wait.ts';
 import { nameOf } from './cells.ts';
 import type { Cell, Property, Row } from './cells.ts';
 import { CHECKS, outcomeOf, SUCCEEDED } from './checks.ts';
@@ -74,13 +74,13 @@ async function untilItFails({ client }: Subject): Promise<void> {
     const outcome = await outcomeOf(within(OFF_MS, client.echo(PROBE)));
     return outcome === SUCCEEDED ? undefined : true;
   };
-  await waitFor('it to lead nowhere', poll);
+  await until('it to lead nowhere', poll);
 }
 
 /** Waits until a service answers; a probe that timed out may still reach it, and be counted. */
 export async function untilItWorks({ client }: Pick<Subject, 'client'>): Promise<void> {
-  const poll = async () => ((await within(LATE_MS, client.echo(PROBE))).equals(PROBE) ? true : undefined);
-  await waitFor('an answer', poll);
+  const poll = async () => (await within(LATE_MS, client.echo(PROBE))).equals(PROBE);
+  await until('an answer', poll);
 }
 
 const CELL_MS = { '100 MB': 300_000, rest: 120_000 } as const;
