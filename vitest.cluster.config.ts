@@ -1,6 +1,7 @@
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer } from 'vitest/node';
 import type { TestSpecification } from 'vitest/node';
+import { skippedTests } from './test/support/own-tools.ts';
 
 /** The cluster's coming and going is tested when all else is done with it. */
 class LifeLast extends BaseSequencer {
@@ -19,6 +20,7 @@ export default defineConfig({
       process.env['MESH_GATEWAY_FORM'] === 'long'
         ? ['test/cluster/**/*.{test,soak}.ts']
         : ['test/cluster/**/*.test.ts'],
+    exclude: [...skippedTests(process.env)],
     globalSetup: ['test/support/cluster/setup.ts'],
     fileParallelism: false,
     testTimeout: 900_000,

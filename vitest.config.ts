@@ -1,10 +1,11 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
+import { skippedTests } from './test/support/own-tools.ts';
 
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    exclude: ['test/lab/**', 'test/cluster/**'],
+    exclude: ['test/lab/**', 'test/cluster/**', ...skippedTests(process.env)],
     // Nothing is judged by its time: a machine may be slow and busy.
     testTimeout: 120_000,
     hookTimeout: 120_000,

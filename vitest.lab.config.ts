@@ -1,9 +1,11 @@
 import { defineConfig } from 'vitest/config';
+import { skippedTests } from './test/support/own-tools.ts';
 
 /** What runs against the lab: real programs, no root. */
 export default defineConfig({
   test: {
     include: ['test/lab/**/*.test.ts'],
+    exclude: [...skippedTests(process.env)],
     globalSetup: ['test/support/lab/setup.ts'],
     fileParallelism: false,
     // Nothing is judged by its time: a machine may be slow, or have to build a tool first.
