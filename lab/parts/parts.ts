@@ -161,7 +161,7 @@ const TABLE = [
     from: 'go',
     source: 'github.com/coredns/coredns',
     needs: ['go'],
-    binaries: [{ name: 'coredns', package: 'github.com/coredns/coredns' }],
+    binaries: [{ name: 'coredns', package: '.' }],
   },
   {
     name: 'conformance',
