@@ -1,31 +1,37 @@
 /** `npm run parts [-- --only SET] [-- --list]`: builds the real parts that are missing into the user's cache folder. */
+import { spawnSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { parseArgs } from 'node:util';
-import { cacheFolder, isBuilt, locateParts, markUsed } from '../parts/locate.ts';
+import { cacheFolder, isBuilt, locateBinaries, locateParts, markUsed } from '../parts/locate.ts';
 import type { LocatedPart } from '../parts/locate.ts';
-import { PART_SETS, partsOf, PARTS } from '../parts/parts.ts';
+import { PART_SETS } from '../parts/parts.ts';
+import { testCommand } from '../parts/command.ts';
 import { buildMissing } from '../parts/build-missing.ts';
 import { missingToolsFor } from '../parts/needs.ts';
 import { sweep } from '../parts/sweep.ts';
 import { EXIT, runMain, stopOnSignals } from './run-main.ts';
 import { Screen, standardOutput } from '../screen.ts';
 
-const USAGE = `npm run parts [-- --only SET] [-- --list]
+const USAGE = `npm run parts [-- --only SET] [-- --list] [-- --test PART]
 
   --only quickstart   only what npm start runs
   --only lab          only what runs without root and without Kubernetes
+  --only api          also what an API server without nodes needs
   --list              list what is built, and where, and build nothing
+  --test PART         run the Go tests of one of our own programs, and build nothing else
 `;
 
 const environment = process.env;
 const cache = cacheFolder(environment);
 
 async function main(): Promise<number> {
-  const { values } = parseArgs({ options: { only: { type: 'string' }, list: { type: 'boolean' } } });
+  const text = { type: 'string' } as const;
+  const { values } = parseArgs({ options: { only: text, list: { type: 'boolean' }, test: text } });
+  if (values.test !== undefined) return test(values.test);
   const set = PART_SETS.find(name => name === (values.only ?? 'cluster'));
   if (set === undefined) throw new Error(`unknown set "${values.only}"\n${USAGE}`);
-  const all = locateParts(PARTS, environment);
-  const wanted = all.filter(({ part }) => partsOf(set).includes(part));
+  const wanted = locateParts(set, environment);
   if (values.list) return list(wanted);
   const missing = wanted.filter(located => !isBuilt(located));
   const lacks = missingToolsFor(missing, environment);
@@ -33,7 +39,7 @@ async function main(): Promise<number> {
   if (lacks.length > 0) return EXIT.notPossible;
   mkdirSync(cache, { recursive: true });
   const status = missing.length === 0 ? EXIT.done : await build(wanted);
-  tidy(all);
+  tidy();
   console.log(`${wanted.filter(isBuilt).length} of ${wanted.length} parts are built in ${cache}`);
   return status;
 }
@@ -54,9 +60,26 @@ async function build(wanted: readonly LocatedPart[]): Promise<number> {
   return left === 0 ? EXIT.done : EXIT.notDone;
 }
 
+/** Runs the tests of one of our own programs; those of the tailnet start the vendor's. */
+function test(name: string): number {
+  const tested = locateParts('cluster', environment).find(
+    ({ part }) => part.name === name && part.from === 'go' && part.source === undefined,
+  );
+  if (!tested) throw new Error(`there is no Go program of our own with the name "${name}"\n${USAGE}`);
+  const command = testCommand(tested.source);
+  const vendors = dirname(locateBinaries(environment)('tailscaled'));
+  const { status } = spawnSync(command.command, command.args, {
+    cwd: command.folder,
+    env: { ...environment, ...command.environment, TAILSCALE_BINARIES: vendors },
+    stdio: 'inherit',
+  });
+  return status === 0 ? EXIT.done : EXIT.notDone;
+}
+
 /** Removes parts that no checkout has used for 30 days. */
-function tidy(all: readonly LocatedPart[]): void {
+function tidy(): void {
   const now = new Date();
+  const all = locateParts('cluster', environment);
   for (const located of all.filter(isBuilt)) markUsed(located, now);
   for (const name of sweep(cache, all, now)) console.log(`removed ${name}: not used for 30 days`);
 }

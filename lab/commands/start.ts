@@ -8,7 +8,6 @@ import { guard } from '../process/guard.ts';
 import { startLab } from '../lab.ts';
 import { isBuilt, locateBinaries, locateParts } from '../parts/locate.ts';
 import { lockHolder, takeLock } from '../process/lock.ts';
-import { partsOf } from '../parts/parts.ts';
 import { buildMissing } from '../parts/build-missing.ts';
 import { missingToolsFor } from '../parts/needs.ts';
 import { freePorts } from '../process/ports.ts';
@@ -93,7 +92,7 @@ async function unlessStopped<T>(stop: AbortSignal, promise: Promise<T>): Promise
 
 /** Builds the parts that are missing, and returns whether all are there; prints what to install where they cannot be built. */
 async function prepareParts(stop: AbortSignal): Promise<boolean> {
-  const located = locateParts(partsOf('quickstart'), environment);
+  const located = locateParts('quickstart', environment);
   const missing = located.filter(part => !isBuilt(part));
   if (missing.length === 0) return true;
   const lacks = missingToolsFor(missing, environment);
@@ -104,7 +103,7 @@ async function prepareParts(stop: AbortSignal): Promise<boolean> {
   }
   screen.print(
     `\nBuilding the real parts, once on this machine: ${missing.map(({ part }) => part.name).join(', ')}.
-This takes some minutes. After Ctrl-C the next npm start continues.\n`,
+After Ctrl-C the next npm start continues.\n`,
   );
   const left = await buildMissing(located, { environment, stop, screen });
   stop.throwIfAborted();

@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { cacheFolder, isBuilt } from './locate.ts';
+import { cacheFolder, isBuilt, missingOf } from './locate.ts';
 import type { Environment, LocatedPart } from './locate.ts';
 import { takeLock } from '../process/lock.ts';
 import type { Screen } from '../screen.ts';
@@ -21,6 +21,10 @@ export async function buildMissing(
   { environment, stop, screen }: BuildDeps,
 ): Promise<number> {
   const missing = () => located.filter(part => !isBuilt(part));
+  const planned = () =>
+    located.flatMap(one =>
+      missingOf(one).map(({ name, cpuSeconds }) => ({ part: one.part.name, binary: name, cpuSeconds })),
+    );
   const cache = cacheFolder(environment);
   const startMs = performance.now();
   mkdirSync(cache, { recursive: true });
@@ -29,7 +33,7 @@ export async function buildMissing(
     onWaiting: pid => screen.print(`waiting for another build (process ${pid}) to end`),
   });
   if (!release) return missing().length;
-  const progress = new Progress(screen);
+  const progress = new Progress(screen, planned());
   const stopProgress = progress.start();
   try {
     const left = await buildAll(missing(), {

@@ -1,9 +1,10 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { messageOf } from '../process/errors.ts';
-import { isBuilt, markUsed, pathOf } from './locate.ts';
+import { isBuilt, markUsed, missingOf, pathOf } from './locate.ts';
 import type { Environment, LocatedPart } from './locate.ts';
-import type { Binary, Part } from './parts.ts';
+import { compareInBuild } from './parts.ts';
+import type { Binary, Part, Program } from './parts.ts';
 import type { Command, Origin } from './command.ts';
 import { run } from './run.ts';
 
@@ -33,87 +34,97 @@ export type Builder = {
   readonly report: (event: BuildEvent) => void;
 };
 
-const AT_ONCE = 2;
+/** A program to build. */
+type Step = { readonly located: LocatedPart; readonly binary: Binary };
 
-/** Builds parts, two at a time, and returns how many failed or were not started. A failed part does not stop the others. */
+/** How many programs are built at a time. */
+export const AT_ONCE = 2;
+
+/**
+ * Builds the programs that are missing, two at a time and never two of one part, since those compile the same packages.
+ * Returns how many parts are not whole. After a program that fails, the others of its part are not tried.
+ */
 export async function buildAll(located: readonly LocatedPart[], builder: Builder): Promise<number> {
-  const queue = [...located];
+  let queue = located
+    .flatMap(one => missingOf(one).map((binary): Step => ({ located: one, binary })))
+    .sort((a, b) => compareInBuild(programOf(a), programOf(b)));
+  const busy = new Set<LocatedPart>();
+  const next = () => {
+    const step = queue.find(one => !busy.has(one.located));
+    queue = queue.filter(one => one !== step);
+    return builder.stop.aborted ? undefined : step;
+  };
   const work = async () => {
-    for (let next = queue.shift(); next && !builder.stop.aborted; next = queue.shift())
-      await buildAndReport(next, builder);
+    for (let step = next(); step; step = next()) {
+      const { located: home } = step;
+      busy.add(home);
+      const isDone = await buildAndReport(step, builder);
+      busy.delete(home);
+      if (!isDone) queue = queue.filter(one => one.located !== home);
+    }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, work));
   return located.filter(one => !isBuilt(one)).length;
 }
 
+function programOf({ located, binary }: Step): Program {
+  return { part: located.part, binary };
+}
+
 const TAIL_LINES = 15;
 
-async function buildAndReport(located: LocatedPart, builder: Builder): Promise<void> {
+async function buildAndReport(step: Step, builder: Builder): Promise<boolean> {
   try {
-    await buildPart(located, builder);
+    await build(step, builder);
+    return true;
   } catch (error) {
-    const about = { part: located.part.name, atMs: performance.now() };
+    const about = { part: step.located.part.name, atMs: performance.now() };
     if (builder.stop.aborted) {
       builder.report({ ...about, is: 'stopped' });
-      return;
+      return false;
     }
-    const log = logOf(located);
+    const log = logOf(step.located);
     const lastLines = existsSync(log)
       ? readFileSync(log, 'utf8').trimEnd().split('\n').slice(-TAIL_LINES)
       : [];
     const reason = messageOf(error);
     builder.report({ ...about, is: 'failed', reason, log, lastLines });
+    return false;
   }
 }
 
-/** The folder of a part until all of its programs are built. */
-function unfinishedFolder({ folder }: Pick<LocatedPart, 'folder'>): string {
-  return `${folder}.unfinished`;
+function logOf({ folder }: LocatedPart): string {
+  return join(folder, 'build.log');
 }
 
-function logOf(located: LocatedPart): string {
-  return join(unfinishedFolder(located), 'build.log');
-}
-
-/**
- * Each finished program is renamed into the unfinished folder, so that an interrupted build continues with the next
- * one; the folder is renamed once it holds all of them.
- */
-async function buildPart(located: LocatedPart, builder: Builder): Promise<void> {
-  const { part, folder } = located;
-  const unfinished = { folder: unfinishedFolder(located) };
-  const workFolder = openWorkFolder(unfinished.folder);
-  markUsed(unfinished, new Date());
-  for (const [index, binary] of part.binaries.entries()) {
-    const target = pathOf(unfinished, binary.name);
-    if (existsSync(target)) continue;
-    const report = (is: 'started' | 'finished') =>
-      builder.report({
-        part: part.name,
-        atMs: performance.now(),
-        is,
-        binary: binary.name,
-        index: index + 1,
-        of: part.binaries.length,
-        log: logOf(located),
-      });
-    report('started');
-    const made = join(workFolder, binary.name);
-    const origin = { folder: located.source, version: located.version };
-    const command = builder.commandFor(part, binary, origin, made);
-    await run(command, logOf(located), builder.environment, builder.stop);
-    renameSync(made, target);
-    report('finished');
-  }
+/** The finished program is renamed into the part's folder, so what is there is whole, and used while others are built. */
+async function build({ located, binary }: Step, builder: Builder): Promise<void> {
+  const { part, binaries, source, version } = located;
+  const workFolder = openWorkFolder(located);
+  markUsed(located, new Date());
+  const report = (is: 'started' | 'finished') =>
+    builder.report({
+      part: part.name,
+      atMs: performance.now(),
+      is,
+      binary: binary.name,
+      index: binaries.indexOf(binary) + 1,
+      of: binaries.length,
+      log: logOf(located),
+    });
+  report('started');
+  const made = join(workFolder, binary.name);
+  const command = builder.commandFor(part, binary, { folder: source, version }, made);
+  await run(command, logOf(located), builder.environment, builder.stop);
+  renameSync(made, pathOf(located, binary.name));
   rmSync(workFolder, { recursive: true });
-  rmSync(folder, { recursive: true, force: true });
-  renameSync(unfinished.folder, folder);
+  report('finished');
 }
 
-/** An empty folder for each run: a process that an earlier run left behind may still write to that run's folder. */
-function openWorkFolder(unfinished: string): string {
-  mkdirSync(join(unfinished, 'bin'), { recursive: true });
-  const old = readdirSync(unfinished).filter(name => name.startsWith('work-'));
-  for (const name of old) rmSync(join(unfinished, name), { recursive: true, force: true });
-  return mkdtempSync(join(unfinished, 'work-'));
+/** An empty folder for each program: a process that an earlier run left behind may still write to its own. */
+function openWorkFolder({ folder }: LocatedPart): string {
+  mkdirSync(join(folder, 'bin'), { recursive: true });
+  const old = readdirSync(folder).filter(name => name.startsWith('work-'));
+  for (const name of old) rmSync(join(folder, name), { recursive: true, force: true });
+  return mkdtempSync(join(folder, 'work-'));
 }

@@ -42,6 +42,16 @@ cp -r "$from/$3" "$1"
 chmod -R u+w "$1"
 `;
 
+/** The command that runs the tests of our own program, with the flags of its build: so both use the same compiled packages. */
+export function testCommand(folder: string): Command {
+  const args = ['test', '-count=1', ...GO_FLAGS, './...'];
+  return { command: 'go', args, environment: goEnvironment({}), folder };
+}
+
+function goEnvironment({ cgo }: Pick<Binary, 'cgo'>) {
+  return { CGO_ENABLED: cgo ? '1' : '0', GOFLAGS: '-mod=readonly', GOWORK: 'off' };
+}
+
 /** The command that writes one program or folder of a part to a path. */
 export function buildCommand(part: Part, binary: Binary, origin: Origin, into: string): Command {
   const { folder } = origin;
@@ -49,7 +59,7 @@ export function buildCommand(part: Part, binary: Binary, origin: Origin, into: s
     const args = ['-c', INSTALL[part.from], 'install', into, binary.package];
     return { command: 'sh', args, environment: {}, folder };
   }
-  const environment = { CGO_ENABLED: binary.cgo ? '1' : '0', GOFLAGS: '-mod=readonly', GOWORK: 'off' };
+  const environment = goEnvironment(binary);
   if (binary.copiedFrom !== undefined) {
     const args = ['-c', COPY_FOLDER, 'copy', into, binary.copiedFrom, binary.package];
     return { command: 'sh', args, environment, folder };

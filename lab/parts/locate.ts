@@ -2,8 +2,8 @@ import { existsSync, utimesSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { codeOf } from '../process/errors.ts';
-import { PARTS } from './parts.ts';
-import type { BinaryName, Part } from './parts.ts';
+import { binariesOf, PARTS, partsOf, setOf } from './parts.ts';
+import type { Binary, BinaryName, Part, PartSet } from './parts.ts';
 import { outputOf } from './needs.ts';
 import { keyOf, versionOf } from './key.ts';
 
@@ -13,6 +13,8 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** A part on this machine: the folder that declares it, and the folder for its programs, built or not. */
 export type LocatedPart = {
   readonly part: Part;
+  /** The programs that are wanted of it, in the order in which they are built. */
+  readonly binaries: readonly Binary[];
   readonly source: string;
   readonly version: string;
   readonly folder: string;
@@ -30,16 +32,16 @@ function goVersion(environment: Environment): readonly string[] | undefined {
 
 const SOURCES = import.meta.dirname;
 
-/** Locates parts; without Go, in folders that do not exist. */
-export function locateParts(parts: readonly Part[], environment: Environment): readonly LocatedPart[] {
+/** Locates the parts of a set, of which its programs are wanted; without Go, in folders that do not exist. */
+export function locateParts(set: PartSet, environment: Environment): readonly LocatedPart[] {
   const toolchain = { go: (goVersion(environment) ?? []).join(' '), python: process.arch, npm: process.arch };
-  return parts.map(part => {
+  return partsOf(set).map(part => {
     const source = join(SOURCES, part.name);
     const folder = join(
       cacheFolder(environment),
       `${part.name}-${keyOf(part, source, toolchain[part.from])}`,
     );
-    return { part, source, version: versionOf(part, source), folder };
+    return { part, binaries: binariesOf(part, set), source, version: versionOf(part, source), folder };
   });
 }
 
@@ -48,9 +50,14 @@ export function pathOf({ folder }: Pick<LocatedPart, 'folder'>, binary: string):
   return join(folder, 'bin', binary);
 }
 
-/** Whether all programs of a part exist. */
+/** Whether all programs that are wanted of a part exist. */
 export function isBuilt(located: LocatedPart): boolean {
-  return located.part.binaries.every(({ name }) => existsSync(pathOf(located, name)));
+  return missingOf(located).length === 0;
+}
+
+/** The programs that are wanted of a part and do not exist, in the order in which they are built. */
+export function missingOf(located: LocatedPart): readonly Binary[] {
+  return located.binaries.filter(({ name }) => !existsSync(pathOf(located, name)));
 }
 
 /** The file whose modification time is that of the last use. */
@@ -78,16 +85,20 @@ export function versionOfBinary(name: BinaryName): string {
  * that builds the program, or with PATH where Go, whose version is part of the path, is not found: sudo changes PATH.
  */
 export function locateBinaries(environment: Environment): (name: BinaryName) => string {
-  const located = locateParts(PARTS, environment);
+  const located = locateParts('cluster', environment);
   return name => {
     const home = located.find(({ part }) => part.binaries.some(binary => binary.name === name));
-    if (!home || !isBuilt(home)) {
-      if (home?.part.from === 'go' && goVersion(environment) === undefined)
-        throw new Error(`${name} cannot be found: go is not found; PATH is ${environment['PATH'] ?? ''}`);
-      const option = home?.part.set === 'cluster' ? '' : ' -- --only lab';
-      throw new Error(`${name} is not built yet: run npm run parts${option}`);
-    }
+    const path = home && pathOf(home, name);
+    if (!home || !path || !existsSync(path)) throw new Error(whyMissing(name, home?.part, environment));
     markUsed(home, new Date());
-    return pathOf(home, name);
+    return path;
   };
+}
+
+function whyMissing(name: BinaryName, part: Part | undefined, environment: Environment): string {
+  if (part?.from === 'go' && goVersion(environment) === undefined)
+    return `${name} cannot be found: go is not found; PATH is ${environment['PATH'] ?? ''}`;
+  const binary = part?.binaries.find(one => one.name === name);
+  const isInLab = part && binary && ['quickstart', 'lab'].includes(setOf(part, binary));
+  return `${name} is not built yet: run npm run parts${isInLab ? ' -- --only lab' : ''}`;
 }

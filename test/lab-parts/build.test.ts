@@ -1,7 +1,8 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { isBuilt } from '../../lab/parts/locate.ts';
+import { isBuilt, missingOf } from '../../lab/parts/locate.ts';
+import type { Binary } from '../../lab/parts/parts.ts';
 import { buildAll } from '../../lab/parts/build.ts';
 import { emptyFolder, filesBelow, missingPart, shellBuilder, textOnceWritten, untilDead } from './sample.ts';
 
@@ -15,7 +16,6 @@ it('creates a folder with all programs of a part, and nothing else', async () =>
   expect(isBuilt(part)).toBe(true);
   expect(readFileSync(join(part.folder, 'bin/counter'), 'utf8')).toBe('program counter\n');
   expect(filesBelow(part.folder)).toEqual(['bin', 'bin/counter', 'bin/till', 'build.log', 'used']);
-  expect(filesBelow(folder)).not.toContain('shop-0123456789abcdef.unfinished');
   expect(events.map(event => ('binary' in event ? `${event.is} ${event.binary}` : event.is))).toEqual([
     'started till',
     'finished till',
@@ -37,7 +37,7 @@ it('ends the processes of a build when aborted, leaves no incomplete part, and l
   expect(await building).toBe(1);
   await untilDead(pid);
   expect(first.events.at(-1)?.is).toBe('stopped');
-  expect(existsSync(part.folder)).toBe(false);
+  expect(readdirSync(join(part.folder, 'bin'))).toEqual(['till']);
 
   const second = shellBuilder(`echo $2 >> ${folder}/builds; ${BUILD}`);
   expect(await buildAll([part], second.builder)).toBe(0);
@@ -59,6 +59,49 @@ it('builds two parts at a time', async () => {
   const counts = readFileSync(join(folder, 'counts'), 'utf8').trim().split('\n').map(Number);
   expect(counts).toHaveLength(10);
   expect(Math.max(...counts)).toBe(2);
+});
+
+it('builds the smallest set first, in it the longest program first, and never two of one part at a time', async () => {
+  const folder = emptyFolder();
+  const shop = missingPart(folder, 'shop', ['long', 'later']);
+  const stall = missingPart(folder, 'stall', ['short', 'middle']);
+  const [long, later] = shop.binaries;
+  const [short, middle] = stall.binaries;
+  const parts = [
+    {
+      ...stall,
+      binaries: [
+        { ...short, cpuSeconds: 1 },
+        { ...middle, cpuSeconds: 2 },
+      ] as Binary[],
+    },
+    {
+      ...shop,
+      binaries: [
+        { ...long, cpuSeconds: 3 },
+        { ...later, cpuSeconds: 9, set: 'cluster' },
+      ] as Binary[],
+    },
+  ];
+  const { builder, events } = shellBuilder(`cd ${folder}; mkdir $3 && ${BUILD} && rmdir $3`);
+  expect(await buildAll(parts, builder)).toBe(0);
+  const started = events.flatMap(event => (event.is === 'started' ? [event.binary] : []));
+  expect(started.slice(0, 2)).toEqual(['long', 'middle']);
+  expect(started.slice(2).sort()).toEqual(['later', 'short']);
+});
+
+it('builds only the programs that are wanted of a part, and later the others', async () => {
+  const folder = emptyFolder();
+  const part = missingPart(folder, 'shop', ['till', 'counter']);
+  const [till, counter] = part.binaries;
+  const first = { ...part, binaries: till ? [till] : [] };
+  expect(await buildAll([first], shellBuilder(BUILD).builder)).toBe(0);
+  expect([isBuilt(first), isBuilt(part)]).toEqual([true, false]);
+  expect(missingOf(part)).toEqual([counter]);
+  const { builder, events } = shellBuilder(BUILD);
+  expect(await buildAll([part], builder)).toBe(0);
+  expect(events.map(({ is }) => is)).toEqual(['started', 'finished']);
+  expect(isBuilt(part)).toBe(true);
 });
 
 it('names the log of a part that fails, shows its last lines, and builds the others', async () => {

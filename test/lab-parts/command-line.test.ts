@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text as readAll } from 'node:stream/consumers';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { locateBinaries } from '../../lab/parts/locate.ts';
-import { partsOf } from '../../lab/parts/parts.ts';
+import { binariesOf, partsOf } from '../../lab/parts/parts.ts';
 import { fakeMachine, installFakeGo, installFakeTools, writeProgram } from '../support/lab/fake-tools.ts';
-import { emptyFolder, textOnceWritten, untilDead } from './sample.ts';
+import { emptyFolder, filesBelow, textOnceWritten, untilDead } from './sample.ts';
 
 /** How a run of `npm run parts` ended and what it wrote. */
 type Run = { readonly status: number | null; readonly out: string; readonly err: string };
@@ -40,7 +40,7 @@ beforeEach(() => {
 const lab = partsOf('lab');
 const LAB_PROGRAMS = lab
   .filter(({ from }) => from === 'go')
-  .flatMap(({ binaries }) => binaries)
+  .flatMap(part => binariesOf(part, 'lab'))
   .filter(({ copiedFrom }) => copiedFrom === undefined).length;
 
 const buildsSoFar = () => readFileSync(join(folder, 'builds'), 'utf8').trim().split('\n').length;
@@ -90,8 +90,8 @@ describe('npm run parts -- --only lab', () => {
     child.kill('SIGKILL');
     expect((await run).status).toBe(null);
     expect(await runParts('--only', 'lab')).toMatchObject({ status: 0, err: '' });
-    const built = readdirSync(join(folder, 'cache/mesh-gateway/parts'));
-    expect(built.filter(name => name.endsWith('.unfinished'))).toEqual([]);
+    const files = filesBelow(join(folder, 'cache/mesh-gateway/parts'));
+    expect(files.filter(name => name.includes('work-'))).toEqual([]);
   });
 
   it('fails when a part fails, and names its log', async () => {
@@ -139,6 +139,20 @@ describe('npm run parts', () => {
       /^tailscale \d+\.\d+\.\d+ +missing \S+cache\/mesh-gateway\/parts\/tailscale-[0-9a-f]{16}\n/,
     );
     expect(out).toMatch(/^kubernetes /m);
+  });
+
+  it('runs the Go tests of our own program with the flags of its build, beside the programs of the vendor', async () => {
+    installGo('');
+    await runParts('--only', 'quickstart');
+    installGo(`[ "$1" = test ] && { echo "$PWD $* CGO=$CGO_ENABLED $TAILSCALE_BINARIES"; exit $FAILS; }`);
+    const { status, out } = await runParts('--test', 'backends');
+    expect(status).toBe(0);
+    expect(out).toMatch(
+      /\/lab\/parts\/backends test -count=1 -trimpath -buildvcs=false \.\/\.\.\. CGO=0 \S+\/tailscale-\w+\/bin\n$/,
+    );
+    installGo('exit 3');
+    expect((await runParts('--test', 'backends')).status).toBe(1);
+    expect((await runParts('--test', 'etcd')).status).toBe(2);
   });
 
   it('refuses an unknown set', async () => {

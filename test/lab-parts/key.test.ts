@@ -29,7 +29,11 @@ it('changes with a file, its name, the version of Go and the build command', () 
   const keys = [key(), keyOf(part, source, 'go1.26.1 amd64')];
   keys.push(keyOf({ ...part, stamps: ['a.b={version}'] }, source, 'go1.26.0 amd64'));
   keys.push(
-    keyOf({ ...part, binaries: [{ name: 'till', package: '.', cgo: true }] }, source, 'go1.26.0 amd64'),
+    keyOf(
+      { ...part, binaries: [{ name: 'till', package: '.', cpuSeconds: 1, cgo: true }] },
+      source,
+      'go1.26.0 amd64',
+    ),
   );
   write('main_test.go', 'package main');
   expect(key()).toBe(keys[0]);

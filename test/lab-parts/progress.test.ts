@@ -13,32 +13,41 @@ const about = (part: string, binary: string) => ({
   atMs: performance.now(),
 });
 
+const planned = [
+  { part: 'tailscale', binary: 'tailscaled', cpuSeconds: 120 },
+  { part: 'etcd', binary: 'etcd', cpuSeconds: 120 },
+];
+
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
 
 it('is a line per running part on a terminal, below the finished ones', () => {
   const output = recordedOutput();
-  const progress = new Progress(new Screen(output));
+  const progress = new Progress(new Screen(output), planned);
   const stop = progress.start();
   progress.record({ ...about('tailscale', 'tailscaled'), is: 'started' });
   progress.record({ ...about('etcd', 'etcd'), is: 'started' });
   vi.advanceTimersByTime(65_000);
   expect(output.lines()).toEqual([
+    '2 programs to build, about 2 min',
     'tailscale: tailscaled (1 of 2) 1 min 5 s, log: build.log',
     'etcd: etcd (1 of 2) 1 min 5 s, log: build.log',
+    'less than a minute left',
   ]);
   progress.record({ ...about('tailscale', 'tailscaled'), is: 'finished' });
   vi.advanceTimersByTime(1_000);
   expect(output.lines()).toEqual([
+    '2 programs to build, about 2 min',
     'tailscale: tailscaled (1 of 2) built in 1 min 5 s',
     'etcd: etcd (1 of 2) 1 min 6 s, log: build.log',
+    'less than a minute left',
   ]);
   stop();
 });
 
 it('is plain lines elsewhere, with the elapsed time every 30 s', () => {
   const output = recordedOutput({ isTerminal: false });
-  const progress = new Progress(new Screen(output));
+  const progress = new Progress(new Screen(output), planned.slice(1));
   const stop = progress.start();
   progress.record({ ...about('etcd', 'etcd'), is: 'started' });
   vi.advanceTimersByTime(61_000);
@@ -47,9 +56,12 @@ it('is plain lines elsewhere, with the elapsed time every 30 s', () => {
   vi.advanceTimersByTime(61_000);
   expect(output.written()).toBe(
     [
+      '1 program to build, about 1 min',
       'etcd: etcd (1 of 2) ... log: build.log',
       'etcd: etcd (1 of 2) ... 30 s',
+      'less than a minute left',
       'etcd: etcd (1 of 2) ... 1 min 0 s',
+      'less than a minute left',
       'etcd: etcd (1 of 2) built in 1 min 1 s',
       '',
     ].join('\n'),
@@ -58,7 +70,7 @@ it('is plain lines elsewhere, with the elapsed time every 30 s', () => {
 
 it('names the log of what failed, under its last lines', () => {
   const output = recordedOutput();
-  const progress = new Progress(new Screen(output));
+  const progress = new Progress(new Screen(output), []);
   progress.record({ ...about('runc', 'runc'), is: 'started' });
   const failure = { reason: 'go ended with status 1', log: 'cache/runc/build.log', lastLines: ['a', 'b'] };
   progress.record({ part: 'runc', atMs: performance.now() + 2_000, is: 'failed', ...failure });

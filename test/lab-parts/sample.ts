@@ -21,11 +21,14 @@ export function missingPart(folder: string, name: string, binaries: readonly str
     set: 'lab',
     from: 'go',
     needs: [],
-    binaries: binaries.map(binary => ({ name: binary, package: '.' })),
+    binaries: binaries.map(binary => ({ name: binary, package: '.', cpuSeconds: 1 })),
   };
   const source = join(folder, 'sources', name);
   mkdirSync(source, { recursive: true });
-  return { part, source, version: '', folder: join(folder, `${name}-0123456789abcdef`) };
+  return {
+    ...{ part, binaries: part.binaries, source, version: '' },
+    folder: join(folder, `${name}-0123456789abcdef`),
+  };
 }
 
 /** A builder whose programs are made by a shell script with the arguments PATH, PROGRAM and PART. */

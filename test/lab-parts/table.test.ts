@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { PARTS, partsOf } from '../../lab/parts/parts.ts';
+import { binariesOf, PARTS, partsOf } from '../../lab/parts/parts.ts';
 import type { Part, PartSet } from '../../lab/parts/parts.ts';
 import { versionOf } from '../../lab/parts/key.ts';
 
@@ -32,7 +32,25 @@ describe('the table of parts', () => {
     const names = (set: PartSet) => partsOf(set).map(({ name }) => name);
     expect(names('quickstart')).toEqual(['tailscale', 'tailnet', 'backends', 'envoy', 'envoy-gateway']);
     expect(names('lab')).toEqual([...names('quickstart'), 'extension-peer', 'control-peer', 'coredns']);
+    expect(names('api')).toEqual(
+      PARTS.map(({ name }) => name).filter(name =>
+        [...names('lab'), 'etcd', 'kubernetes', 'helm'].includes(name),
+      ),
+    );
     expect(partsOf('cluster')).toEqual(PARTS);
+  });
+
+  it('builds of each part only the programs of a set, the longest first', () => {
+    const programs = (set: PartSet, name: string) =>
+      PARTS.filter(part => part.name === name).flatMap(part =>
+        binariesOf(part, set).map(binary => binary.name),
+      );
+    expect(programs('quickstart', 'tailscale')).toEqual(['tailscaled', 'tailscale']);
+    expect(programs('lab', 'tailscale')).toEqual(['tailscaled', 'tailscale', 'containerboot']);
+    expect(programs('lab', 'envoy-gateway')).toEqual(['envoy-gateway']);
+    expect(programs('api', 'envoy-gateway')).toEqual(['envoy-gateway', 'gateway-helm']);
+    expect(programs('api', 'kubernetes')).toEqual(['kube-apiserver', 'kube-controller-manager', 'kubectl']);
+    expect(programs('cluster', 'kubernetes').slice(3)).toEqual(['kubelet', 'kube-proxy', 'kube-scheduler']);
   });
 
   it('names no version: those are in the folders', () => {
@@ -60,6 +78,25 @@ describe.each(goModules.map(part => [part.name, part] as const))('the Go module 
   it('does not select a toolchain', () => {
     expect(directives(goModOf(part), 'toolchain')).toEqual([]);
   });
+});
+
+/** The version of each module that a part's go.mod requires. */
+function versionsIn(name: string): ReadonlyMap<string, string> {
+  const text = readFileSync(join(FOLDER, name, 'go.mod'), 'utf8');
+  return new Map(directives(text, 'require').map(line => line.split(' ').slice(0, 2) as [string, string]));
+}
+
+// A library is compiled once for two programs only if all that it imports has the same version in both.
+it.each([
+  { ours: 'conformance', theirs: 'envoy-gateway', except: /^$/ },
+  { ours: 'coredns', theirs: 'helm', except: /^github\.com\/prometheus\// },
+])('$ours requires the module versions of $theirs, so that both share the libraries of Kubernetes', row => {
+  const theirs = versionsIn(row.theirs);
+  const shared = [...versionsIn(row.ours)].filter(([name]) => theirs.has(name) && !row.except.test(name));
+  expect(shared.map(([name]) => name)).toContain('k8s.io/client-go');
+  expect(Object.fromEntries(shared)).toEqual(
+    Object.fromEntries(shared.map(([name]) => [name, theirs.get(name)])),
+  );
 });
 
 it('Node is pinned by its hash, the same version for each processor', () => {

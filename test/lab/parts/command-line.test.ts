@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { locateParts, pathOf } from '../../../lab/parts/locate.ts';
-import { partsOf } from '../../../lab/parts/parts.ts';
 import { processesOf } from '../../../lab/process/process-table.ts';
 import { until } from '../../../lab/process/wait.ts';
 import { commandLine, runCommand, startCommand } from '../../support/lab/command-line.ts';
@@ -32,10 +31,9 @@ function variablesIn(output: string): Readonly<Record<string, string>> {
 function partsWith(scripts: Readonly<Record<string, string>>): string {
   const cache = mkdtempSync(join(tmpdir(), 'mesh-lab-parts-'));
   onTestFinished(() => rmSync(cache, { recursive: true }));
-  const parts = partsOf('lab');
-  const real = locateParts(parts, process.env);
-  for (const [index, located] of locateParts(parts, { ...process.env, XDG_CACHE_HOME: cache }).entries()) {
-    for (const { name } of located.part.binaries) {
+  const real = locateParts('lab', process.env);
+  for (const [index, located] of locateParts('lab', { ...process.env, XDG_CACHE_HOME: cache }).entries()) {
+    for (const { name } of located.binaries) {
       const path = pathOf(located, name);
       mkdirSync(dirname(path), { recursive: true });
       const script = scripts[name];
