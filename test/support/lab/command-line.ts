@@ -1,6 +1,8 @@
 import { execFile, spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
+import { programPath } from '../programs/programs.ts';
+import type { Program } from '../programs/programs.ts';
 
 /** The folder of the project. */
 export const PROJECT = join(import.meta.dirname, '..', '..', '..');
@@ -10,9 +12,9 @@ export function commandLine(...args: readonly string[]): readonly string[] {
   return typescript('lab/commands/lab.ts', ...args);
 }
 
-/** The command that runs a file of the project. */
-export function typescript(file: string, ...args: readonly string[]): readonly string[] {
-  return [process.execPath, '--import', 'tsx', file, ...args];
+/** The command that runs a program of the project. */
+export function typescript(program: Program, ...args: readonly string[]): readonly string[] {
+  return [process.execPath, programPath(program), ...args];
 }
 
 /** Starts a command and leaves it running. */
