@@ -1,5 +1,5 @@
 import { execFile, execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -93,6 +93,11 @@ describe('the totals of all stages', () => {
 });
 
 describe('tests of our own tools', () => {
+  test('are listed by files that exist', () => {
+    const { tests } = JSON.parse(readFileSync('test/own-tools.json', 'utf8')) as { readonly tests: string[] };
+    expect(tests.filter(file => !existsSync(file))).toEqual([]);
+  });
+
   let project: string;
   const git = (...args: readonly string[]) =>
     execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@example.com', ...args], { cwd: project });
