@@ -1,9 +1,9 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readConfigDump } from '../../../lab/gateway/envoy.ts';
-import { eventually } from '../../support/eventually.ts';
+import { eventually, IS_LONG } from '../../support/eventually.ts';
 import { startHttpService } from '../../support/lab/health/services.ts';
 import type { HttpService, ReceivedRequest } from '../../support/lab/health/services.ts';
 import { httpCluster, startHealthWorld } from '../../support/lab/health/world.ts';
@@ -23,13 +23,15 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await world.end();
+  await Promise.all(services.map(service => service.close()));
   rmSync(secrets, { recursive: true });
 });
 
-/** Starts a service that ends with the test. */
+const services: HttpService[] = [];
+
 async function openService(): Promise<HttpService> {
   const service = await startHttpService();
-  onTestFinished(() => service.close());
+  services.push(service);
   return service;
 }
 
@@ -73,7 +75,10 @@ function answerInTurn(service: HttpService, pattern: readonly ('ok' | 'failing')
 const statusesOf = (name: string) =>
   world.seen.filter(({ endpoint }) => endpoint === `${name}/${name}`).map(({ status }) => status);
 
-describe('thresholds alone damp results that alternate', () => {
+/** Each test has objects and services of its own, and mostly waits for checks. */
+const AT_ONCE = { concurrent: !IS_LONG };
+
+describe('thresholds alone damp results that alternate', AT_ONCE, () => {
   it('two failures and a success, again and again, leave an endpoint Healthy', async () => {
     const service = await checkedService('damped-good');
     const before = statusesOf('damped-good');
@@ -95,7 +100,7 @@ describe('thresholds alone damp results that alternate', () => {
   });
 });
 
-describe('where operator and Envoy check an endpoint', () => {
+describe('where operator and Envoy check an endpoint', AT_ONCE, () => {
   it('requests get 503 at once when both find every endpoint bad, and status reports it', async () => {
     const service = await checkedService('all-bad');
     await service.set('failing');
@@ -121,7 +126,7 @@ describe('where operator and Envoy check an endpoint', () => {
   });
 });
 
-describe('a check', () => {
+describe('a check', AT_ONCE, () => {
   it('of two objects with equal settings is sent once', async () => {
     const [shared, single] = [await openService(), await openService()];
     const fields = { protocol: 'HTTP' };
@@ -176,7 +181,7 @@ async function expectNoSecret(): Promise<void> {
   expect(shown.filter(text => /4cZ-secret|a secret body/.test(text))).toEqual([]);
 }
 
-describe('a secret header of a check', () => {
+describe('a secret header of a check', AT_ONCE, () => {
   it('reaches the service, and neither log, metrics nor status, whether the check succeeds or fails', async () => {
     const service = await checkedService('secret', { headers: { Authorization: SECRET } });
     expect(service.received.find(isOfOperator)?.headers.authorization).toBe(SECRET);
