@@ -24,7 +24,7 @@ import { clusterOf, meshEndpoints, meshTailnet } from '../../support/lab/traffic
 import { startSystem } from '../../support/lab/traffic/system.ts';
 import type { System } from '../../support/lab/traffic/system.ts';
 
-/** How often a device changes, and how long lists of devices are wrong: longer than a device may be missing. */
+/** How often devices change, and how long lists of devices are wrong: longer than a device may be missing. */
 const FORM = IS_LONG ? { changes: 50, wrongMs: 150_000 } : { changes: 2, wrongMs: 2_500 };
 
 const PER_SECOND = 50;
@@ -131,14 +131,13 @@ describe.each(['vendor', 'headscale'] as const)('devices of a control server of 
     const { admin } = system.lab.tailnet;
     for (let count = 0; count < FORM.changes; count++) {
       const [name = '', other = ''] = count % 2 === 0 ? CHANGING : CHANGING.toReversed();
-      const { id } = await nodeNamed(name);
-      await setTags(admin, id, ['tag:other']);
-      await untilDevices([...STAYING, other]);
-      await setTags(admin, id, ['tag:web']);
-      await untilDevices([...STAYING, ...CHANGING]);
-      await changeNode(admin, id, 'offline');
-      await untilDevices([...STAYING, other]);
-      await changeNode(admin, id, 'online');
+      const [tagged, away] = [await nodeNamed(name), await nodeNamed(other)];
+      await setTags(admin, tagged.id, ['tag:other']);
+      await changeNode(admin, away.id, 'offline');
+      await untilDevices(STAYING);
+      await setTags(admin, tagged.id, ['tag:web']);
+      await untilDevices([...STAYING, name]);
+      await changeNode(admin, away.id, 'online');
       await untilDevices([...STAYING, ...CHANGING]);
     }
     await load.stop();
