@@ -4,6 +4,8 @@ import { skippedTests } from './test/support/own-tools.ts';
 
 /** What runs against the lab: real programs, no root. */
 export default defineConfig({
+  // Durations of files, of which the longest start first, outlive an installation of packages here.
+  cacheDir: '.cache/vitest-lab',
   test: {
     include: ['test/lab/**/*.test.ts'],
     exclude: [...skippedTests(process.env)],
