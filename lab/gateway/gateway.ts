@@ -111,14 +111,19 @@ async function prepare({ starter, envoyVersion }: GatewayBase, paths: Paths): Pr
 
 const MAX_STARTS = 3;
 
+/**
+ * Envoy Gateway looks up its user, and fails for a uid without a name unless USER is set. It spends a third of its time on
+ * collecting garbage, unless Go may use more memory than it needs.
+ */
+const VARIABLES = { USER: 'lab', GOGC: '1000', GOMEMLIMIT: '512MiB' };
+
 type Running = { readonly control: ProcessRecord; readonly address: string };
 
 /** Envoy Gateway does not restart an Envoy that failed to start, so it is restarted itself. */
 async function startEnvoy(base: GatewayBase, paths: Paths, starts = 1): Promise<Running> {
   rmSync(paths.run, { recursive: true, force: true });
   const args = ['server', '--config-path', paths.config];
-  // It looks up its user, and fails for a uid without a name unless USER is set.
-  const control = base.starter.start('envoy-gateway', 'envoy-gateway', args, { USER: 'lab' });
+  const control = base.starter.start('envoy-gateway', 'envoy-gateway', args, VARIABLES);
   const found = await envoyOf(control, paths);
   if (found.is === 'running') {
     base.notes.addProcess(found.envoy);
