@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import type { BinaryName } from '../parts/parts.ts';
 import { freePorts, isFree } from '../process/ports.ts';
 import { killProcess, withLogTail, signalProcess } from '../process/process.ts';
@@ -8,12 +7,9 @@ import { until } from '../process/wait.ts';
 import { makeCredentials } from './certificates.ts';
 import { startApiServer, startControllerManager, startEtcd, waitForApiServer } from './control-plane.ts';
 import type { ControlPlanePlace } from './control-plane.ts';
-import { renderEnvoyGateway } from './envoy-gateway.ts';
-import { applyAll } from '../kube/apply.ts';
+import { copyKindsStore } from './kinds-store.ts';
 import { kubeClient } from '../kube/client.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { readManifests } from '../kube/manifests.ts';
-import type { KubeObject } from '../kube/object.ts';
 import type { KubeAccess } from '../kube/transport.ts';
 
 /**
@@ -41,13 +37,15 @@ export type ApiServerOptions = {
   readonly notes: ProcessNotes;
   readonly pathOf: (name: BinaryName) => string;
   readonly searchPath: string;
+  /** The folder of stores that have all kinds. */
+  readonly storeCache: string;
   /** Additional flags of the API server. */
   readonly flags?: readonly string[];
 };
 
 /** Starts an API server, and waits until it serves all kinds. */
 export async function startApiServerAlone(options: ApiServerOptions): Promise<ApiServerAlone> {
-  const { notes, pathOf, searchPath, flags = [] } = options;
+  const { notes, pathOf, searchPath, storeCache, flags = [] } = options;
   const [etcd, etcdPeer, port = 0, controllers] = await freePorts(4);
   const local = (at: number | undefined) => `http://127.0.0.1:${at}`;
   const address = '127.0.0.1';
@@ -61,9 +59,10 @@ export async function startApiServerAlone(options: ApiServerOptions): Promise<Ap
   const server = `https://${address}:${port}`;
   const credentials = await makeCredentials(notes.path, server);
   const starter = starterIn(notes, pathOf, searchPath);
+  const access = { server, caFile: credentials.ca, token: credentials.adminToken };
+  await copyKindsStore({ notes, starter, place, credentials, access }, storeCache);
   startEtcd(starter, place);
   let record = startApiServer(starter, credentials, place, flags);
-  const access = { server, caFile: credentials.ca, token: credentials.adminToken };
   const client = kubeClient(access);
   await withLogTail(record, waitForApiServer(client));
   startControllerManager(starter, credentials, [
@@ -71,7 +70,6 @@ export async function startApiServerAlone(options: ApiServerOptions): Promise<Ap
     // Tests create objects whose owners do not exist, which it would delete at any moment.
     '--controllers=*,-garbage-collector-controller',
   ]);
-  await applyAll(client, [...(await gatewayKinds(notes.path, pathOf)), ...readManifests(CRDS)]);
   return {
     access,
     kubeconfig: credentials.kubeconfigOf('admin'),
@@ -92,19 +90,6 @@ export async function startApiServerAlone(options: ApiServerOptions): Promise<Ap
     compact: () => compact(place.etcd),
   };
 }
-
-async function gatewayKinds(
-  folder: string,
-  pathOf: ApiServerOptions['pathOf'],
-): Promise<readonly KubeObject[]> {
-  const rendered = await renderEnvoyGateway(folder, pathOf);
-  return rendered.filter(
-    ({ kind, metadata: { name = '' } }) =>
-      kind === 'CustomResourceDefinition' && name.endsWith('.gateway.networking.k8s.io'),
-  );
-}
-
-const CRDS = join(import.meta.dirname, '..', '..', 'dist', 'crds');
 
 /** etcd's JSON gateway returns the revision with every response. */
 async function compact(etcd: string): Promise<void> {

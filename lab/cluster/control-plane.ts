@@ -36,10 +36,15 @@ export function startControlPlane(starter: Starter, credentials: Credentials): v
   ]);
 }
 
+/** The folder of the store of an API server. */
+export function etcdFolder({ folder }: Pick<Starter, 'folder'>): string {
+  return join(folder, 'etcd');
+}
+
 /** Starts the store of an API server. */
 export function startEtcd(starter: Starter, { etcd, etcdPeer }: ControlPlanePlace): ProcessRecord {
   return starter.start('etcd', 'etcd', [
-    `--data-dir=${join(starter.folder, 'etcd')}`,
+    `--data-dir=${etcdFolder(starter)}`,
     `--listen-client-urls=${etcd}`,
     `--advertise-client-urls=${etcd}`,
     `--listen-peer-urls=${etcdPeer}`,

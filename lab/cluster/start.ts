@@ -1,5 +1,6 @@
 import { Resolver } from 'node:dns/promises';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
+import { BINARY_NAMES } from '../parts/parts.ts';
 import type { BinaryName } from '../parts/parts.ts';
 import { REMOTES, startRemote, startTailnet } from '../tailnet/remote.ts';
 import { startTogether } from '../process/start-together.ts';
@@ -13,6 +14,7 @@ import type { Cluster } from './cluster-folder.ts';
 import { importImages, startContainerd, waitForContainerd } from './containerd.ts';
 import { startControllerManager, startControlPlane, waitForApiServer } from './control-plane.ts';
 import { dnsAccess } from './dns.ts';
+import { fingerprint } from './fingerprint.ts';
 import { withLogs } from './logs.ts';
 import { ENVOY_GATEWAY, renderEnvoyGateway } from './envoy-gateway.ts';
 import { makeImages } from './images/images.ts';
@@ -23,9 +25,6 @@ import { waitForCondition } from '../kube/wait.ts';
 import { API_SERVER, NETWORK, NODE_NAME } from './network.ts';
 import { startKubelet, startNodeNetwork } from './node.ts';
 import { openSandbox } from './sandbox.ts';
-import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
-import { BINARY_NAMES } from '../parts/parts.ts';
 
 /** What a cluster is started with. */
 export type ClusterOptions = {
@@ -47,7 +46,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   const folder = new ClusterFolder(options.folder);
   const running = folder.running();
   // First of all: it fails if a program is not built yet.
-  const wanted = fingerprint(options.pathOf);
+  const wanted = fingerprint(BINARY_NAMES.map(options.pathOf), [import.meta.dirname]);
   if (running?.fingerprint === wanted) return running;
   if (running) options.onStep('ending a cluster with other programs or settings');
   await folder.remove();
@@ -128,15 +127,4 @@ async function resolvesNames(): Promise<true> {
   resolver.setServers([NETWORK.dns]);
   await resolver.resolve4(`kubernetes.default.svc.${NETWORK.domain}`);
   return true;
-}
-
-const KEY_LENGTH = 16;
-
-/** A hash of the programs of a cluster, whose paths contain their versions, and of the code that sets it up. */
-function fingerprint(pathOf: (name: BinaryName) => string): string {
-  const hash = createHash('sha256').update(JSON.stringify(BINARY_NAMES.map(pathOf)));
-  const entries = readdirSync(import.meta.dirname, { recursive: true, encoding: 'utf8' });
-  const files = entries.filter(name => name.endsWith('.ts')).sort();
-  for (const file of files) hash.update(`\n${file}\n`).update(readFileSync(join(import.meta.dirname, file)));
-  return hash.digest('hex').slice(0, KEY_LENGTH);
 }

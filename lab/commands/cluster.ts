@@ -50,7 +50,11 @@ const subject: Subject<Cluster> = {
 await runMain('cluster', () => {
   const [command] = parseArgs({ allowPositionals: true }).positionals;
   return command === 'alone'
-    ? runAlone({ pathOf: locateBinaries(process.env), searchPath })
+    ? runAlone({
+        pathOf: locateBinaries(process.env),
+        searchPath,
+        storeCache: join(cacheFolder(process.env), 'stores'),
+      })
     : runCommand(subject, command);
 });
 

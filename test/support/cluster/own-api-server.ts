@@ -1,6 +1,7 @@
+import { join } from 'node:path';
 import { startApiServerAlone } from '../../../lab/cluster/api-server-alone.ts';
 import type { ApiServerAlone } from '../../../lab/cluster/api-server-alone.ts';
-import { locateBinaries } from '../../../lab/parts/locate.ts';
+import { cacheFolder, locateBinaries } from '../../../lab/parts/locate.ts';
 import { ownFolder } from '../lab/lab.ts';
 
 /** An API server for one test, and the function that ends it. */
@@ -16,7 +17,9 @@ export async function ownApiServer(...flags: readonly string[]): Promise<OwnApiS
   try {
     const searchPath = process.env['PATH'] ?? '';
     const pathOf = locateBinaries(process.env);
-    return { server: await startApiServerAlone({ notes: folder, pathOf, searchPath, flags }), end };
+    const storeCache = join(cacheFolder(process.env), 'stores');
+    const server = await startApiServerAlone({ notes: folder, pathOf, searchPath, storeCache, flags });
+    return { server, end };
   } catch (error) {
     await end();
     throw error;
