@@ -5,7 +5,7 @@ import { skippedTests } from './test/support/own-tools.ts';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    exclude: ['test/lab/**', 'test/cluster/**', ...skippedTests(process.env)],
+    exclude: ['test/lab/**', 'test/api-server/**', 'test/cluster/**', ...skippedTests(process.env)],
     // Nothing is judged by its time: a machine may be slow and busy.
     testTimeout: 120_000,
     hookTimeout: 120_000,

@@ -360,7 +360,7 @@ const SAFETY: readonly Table[] = [
           'no matches for kind `MeshEndpoints`; CRD `meshendpoints.{api_group}`',
         ],
         [NAMES, 'has group, version, kind and scope'],
-        ['test/cluster/api-server/crds.test.ts', 'is established, and its schema is structural'],
+        ['test/api-server/kinds/crds.test.ts', 'is established, and its schema is structural'],
       ),
       row(
         ['Invalid OAuth credentials', 'log messages: failure to authenticate with the control API'],
@@ -377,7 +377,7 @@ const SAFETY: readonly Table[] = [
         ['Operator crash', '`CrashLoopBackOff`; missing OAuth secret, RBAC permission missing, `OOMKilled`'],
         [TAILNET, 'without a Secret, and reports how to create it'],
         [
-          'test/cluster/processes.test.ts',
+          'test/api-server/processes/processes.test.ts',
           'reports a right that it lacks, and neither exits nor leads until its caches have synced',
         ],
         ['test/tools/doctor.test.ts', 'names %s'],
@@ -385,7 +385,7 @@ const SAFETY: readonly Table[] = [
         [BREAKS, 'a pod without enough memory'],
         [ALERTS, 'it uses nine tenths'],
         [
-          'test/cluster/processes.test.ts',
+          'test/api-server/processes/processes.test.ts',
           'has another leader soon after one of three was killed or frozen, even if clocks were changed',
         ],
       ),

@@ -5,7 +5,7 @@ import type { NamedTest, Table } from './row.ts';
 export const REAL_TRAFFIC: NamedTest = ['test/lab/traffic/matrix.test.ts', '$row, $property'];
 /** Each kind of route, in a real API server. */
 export const ROUTE_KINDS: NamedTest = [
-  'test/cluster/traffic/route-kinds.test.ts',
+  'test/api-server/kinds/route-kinds.test.ts',
   'accepts a MeshEndpoints as its backend, and keeps the reference unchanged',
 ];
 /** A VIP service from its registration to its end. */

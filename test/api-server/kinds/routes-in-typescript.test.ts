@@ -1,15 +1,12 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { applyAll } from '../../../lab/kube/apply.ts';
 import { kubeClient } from '../../../lab/kube/client.ts';
-import { readManifests } from '../../../lab/kube/manifests.ts';
-import { testCluster } from '../../support/cluster/cluster.ts';
+import { sharedApiServer } from '../../support/api-server/shared.ts';
 import { createNamespace, removeNamespace } from '../../support/cluster/namespace.ts';
 import { whole } from '../../support/library/whole.ts';
 
-const client = kubeClient(testCluster().access);
+const client = kubeClient(sharedApiServer().access);
 let namespace: string;
 beforeAll(async () => {
-  await applyAll(client, readManifests('dist/crds'));
   namespace = await createNamespace(client);
 });
 afterAll(async () => {

@@ -3,24 +3,21 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { API_VERSION } from '../../../src/api/generated/kinds.ts';
 import type { MeshEndpointsStatus } from '../../../src/api/generated/types.ts';
 import type { Ref } from '../../../src/api/key.ts';
-import { applyAll } from '../../../lab/kube/apply.ts';
 import { kubeClient } from '../../../lab/kube/client.ts';
-import { readManifests } from '../../../lab/kube/manifests.ts';
 import type { KubeObject } from '../../../lab/kube/object.ts';
 import type { ResourceError } from '../../../src/store/resources.ts';
-import { testCluster } from '../../support/cluster/cluster.ts';
+import { sharedApiServer } from '../../support/api-server/shared.ts';
 import { createNamespace, removeNamespace } from '../../support/cluster/namespace.ts';
-import { beginWriting, objectAt } from '../../support/cluster/writer.ts';
-import type { Writing } from '../../support/cluster/writer.ts';
+import { beginWriting, objectAt } from '../../support/api-server/writer.ts';
+import type { Writing } from '../../support/api-server/writer.ts';
 import { meshEndpoints } from '../../support/objects.ts';
 
 /** The same in every run; another with SEED=2. */
 const seed = Number(process.env['SEED'] ?? 1);
 
-const client = kubeClient(testCluster().access);
+const client = kubeClient(sharedApiServer().access);
 let namespace: string;
 beforeAll(async () => {
-  await applyAll(client, readManifests('dist/crds'));
   namespace = await createNamespace(client);
 });
 afterAll(async () => {

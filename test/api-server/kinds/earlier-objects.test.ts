@@ -7,7 +7,7 @@ import type { KubeObject } from '../../../lab/kube/object.ts';
 import { DEFAULT_TIMEOUT_MS, until } from '../../../lab/process/wait.ts';
 import { ownApiServer } from '../../support/cluster/own-api-server.ts';
 import type { OwnApiServer } from '../../support/cluster/own-api-server.ts';
-import { beginWriting, edit, objectAt } from '../../support/cluster/writer.ts';
+import { beginWriting, edit, objectAt } from '../../support/api-server/writer.ts';
 import { endpoint, meshEndpoints } from '../../support/objects.ts';
 
 let own: OwnApiServer;

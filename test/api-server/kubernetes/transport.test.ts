@@ -7,7 +7,7 @@ import { openTransport } from '../../../src/kubernetes/transport/open-transport.
 import type { KubeRequest, KubeTransport } from '../../../src/kubernetes/transport/transport.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { tokenOf } from '../../support/cluster/account.ts';
-import { testCluster } from '../../support/cluster/cluster.ts';
+import { sharedApiServer } from '../../support/api-server/shared.ts';
 import { createNamespace, removeNamespace } from '../../support/cluster/namespace.ts';
 import { kubeconfigText, makeFiles } from '../../support/kubernetes/wire-kubeconfig.ts';
 import type { Files } from '../../support/kubernetes/wire-kubeconfig.ts';
@@ -15,7 +15,7 @@ import { relayTo } from '../../support/kubernetes/wire-relay.ts';
 import type { Relay } from '../../support/kubernetes/wire-relay.ts';
 import { kubeErrorOf, wireTransport } from '../../support/kubernetes/wire-transport.ts';
 
-const { access: admin, kubeconfig } = testCluster();
+const { access: admin, kubeconfig } = sharedApiServer();
 const client = kubeClient(admin);
 const ports = { clock: systemClock, now: () => new Date() };
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseManifests } from '../../../lab/kube/manifests.ts';
+import { parseManifests } from '../../lab/kube/manifests.ts';
 
 describe('manifests', () => {
   it('are read one by one, without empty documents', () => {

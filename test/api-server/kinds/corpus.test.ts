@@ -2,14 +2,12 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { KindName } from '../../../src/api/generated/kinds.ts';
 import { validate } from '../../../src/api/validation/validate.ts';
-import { applyAll } from '../../../lab/kube/apply.ts';
 import { kubeClient } from '../../../lab/kube/client.ts';
-import { readManifests } from '../../../lab/kube/manifests.ts';
-import { disagreement, verdictDisagreement } from '../../support/cluster/verdict-differences.ts';
-import { testCluster } from '../../support/cluster/cluster.ts';
-import { judge } from '../../support/cluster/api-server-verdict.ts';
+import { disagreement, verdictDisagreement } from '../../support/api-server/verdict-differences.ts';
+import { sharedApiServer } from '../../support/api-server/shared.ts';
+import { judge } from '../../support/api-server/api-server-verdict.ts';
 import { createNamespace, removeNamespace } from '../../support/cluster/namespace.ts';
-import { arbitraryInvalid } from '../../support/cluster/arbitrary-invalid.ts';
+import { arbitraryInvalid } from '../../support/api-server/arbitrary-invalid.ts';
 import { readCorpus } from '../../support/schema/corpus.ts';
 import { linesOf } from '../../support/schema/fault-lines.ts';
 import { meshEndpoints, meshTailnet } from '../../support/objects.ts';
@@ -17,10 +15,9 @@ import { productKinds } from '../../support/schema/product-schemas.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-const client = kubeClient(testCluster().access);
+const client = kubeClient(sharedApiServer().access);
 let namespace: string;
 beforeAll(async () => {
-  await applyAll(client, readManifests('dist/crds'));
   namespace = await createNamespace(client);
 });
 afterAll(async () => {

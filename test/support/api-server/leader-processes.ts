@@ -60,7 +60,7 @@ export class LeaderProcesses {
     const banner =
       "import { createRequire as requireFor } from 'node:module'; const require = requireFor(import.meta.url);";
     await build({
-      entryPoints: ['test/support/cluster/leader-program.ts'],
+      entryPoints: ['test/support/api-server/leader-program.ts'],
       outfile: this.#program,
       bundle: true,
       platform: 'node',

@@ -1,19 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { API_VERSION } from '../../../src/api/generated/kinds.ts';
 import type { Ref } from '../../../src/api/key.ts';
-import { applyAll } from '../../../lab/kube/apply.ts';
 import { kubeClient } from '../../../lab/kube/client.ts';
-import { readManifests } from '../../../lab/kube/manifests.ts';
 import type { KubeRequest } from '../../../src/kubernetes/transport/transport.ts';
-import { testCluster } from '../../support/cluster/cluster.ts';
+import { sharedApiServer } from '../../support/api-server/shared.ts';
 import { createNamespace, removeNamespace } from '../../support/cluster/namespace.ts';
-import { beginWriting, edit, kubeRef, objectAt, verbs } from '../../support/cluster/writer.ts';
+import { beginWriting, edit, kubeRef, objectAt, verbs } from '../../support/api-server/writer.ts';
 import { meshBinding } from '../../support/objects.ts';
 
-const client = kubeClient(testCluster().access);
+const client = kubeClient(sharedApiServer().access);
 let namespace: string;
 beforeAll(async () => {
-  await applyAll(client, readManifests('dist/crds'));
   namespace = await createNamespace(client);
 });
 afterAll(async () => {

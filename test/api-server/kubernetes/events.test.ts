@@ -8,11 +8,11 @@ import { createEventRecorder } from '../../../src/kubernetes/events/recorder.ts'
 import type { KubeEvents } from '../../../src/kubernetes/events/recorder.ts';
 import type { KubeRequest } from '../../../src/kubernetes/transport/transport.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
-import { clientTransport } from '../../support/cluster/client-transport.ts';
-import { testCluster } from '../../support/cluster/cluster.ts';
+import { clientTransport } from '../../support/api-server/client-transport.ts';
+import { sharedApiServer } from '../../support/api-server/shared.ts';
 import { createNamespace, removeNamespace } from '../../support/cluster/namespace.ts';
 
-const client = kubeClient(testCluster().access);
+const client = kubeClient(sharedApiServer().access);
 const run = randomUUID().slice(0, 8);
 let namespace: string;
 beforeAll(async () => {

@@ -3,12 +3,12 @@ import { kubeClient } from '../../../lab/kube/client.ts';
 import { kubernetesLease } from '../../../src/kubernetes/lease.ts';
 import type { LeaseHold } from '../../../src/store/lease.ts';
 import { describeLease } from '../../contract/lease.ts';
-import { testCluster } from '../../support/cluster/cluster.ts';
-import { adminTransport } from '../../support/cluster/admin-transport.ts';
+import { sharedApiServer } from '../../support/api-server/shared.ts';
+import { adminTransport } from '../../support/api-server/admin-transport.ts';
 import { createNamespace, removeNamespace } from '../../support/cluster/namespace.ts';
 
-const admin = kubeClient(testCluster().access);
-const transport = adminTransport(testCluster().access);
+const admin = kubeClient(sharedApiServer().access);
+const transport = adminTransport(sharedApiServer().access);
 const never = new AbortController().signal;
 const LEASE = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' };
 

@@ -1,9 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Ref, ResourceKind } from '../../../src/api/key.ts';
-import { applyAll } from '../../../lab/kube/apply.ts';
 import { kubeClient } from '../../../lab/kube/client.ts';
-import { readManifests } from '../../../lab/kube/manifests.ts';
 import type { KubeObject, KubeRef } from '../../../lab/kube/object.ts';
 import { openKubernetes } from '../../../src/kubernetes/connect.ts';
 import { restConfigSource } from '../../../src/kubernetes/auth/config-source.ts';
@@ -18,16 +16,15 @@ import { createLog } from '../../../src/telemetry/log.ts';
 import { sourceMetrics } from '../../../src/telemetry/metrics.ts';
 import { createRegistry } from '../../../src/telemetry/registry.ts';
 import { describeResources } from '../../contract/resources.ts';
-import { ApiPart } from '../../support/cluster/api-part.ts';
-import { testCluster } from '../../support/cluster/cluster.ts';
+import { ApiPart } from '../../support/api-server/api-part.ts';
+import { sharedApiServer } from '../../support/api-server/shared.ts';
 
-const { access, kubeconfig } = testCluster();
+const { access, kubeconfig } = sharedApiServer();
 const client = kubeClient(access);
 const kinds = Object.keys(SERVED) as ResourceKind[];
 
 let transport: KubeTransport;
 beforeAll(async () => {
-  await applyAll(client, readManifests('dist/crds'));
   const ports = { clock: systemClock, now: () => new Date() };
   const found = await restConfigSource({ ...ports, kubeconfig, environment: {} });
   transport = openTransport({ ...ports, configSource: found });

@@ -4,9 +4,9 @@ import { kubeClient } from '../../../lab/kube/client.ts';
 import { until } from '../../../lab/process/wait.ts';
 import { leaseAccess } from '../../../src/kubernetes/access.ts';
 import { createAccount } from '../../support/cluster/account.ts';
-import { testCluster } from '../../support/cluster/cluster.ts';
-import { LeaderProcesses, termsOf, sharedMs } from '../../support/cluster/leader-processes.ts';
-import type { LeaderWrite, LeaderProcess } from '../../support/cluster/leader-processes.ts';
+import { sharedApiServer } from '../../support/api-server/shared.ts';
+import { LeaderProcesses, termsOf, sharedMs } from '../../support/api-server/leader-processes.ts';
+import type { LeaderWrite, LeaderProcess } from '../../support/api-server/leader-processes.ts';
 import { createNamespace, removeNamespace } from '../../support/cluster/namespace.ts';
 
 /**
@@ -16,7 +16,7 @@ import { createNamespace, removeNamespace } from '../../support/cluster/namespac
 const [PROMISED_MS, WITHIN_MS, TOLD_WITHIN_MS] = [15_000, 60_000, 9_500];
 const HOUR_MS = 3_600_000;
 
-const admin = kubeClient(testCluster().access);
+const admin = kubeClient(sharedApiServer().access);
 const NAME = 'leaders';
 const processes = new LeaderProcesses();
 const all = new Map<string, LeaderProcess>();

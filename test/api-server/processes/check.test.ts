@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { applyAll } from '../../../lab/kube/apply.ts';
 import { kubeClient } from '../../../lab/kube/client.ts';
-import { readManifests } from '../../../lab/kube/manifests.ts';
 import type { KubeObject } from '../../../lab/kube/object.ts';
 import { until } from '../../../lab/process/wait.ts';
 import { operatorAccess } from '../../../src/controllers/registry.ts';
@@ -12,12 +11,12 @@ import { runCheck } from '../../../src/tools/check/command.ts';
 import { runDoctor } from '../../../src/tools/doctor/command.ts';
 import type { Line } from '../../../src/tools/doctor/observed.ts';
 import { createAccount, writeKubeconfig } from '../../support/cluster/account.ts';
-import { testCluster } from '../../support/cluster/cluster.ts';
+import { sharedApiServer } from '../../support/api-server/shared.ts';
 import { createNamespace, removeNamespace } from '../../support/cluster/namespace.ts';
 import { meshBackend, named, openGateway, route } from '../../support/declared.ts';
 import { meshEndpoints } from '../../support/objects.ts';
 
-const cluster = testCluster();
+const cluster = sharedApiServer();
 const client = kubeClient(cluster.access);
 
 const ROUTES = { apiVersion: 'gateway.networking.k8s.io/v1', kind: 'HTTPRoute' };
@@ -115,7 +114,6 @@ it('check names what the user may not read, and reports nothing that depends on 
 });
 
 it('doctor finds the CRDs as they were applied, and asks the API server about the rights of accounts', async () => {
-  await applyAll(client, readManifests('dist/crds'));
   const lines = await diagnosed(cluster.kubeconfig);
   const found = ['kubernetes', 'crds', 'gateway-api'].map(check => lines.get(check)?.is);
   expect(found).toEqual(['ok', 'ok', 'ok']);

@@ -2,26 +2,31 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { API_VERSION } from '../../src/api/generated/kinds.ts';
-import { COMPONENTS, RELAY } from '../../src/api/names.ts';
-import { TARGETS_KEY, targetsVersion } from '../../src/api/relay-targets.ts';
-import { parseRelayStatus } from '../../src/controllers/mesh-tailnet/relays/relay-status.ts';
-import { until } from '../../lab/process/wait.ts';
-import type { KubeClient } from '../../lab/kube/client.ts';
-import type { KubeObject } from '../../lab/kube/object.ts';
-import { operatorAccess } from '../../src/controllers/registry.ts';
-import { extensionServerAccess } from '../../src/traffic/access.ts';
-import { createAccount, writeKubeconfig } from '../support/cluster/account.ts';
-import { ownApiServer } from '../support/cluster/own-api-server.ts';
-import type { OwnApiServer } from '../support/cluster/own-api-server.ts';
-import { forbiddenToAll, FORBIDDEN_TO_READERS, mayDo, wordsOf } from '../support/cluster/install/rights.ts';
-import type { Right } from '../support/cluster/install/rights.ts';
-import { eventually } from '../support/eventually.ts';
-import { nextAddress } from '../support/relay/running-relay.ts';
-import { gatewayObject, named, route } from '../support/declared.ts';
-import { endpoint, meshEndpoints, meshTailnet } from '../support/objects.ts';
-import { requestPath, startServed } from '../support/standalone/served-process.ts';
-import type { ServedProcess } from '../support/standalone/served-process.ts';
+import { API_VERSION } from '../../../src/api/generated/kinds.ts';
+import { COMPONENTS, RELAY } from '../../../src/api/names.ts';
+import { TARGETS_KEY, targetsVersion } from '../../../src/api/relay-targets.ts';
+import { parseRelayStatus } from '../../../src/controllers/mesh-tailnet/relays/relay-status.ts';
+import { until } from '../../../lab/process/wait.ts';
+import type { KubeClient } from '../../../lab/kube/client.ts';
+import type { KubeObject } from '../../../lab/kube/object.ts';
+import { operatorAccess } from '../../../src/controllers/registry.ts';
+import { extensionServerAccess } from '../../../src/traffic/access.ts';
+import { createAccount, writeKubeconfig } from '../../support/cluster/account.ts';
+import { ownApiServer } from '../../support/cluster/own-api-server.ts';
+import type { OwnApiServer } from '../../support/cluster/own-api-server.ts';
+import {
+  forbiddenToAll,
+  FORBIDDEN_TO_READERS,
+  mayDo,
+  wordsOf,
+} from '../../support/cluster/install/rights.ts';
+import type { Right } from '../../support/cluster/install/rights.ts';
+import { eventually } from '../../support/eventually.ts';
+import { nextAddress } from '../../support/relay/running-relay.ts';
+import { gatewayObject, named, route } from '../../support/declared.ts';
+import { endpoint, meshEndpoints, meshTailnet } from '../../support/objects.ts';
+import { requestPath, startServed } from '../../support/standalone/served-process.ts';
+import type { ServedProcess } from '../../support/standalone/served-process.ts';
 
 const NAMESPACE = 'mesh-system';
 let own: OwnApiServer;

@@ -3,19 +3,17 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { API_VERSION } from '../../../src/api/generated/kinds.ts';
 import { applyAll } from '../../../lab/kube/apply.ts';
 import { kubeClient } from '../../../lab/kube/client.ts';
-import { readManifests } from '../../../lab/kube/manifests.ts';
 import { refOf } from '../../../lab/kube/object.ts';
 import type { KubeObject } from '../../../lab/kube/object.ts';
 import { retryWhileBusy } from '../../../lab/kube/transport.ts';
 import { waitForAbsence, waitForCondition, waitForObject } from '../../../lab/kube/wait.ts';
-import { testCluster } from '../../support/cluster/cluster.ts';
+import { sharedApiServer } from '../../support/api-server/shared.ts';
 import { createNamespace, removeNamespace } from '../../support/cluster/namespace.ts';
 import { meshEndpoints } from '../../support/objects.ts';
 
-const client = kubeClient(testCluster().access);
+const client = kubeClient(sharedApiServer().access);
 let namespace: string;
 beforeAll(async () => {
-  await applyAll(client, readManifests('dist/crds'));
   namespace = await createNamespace(client);
 });
 afterAll(async () => {

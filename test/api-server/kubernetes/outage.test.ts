@@ -8,8 +8,8 @@ import { waitUntilServed } from '../../../lab/kube/apply.ts';
 import { until } from '../../../lab/process/wait.ts';
 import { ownApiServer } from '../../support/cluster/own-api-server.ts';
 import type { OwnApiServer } from '../../support/cluster/own-api-server.ts';
-import { testSource, untilTrue } from '../../support/cluster/source.ts';
-import type { TestSource } from '../../support/cluster/source.ts';
+import { testSource, untilTrue } from '../../support/api-server/source.ts';
+import type { TestSource } from '../../support/api-server/source.ts';
 import { named, route } from '../../support/declared.ts';
 import { meshEndpoints, meshTailnet } from '../../support/objects.ts';
 

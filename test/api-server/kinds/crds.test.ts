@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { applyAll, waitUntilServed } from '../../../lab/kube/apply.ts';
+import { waitUntilServed } from '../../../lab/kube/apply.ts';
 import { kubeClient } from '../../../lab/kube/client.ts';
 import { readManifests } from '../../../lab/kube/manifests.ts';
 import { refOf } from '../../../lab/kube/object.ts';
 import type { KubeObject } from '../../../lab/kube/object.ts';
 import { conditionsOf } from '../../../lab/kube/state.ts';
-import { testCluster } from '../../support/cluster/cluster.ts';
+import { sharedApiServer } from '../../support/api-server/shared.ts';
 
 const FOLDER = 'dist/crds';
 
@@ -22,10 +22,7 @@ const definitions = readdirSync(FOLDER).flatMap(file =>
   readManifests(`${FOLDER}/${file}`).map(written => ({ file: `${FOLDER}/${file}`, written })),
 );
 
-const client = kubeClient(testCluster().access);
-beforeAll(async () => {
-  await applyAll(client, readManifests(FOLDER));
-});
+const client = kubeClient(sharedApiServer().access);
 
 const specOf = (object: KubeObject) => object['spec'] as Spec;
 
