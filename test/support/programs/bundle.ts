@@ -1,6 +1,15 @@
 /** Run by programs.ts with a key of the code: bundles the programs that tests start. */
 import { execFile } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, symlinkSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
@@ -21,7 +30,10 @@ const ownFolders: Plugin = {
       if (!SOURCES.some(folder => file.startsWith(`${folder}/`)))
         throw new Error(`${file} is bundled: add its folder to SOURCES in test/support/programs/programs.ts`);
       const text = await readFile(path, 'utf8');
-      return { loader: 'ts', contents: text.replaceAll('import.meta.dirname', JSON.stringify(dirname(path))) };
+      return {
+        loader: 'ts',
+        contents: text.replaceAll('import.meta.dirname', JSON.stringify(dirname(path))),
+      };
     });
   },
 };
