@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import {
   cpSync,
   existsSync,
@@ -13,13 +13,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text as readAll } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { builtProduct } from '../support/programs/programs.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'mesh-gateway-synth-'));
 const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { readonly version: string };
 
 // As in the package: the command beside the CRDs of our kinds.
 beforeAll(() => {
-  execFileSync(process.execPath, ['esbuild.config.mjs', join(root, 'dist/js')]);
+  cpSync(join(builtProduct(), 'dist/js'), join(root, 'dist/js'), { recursive: true });
   cpSync('dist/crds', join(root, 'dist/crds'), { recursive: true });
 });
 

@@ -1,18 +1,18 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { eventually } from '../../support/eventually.ts';
 import { testClient } from '../../support/grpc/client.ts';
 import { callHeaders, FRAMES, frame, header, message, RawConnection } from '../../support/grpc/raw.ts';
 import { echo, echoStream, serving } from '../../support/grpc/serving.ts';
 import type { Serving } from '../../support/grpc/serving.ts';
+import { programPath } from '../../support/programs/programs.ts';
 
 const ECHO = '/test.Service/Echo';
 const STREAM = '/test.Service/Stream';
 const methods = { [ECHO]: echo, [STREAM]: echoStream };
 
-const SMALL_POOL = fileURLToPath(new URL('../../support/grpc/small-pool.ts', import.meta.url));
+const SMALL_POOL = 'test/support/grpc/small-pool.ts';
 const MIB = 1024 * 1024;
 const END_HEADERS = 4;
 const PRIORITY = 2;
@@ -105,7 +105,7 @@ describe('headers that decompress to many bytes', () => {
 
 describe('a caller that does not read', () => {
   it('cannot make the server exceed its memory limit by sending requests', async () => {
-    const child = fork(SMALL_POOL, { execArgv: ['--expose-gc', '--import', 'tsx'] });
+    const child = fork(programPath(SMALL_POOL), { execArgv: ['--expose-gc'] });
     onTestFinished(() => void child.kill());
     const [port] = (await once(child, 'message')) as [number];
     const raw = await RawConnection.open(port, [[4, 2 ** 31 - 1]]);

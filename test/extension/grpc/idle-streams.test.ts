@@ -1,11 +1,11 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
 import { eventually } from '../../support/eventually.ts';
 import { callHeaders, FRAMES, frame, message, RawConnection } from '../../support/grpc/raw.ts';
+import { programPath } from '../../support/programs/programs.ts';
 
-const PROGRAM = fileURLToPath(new URL('../../support/grpc/idle-streams.ts', import.meta.url));
+const PROGRAM = 'test/support/grpc/idle-streams.ts';
 const STREAMS = 1000;
 const CONNECTIONS = 4;
 const END_HEADERS = 4;
@@ -18,7 +18,7 @@ type Cost = {
 };
 
 it('an idle stream costs less than 36 KB, and keeps no read buffer alive', async () => {
-  const child = fork(PROGRAM, { execArgv: ['--expose-gc', '--import', 'tsx'], serialization: 'json' });
+  const child = fork(programPath(PROGRAM), { execArgv: ['--expose-gc'], serialization: 'json' });
   onTestFinished(() => void child.kill());
   const [port] = (await once(child, 'message')) as [number];
   for (let count = 0; count < CONNECTIONS; count++) {

@@ -1,12 +1,12 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
+import { programPath } from '../../support/programs/programs.ts';
 
-const PROGRAM = fileURLToPath(new URL('../../support/extension/tiny-fields.ts', import.meta.url));
+const PROGRAM = 'test/support/extension/tiny-fields.ts';
 
 it('hooks need little memory for millions of empty fields in any list', async () => {
-  const child = fork(PROGRAM, { execArgv: ['--max-old-space-size=48', '--import', 'tsx'], silent: true });
+  const child = fork(programPath(PROGRAM), { execArgv: ['--max-old-space-size=48'], silent: true });
   onTestFinished(() => void child.kill());
   const calls = once(child, 'message').then(([count]: unknown[]) => count);
   const ended = once(child, 'exit').then(([code, signal]: unknown[]) => code ?? signal);

@@ -11,6 +11,7 @@ import { isRunning, withLogTail, startProcess, stopProcess } from '../../../lab/
 import type { ProcessRecord } from '../../../lab/process/process.ts';
 import { meshBackend, named, route } from '../../support/declared.ts';
 import { PROJECT } from '../../support/lab/command-line.ts';
+import { programPath } from '../../support/programs/programs.ts';
 import { endpoint, meshEndpoints, meshTailnet } from '../../support/objects.ts';
 
 const client = locateBinaries(process.env)('extension-peer');
@@ -50,7 +51,7 @@ beforeAll(async () => {
   server = startProcess({
     name: 'extension-server',
     command: process.execPath,
-    args: ['--import', 'tsx', join(PROJECT, 'src', 'cli.ts'), 'extension-server'],
+    args: [programPath('src/cli.ts'), 'extension-server'],
     environment: {
       PATH: process.env['PATH'] ?? '',
       RESOURCES_DIR: folder,

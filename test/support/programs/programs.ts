@@ -16,7 +16,7 @@ export const PROGRAMS = [
   'lab/commands/lab.ts',
   'lab/commands/parts.ts',
   'lab/commands/start.ts',
-  'test/support/cluster/leader-program.ts',
+  'test/support/api-server/leader-program.ts',
   'test/support/extension/tiny-fields.ts',
   'test/support/grpc/idle-streams.ts',
   'test/support/grpc/small-pool.ts',
