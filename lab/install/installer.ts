@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -9,9 +9,9 @@ import { parseManifests } from '../kube/manifests.ts';
 import type { KubeObject } from '../kube/object.ts';
 import { guard } from '../process/guard.ts';
 import { shareTurn } from '../process/lock.ts';
-import { GROUP } from '../../src/api/generated/kinds.ts';
 import type { BinaryName } from '../parts/parts.ts';
 import { PROJECT } from './image.ts';
+import { writePrograms } from './restore.ts';
 
 const run = promisify(execFile);
 
@@ -24,42 +24,6 @@ export type Installer = {
   readonly end: () => Promise<void>;
 };
 
-/**
- * The cluster's own Envoy Gateway is restored from these. Helm does not adopt what it did not create, so its
- * manifests are applied.
- */
-const HELM = `#!/bin/sh
-set -e
-case "$1" in restore) shift;; upgrade) more="--values=$(echo "$*" | sed 's/.*--values //')";; *) echo "not helm $1"; exit 1;; esac
-"$REAL_HELM" template eg "$CLUSTER_FOLDER/gateway-helm" --namespace=envoy-gateway-system --skip-crds \\
-  --values="$CLUSTER_FOLDER/envoy-gateway-values.yaml" $more >"$HOME/envoy-gateway.yaml"
-kubectl apply --server-side --force-conflicts -f "$HOME/envoy-gateway.yaml"
-`;
-
-const MESH_GATEWAY = '#!/bin/sh\nexec "$NODE" "$PRODUCT/dist/js/cli.js" "$@"\n';
-
-const KUBECTL = '#!/bin/sh\nexec "$REAL_KUBECTL" --kubeconfig="$CLUSTER_KUBECONFIG" "$@"\n';
-
-/**
- * First the user's objects, while Envoy Gateway still runs and removes the Envoy. Envoy Gateway is restored before
- * our processes end: without its extension server it would translate nothing.
- */
-const RESTORE = `#!/bin/sh
-failed=0
-kubectl get crd meshtailnets.${GROUP} >"$HOME/kinds" &&
-  { kubectl delete --ignore-not-found meshtailnet "$USER_NAMESPACE" --timeout=300s ||
-    { failed=1; kubectl patch meshtailnet "$USER_NAMESPACE" --type=merge --patch='{"metadata":{"finalizers":null}}'; }; }
-kubectl delete --ignore-not-found namespace "$USER_NAMESPACE" --timeout=300s || failed=1
-kubectl -n envoy-gateway-system wait --for=delete pod --timeout=300s \\
-  -l gateway.envoyproxy.io/owning-gateway-namespace="$USER_NAMESPACE" || failed=1
-helm restore || failed=1
-kubectl -n envoy-gateway-system rollout restart deployment/envoy-gateway || failed=1
-kubectl -n envoy-gateway-system rollout status deployment/envoy-gateway --timeout=300s || failed=1
-kubectl delete --ignore-not-found -k remove --timeout=300s || failed=1
-cd /
-rm -r "$HOME" "$PRODUCT"; exit $failed
-`;
-
 type InstallerOptions = {
   /** The folder of the built product. */
   readonly product: string;
@@ -71,33 +35,16 @@ type InstallerOptions = {
 /** Creates the shell for a built product, with a copy of the manifests in its folder; both are removed with the test. */
 export function installer(cluster: Cluster, { product, namespace, pathOf }: InstallerOptions): Installer {
   const folder = mkdtempSync(join(tmpdir(), 'mesh-install-'));
-  const programs = join(folder, 'bin');
-  mkdirSync(programs);
-  const commands = { helm: HELM, kubectl: KUBECTL, restore: RESTORE, 'mesh-gateway': MESH_GATEWAY };
-  for (const [name, text] of Object.entries(commands)) {
-    writeFileSync(join(programs, name), text);
-    chmodSync(join(programs, name), 0o755);
-  }
   for (const name of ['manifests', 'remove'])
     cpSync(join(PROJECT, 'dist/manifests'), join(folder, name), { recursive: true });
   const [configuration = ''] = blocksOf('install.md', 'The configuration', 'yaml');
   writeFileSync(join(folder, 'mesh-gateway.yaml'), configuration);
   keepKinds(join(folder, 'remove/kustomization.yaml'));
-  const environment = {
-    PATH: `${programs}:/usr/bin:/bin`,
-    HOME: folder,
-    NODE: process.execPath,
-    PRODUCT: product,
-    USER_NAMESPACE: namespace,
-    REAL_HELM: pathOf('helm'),
-    REAL_KUBECTL: cluster.kubectl,
-    CLUSTER_KUBECONFIG: cluster.kubeconfig,
-    CLUSTER_FOLDER: dirname(dirname(cluster.kubeconfig)),
-  };
+  const environment = writePrograms({ folder, product, namespace, cluster, pathOf });
   const sh = shellIn(folder, environment);
   const variables = Object.entries(environment).map(([name, value]) => `${name}=${value}`);
   const cleaner = guard(['env', '-i', ...variables, 'restore'], folder);
-  // After this process was killed, it takes two minutes, in which no other run may install anything.
+  // After this process was killed, it may take two minutes, in which no other run may install anything.
   shareTurn(CLUSTER_TURN, cleaner);
   const end = async () => {
     await sh('restore');
