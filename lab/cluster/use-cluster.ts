@@ -1,14 +1,16 @@
-import { execFile } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
+import { createInterface } from 'node:readline';
 import { CLUSTER_FOLDER, ClusterFolder } from './cluster-folder.ts';
 import type { Cluster } from './cluster-folder.ts';
-import { messageOf } from '../process/errors.ts';
+import { installationIn, refusalOf, userFile } from './installed.ts';
+import { kubeClient } from '../kube/client.ts';
 import { guard } from '../process/guard.ts';
-import { takeTurn } from '../process/lock.ts';
-
-const run = promisify(execFile);
+import { shareTurn, takeTurn } from '../process/lock.ts';
+import { stepIn } from '../process/steps.ts';
+import type { OnStep } from '../process/steps.ts';
 
 /** The command that runs a file of the project. */
 export function commandLine(...args: readonly string[]): readonly string[] {
@@ -18,31 +20,53 @@ export function commandLine(...args: readonly string[]): readonly string[] {
 /** A machine has one cluster, which tests, benches and the conformance suite use one after another. */
 export const CLUSTER_TURN = join(tmpdir(), 'mesh-gateway-cluster-tests');
 
-/** The running cluster, or one that is started and ends with this process at the latest. */
-export async function useCluster(): Promise<{
+/** Who uses the cluster, as messages name it, and who gets the steps of its start. */
+export type ClusterUse = { readonly user: string; readonly onStep: OnStep };
+
+/**
+ * The running cluster, or one that is started and ends with this process at the latest. Fails, and has changed nothing,
+ * if the running one has an installation of mesh-gateway.
+ */
+export async function useCluster({ user, onStep }: ClusterUse): Promise<{
   readonly cluster: Cluster;
   readonly end: () => Promise<void>;
 }> {
   const endTurn = await takeTurn(CLUSTER_TURN);
   const folder = new ClusterFolder(CLUSTER_FOLDER);
+  const running = folder.running();
+  const users = userFile(folder.path);
+  if (running) {
+    const found = await installationIn(kubeClient(running.access).request);
+    const refusal = refusalOf(user, found, users.read());
+    if (refusal !== undefined) throw new Error(refusal);
+  }
   const [up, down] = ['up', 'down'].map(command => commandLine('lab/commands/cluster.ts', command));
-  const cleaner = folder.running() ? undefined : guard(down ?? [], process.cwd());
+  const cleaner = running ? undefined : guard(down ?? [], process.cwd());
+  // After this process was killed, no other run may use a cluster that is about to end.
+  if (cleaner) shareTurn(CLUSTER_TURN, cleaner);
   const end = async () => {
-    if (cleaner) await runLine(down);
+    users.remove();
+    if (cleaner) await runLine(down, onStep);
     cleaner?.release();
     endTurn();
   };
-  await runLine(up);
+  await runLine(up, onStep);
   const cluster = folder.running();
   if (!cluster) throw new Error('there is no cluster');
+  users.write(user);
   return { cluster, end };
 }
 
-async function runLine([program = '', ...args]: readonly string[] = []): Promise<void> {
-  try {
-    await run(program, args, { maxBuffer: 64 * 1024 * 1024 });
-  } catch (error) {
-    const { stderr = '' } = error as { readonly stderr?: string };
-    throw new Error(stderr.trim() || messageOf(error));
-  }
+/** Runs a command line of the project; the error has what it printed besides its steps. */
+async function runLine([program = '', ...args]: readonly string[] = [], onStep: OnStep): Promise<void> {
+  const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe'] });
+  const errors: string[] = [];
+  createInterface(child.stderr).on('line', line => {
+    const step = stepIn(line);
+    if (step === undefined) errors.push(line);
+    else onStep(`cluster: ${step}`);
+  });
+  const [code, signal] = (await once(child, 'close')) as [number | null, string | null];
+  if (code === 0) return;
+  throw new Error(errors.join('\n').trim() || `${args.join(' ')} ended with ${code ?? signal}`);
 }

@@ -10,6 +10,7 @@ import type { Conformance } from '../conformance/run.ts';
 import { tableOf, unexplainedIn } from '../conformance/table.ts';
 import { PROJECT } from '../install/image.ts';
 import { locateBinaries } from '../parts/locate.ts';
+import { printSteps } from '../process/steps.ts';
 import { EXIT, runMain } from './run-main.ts';
 
 const USAGE = `npm run conformance -- --mode MODE [--run TEST]...
@@ -27,11 +28,9 @@ async function main(): Promise<number> {
   const mode = MODES.find(name => name === values.mode);
   if (mode === undefined) throw new Error(`--mode is missing or unknown\n${USAGE}`);
   const pathOf = locateBinaries(process.env);
-  const startMs = performance.now();
-  const onStep = (step: string) =>
-    console.error(`${((performance.now() - startMs) / 1000).toFixed(1).padStart(6)} s  ${step}`);
+  const onStep = printSteps();
   onStep('the cluster');
-  const { cluster, end } = await useCluster();
+  const { cluster, end } = await useCluster({ user: 'npm run conformance', onStep });
   try {
     const run = await runConformance({ cluster, pathOf, mode, tests: values.run, onStep });
     const baseline = mode === 'envoy-gateway' ? undefined : readIfExists(recordOf('envoy-gateway').report);

@@ -1,5 +1,6 @@
 import { lockHolder, takeLock } from '../process/lock.ts';
 import { isRunning } from '../process/process.ts';
+import { printSteps } from '../process/steps.ts';
 import { EXIT, stopOnSignals } from './run-main.ts';
 import type { StateFolder } from '../process/state-folder.ts';
 
@@ -67,9 +68,7 @@ async function alone(
 }
 
 async function up<Whole>(subject: Subject<Whole>, stop: AbortSignal): Promise<number> {
-  const startMs = performance.now();
-  const onStep = (step: string) =>
-    console.error(`${((performance.now() - startMs) / 1000).toFixed(1).padStart(6)} s  ${step}`);
+  const onStep = printSteps();
   try {
     const whole = await subject.start(stop, onStep);
     onStep(`the ${subject.name} is up`);

@@ -50,7 +50,7 @@ export async function runConformance(options: ConformanceOptions): Promise<Confo
     const work = () => runTests(options, folder, tests);
     if (mode === 'envoy-gateway') return await work();
     onStep('installing mesh-gateway');
-    return await withInstallation({ cluster, pathOf }, work);
+    return await withInstallation({ cluster, pathOf, onStep }, work);
   } finally {
     await images.remove(...IMAGES.map(([, tag]) => tag));
   }

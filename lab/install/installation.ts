@@ -15,6 +15,7 @@ import { applyAll } from '../kube/apply.ts';
 import { kubeClient } from '../kube/client.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { tryAll } from '../process/errors.ts';
+import type { OnStep } from '../process/steps.ts';
 import { until } from '../process/wait.ts';
 import type { RemoteNode } from '../state.ts';
 import { MESH_POD } from '../../src/api/names.ts';
@@ -38,12 +39,16 @@ export type Installation = {
   readonly installMs: number;
 };
 
-/** Where the product is installed. */
-type Place = { readonly cluster: Cluster; readonly pathOf: (name: BinaryName) => string };
+/** Where the product is installed, and who gets the steps of that. */
+type Place = {
+  readonly cluster: Cluster;
+  readonly pathOf: (name: BinaryName) => string;
+  readonly onStep: OnStep;
+};
 
 /** Installs the product, runs `work` and removes the product; its images are imported first. */
 export async function withInstallation<T>(
-  { cluster, pathOf }: Place,
+  { cluster, pathOf, onStep }: Place,
   work: (installation: Installation) => Promise<T>,
 ): Promise<T> {
   const ended: (() => Promise<unknown>)[] = [];
@@ -54,13 +59,14 @@ export async function withInstallation<T>(
     ended.unshift(() => api.close());
     const created = { apiVersion: 'v1', kind: 'Namespace', metadata: { generateName: 'user-' } };
     const { name: namespace = '' } = (await client.create(created)).metadata;
+    onStep('images of mesh-gateway');
     const { shell, removeImages } = await prepare({ cluster, pathOf }, namespace);
     ended.unshift(removeImages);
     ended.unshift(shell.end);
     const remote = cluster.remotes[0];
     if (!remote) throw new Error('the tailnet has no device');
     const tailnet = tailnetOf(namespace, { controlURL: api.url, loginServer: cluster.tailnet.url });
-    const { gateway, installMs } = await install(shell, client, namespace, [
+    const { gateway, installMs } = await install({ shell, client, namespace, onStep }, [
       secretOf(api.addClient(['devices:core', 'auth_keys'])),
       tailnet,
       ...userObjects(namespace, remote),
@@ -68,12 +74,13 @@ export async function withInstallation<T>(
     const { admin } = cluster.tailnet;
     return await work({ client, api, admin, namespace, tailnet, remote, gateway, installMs });
   } finally {
+    onStep('removing mesh-gateway');
     await tryAll(ended);
   }
 }
 
 /** Imports the images into the node, under the names in the committed manifests. */
-async function prepare({ cluster, pathOf }: Place, namespace: string) {
+async function prepare({ cluster, pathOf }: Omit<Place, 'onStep'>, namespace: string) {
   const product = await buildProduct();
   const shell = installer(cluster, { product, namespace, pathOf });
   const images = nodeImages(pathOf);
@@ -85,27 +92,30 @@ async function prepare({ cluster, pathOf }: Place, namespace: string) {
   return { shell, removeImages: () => images.remove(image, meshd) };
 }
 
+type Shell = {
+  readonly shell: Installer;
+  readonly client: KubeClient;
+  readonly namespace: string;
+  readonly onStep: OnStep;
+};
+
 /** Runs the commands of the documentation, applies the objects, and sends requests until one is answered with 200. */
 async function install(
-  shell: Installer,
-  client: KubeClient,
-  namespace: string,
+  { shell, client, namespace, onStep }: Shell,
   objects: Parameters<typeof applyAll>[1],
 ) {
   const [commands = []] = documentedCommands('install.md', 'Apply the manifests');
   const begun = performance.now();
-  const note = (what: string) =>
-    console.error(`${((performance.now() - begun) / 1000).toFixed(1).padStart(6)} s  ${what}`);
   for (const command of commands) {
     await shell.sh(command);
-    note(command);
+    onStep(command);
   }
   await applyAll(client, objects);
-  note('objects of the user');
+  onStep('objects of the user');
   const gateway = await gatewayAddress(client, { namespace, name: GATEWAY });
-  note('the Gateway is programmed');
+  onStep('the Gateway is programmed');
   await firstAnswer(gateway);
-  note('the first 200 through the tailnet');
+  onStep('the first 200 through the tailnet');
   return { gateway, installMs: performance.now() - begun };
 }
 
