@@ -5,9 +5,10 @@ import { stringify } from 'yaml';
 import { API_VERSION, GROUP } from '../src/api/generated/kinds.ts';
 import { GATEWAY_GROUP } from '../src/api/objects/gateway-api.ts';
 import type { KubeObject } from '../lab/kube/object.ts';
+import type { OnStep } from '../lab/process/steps.ts';
 import { builtProduct } from './bundled.ts';
 import { median } from './figures.ts';
-import type { Figure } from './figures.ts';
+import type { Bench, Figure } from './figures.ts';
 import { startApiServer } from './kubernetes/api-server.ts';
 import { addressOf } from './many-endpoints.ts';
 import { eachOf } from './translation/objects.ts';
@@ -21,10 +22,16 @@ const DOMAIN = 'example.ts.net';
 const ROUNDS = 5;
 
 /** Measures `mesh-gateway check` on a folder of YAML and on a cluster, from the start of Node to its end. */
-export async function check(): Promise<readonly Figure[]> {
-  const product = builtProduct();
-  return [folderFigure(product), await clusterFigure(product)];
-}
+export const check: Bench = {
+  duration: () => ({ aboutMs: 90_000 }),
+  run: async onStep => {
+    const product = builtProduct();
+    onStep(`check of a folder, ${ROUNDS + 1} times`);
+    const folder = folderFigure(product);
+    onStep('an API server with objects');
+    return [folder, await clusterFigure(product, onStep)];
+  },
+};
 
 function folderFigure(product: string): Figure {
   const count = (errors: number) =>
@@ -41,13 +48,14 @@ function folderFigure(product: string): Figure {
 }
 
 /** On an API server of its own. */
-async function clusterFigure(product: string): Promise<Figure> {
+async function clusterFigure(product: string, onStep: OnStep): Promise<Figure> {
   const { client, kubeconfig, stop } = await startApiServer();
   try {
     const pairs = Array.from({ length: PAIRS_OF_CLUSTER }, (_, index) => pairOf(index));
     await eachOf([...SHARED, ...pairs.flat()], async object => {
       await client.create(object);
     });
+    onStep(`check of the cluster, ${ROUNDS} times`);
     const command = [product, 'check', `--kubeconfig=${kubeconfig}`];
     const count = `${2 * PAIRS_OF_CLUSTER + 1} objects`;
     const seconds = Array.from({ length: ROUNDS }, () => secondsOf(command, count));

@@ -2,13 +2,14 @@ import { startControlApi } from '../lab/control-api/control-api.ts';
 import type { ControlApi } from '../lab/control-api/control-api.ts';
 import type { KubeClient } from '../lab/kube/client.ts';
 import { freePorts } from '../lab/process/ports.ts';
+import type { OnStep } from '../lab/process/steps.ts';
 import type { Clock } from '../src/api/clock.ts';
 import { API_VERSION } from '../src/api/generated/kinds.ts';
 import { openTailnets } from '../src/control/tailnets.ts';
 import { systemClock } from '../src/runtime/clock.ts';
 import { productCommand } from './bundled.ts';
 import { median } from './figures.ts';
-import type { Figure } from './figures.ts';
+import type { Bench, Figure } from './figures.ts';
 import { startApiServer } from './kubernetes/api-server.ts';
 import { megabytesOf, startProgram } from './kubernetes/programs.ts';
 
@@ -21,13 +22,19 @@ const INTERVAL_MS = 30_000;
  * Measures what a tailnet of 10,000 devices costs. The simulator is in the same process, except for the figures of
  * the operator.
  */
-export async function control(): Promise<readonly Figure[]> {
+export const control: Bench = { duration: () => ({ aboutMs: 60_000 }), run: controlFigures };
+
+async function controlFigures(onStep: OnStep): Promise<readonly Figure[]> {
+  onStep(`a control API with ${DEVICES} devices`);
   const api = await startControlApi();
   try {
     for (let index = 0; index < DEVICES; index++) {
       api.addDevice({ hostname: `web-${index}`, tags: ['tag:web', `tag:port-${index % 100}`] });
     }
-    return [...(await listFigures(api)), ...(await operatorFigures(api))];
+    onStep(`${LISTS} lists for ${CALLERS} callers`);
+    const lists = await listFigures(api);
+    onStep('an operator on an API server');
+    return [...lists, ...(await operatorFigures(api))];
   } finally {
     await api.close();
   }

@@ -1,4 +1,6 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { elapsed } from '../lab/parts/progress.ts';
+import type { OnStep } from '../lab/process/steps.ts';
 
 /** A measured number and its aim; a figure without an aim is there for comparison. */
 export type Figure = {
@@ -10,11 +12,46 @@ export type Figure = {
   readonly good?: 'low' | 'high';
 };
 
+/** How long a bench takes: what its own waits add up to, or what a run took on two cores. */
+export type Duration = { readonly atLeastMs: number } | { readonly aboutMs: number };
+
 /** A named group of measurements, or one part of it. */
-export type Bench = (part?: string) => Promise<readonly Figure[]>;
+export type Bench = {
+  /** Fails for a part that it does not have. */
+  readonly duration: (part?: string) => Duration;
+  readonly run: (onStep: OnStep, part?: string) => Promise<readonly Figure[]>;
+};
+
+/** A run of a bench to its end. */
+type Run = { readonly name: string; readonly part: string | undefined; readonly tookMs: number };
+
+/** How long a bench takes, also by its last run on this machine. */
+export function durationText(name: string, part: string | undefined, duration: Duration): string {
+  const expected =
+    'aboutMs' in duration
+      ? `about ${elapsed(duration.aboutMs)}`
+      : `at least ${elapsed(duration.atLeastMs)}, which it waits`;
+  const last = lastRun(name);
+  const took = last?.part === part && last?.tookMs !== undefined ? `; ${elapsed(last.tookMs)} last time` : '';
+  return `${part === undefined ? name : `${name} ${part}`} takes ${expected}${took}`;
+}
+
+function lastRun(name: string): Partial<Run> | undefined {
+  try {
+    return JSON.parse(readFileSync(fileOf(name), 'utf8')) as Partial<Run>;
+  } catch {
+    return undefined;
+  }
+}
+
+const FOLDER = '.cache/bench';
+
+function fileOf(name: string): string {
+  return `${FOLDER}/${name}.json`;
+}
 
 /** Prints the figures as a table and writes them to .cache/bench/NAME.json. */
-export function report(name: string, figures: readonly Figure[]): void {
+export function report({ name, part, tookMs }: Run, figures: readonly Figure[]): void {
   const rows = figures.map(figure => [
     figure.name,
     `${rounded(figure.value)} ${figure.unit}`,
@@ -30,11 +67,9 @@ export function report(name: string, figures: readonly Figure[]): void {
         .join('  ')
         .trimEnd(),
     );
-  mkdirSync('.cache/bench', { recursive: true });
-  writeFileSync(
-    `.cache/bench/${name}.json`,
-    JSON.stringify({ figures: figures.map(recordOf) }, null, 2) + '\n',
-  );
+  mkdirSync(FOLDER, { recursive: true });
+  const record = { part, tookMs: Math.round(tookMs), figures: figures.map(recordOf) };
+  writeFileSync(fileOf(name), `${JSON.stringify(record, null, 2)}\n`);
 }
 
 function recordOf(figure: Figure) {

@@ -1,11 +1,12 @@
-/** `npm run bench -- NAME [PART]`: measures, prints a table, and writes .cache/bench/NAME.json. */
+/** `npm run bench -- NAME [PART]`: measures, prints its steps and a table, and writes .cache/bench/NAME.json. */
 import { EXIT, runMain } from '../lab/commands/run-main.ts';
+import { printSteps } from '../lab/process/steps.ts';
 import { check } from './check.ts';
 import { compiler } from './compiler.ts';
 import { control } from './control.ts';
 import { discovery } from './discovery/discovery.ts';
 import { failover } from './failover/failover.ts';
-import { report } from './figures.ts';
+import { durationText, report } from './figures.ts';
 import type { Bench } from './figures.ts';
 import { health } from './health/health.ts';
 import { kubernetes } from './kubernetes/kubernetes.ts';
@@ -36,6 +37,9 @@ await runMain('bench', async () => {
   const [, , name = '', part] = process.argv;
   const bench = Object.hasOwn(BENCHES, name) ? BENCHES[name] : undefined;
   if (!bench) throw new Error(`name a bench: ${Object.keys(BENCHES).join(', ')}`);
-  report(name, await bench(part));
+  const startMs = performance.now();
+  console.error(durationText(name, part, bench.duration(part)));
+  const figures = await bench.run(printSteps(), part);
+  report({ name, part, tookMs: performance.now() - startMs }, figures);
   return EXIT.done;
 });

@@ -6,8 +6,9 @@ import { cgroupProcesses } from '../lab/cluster/cgroup.ts';
 import { CLUSTER_FOLDER, ClusterFolder } from '../lab/cluster/cluster-folder.ts';
 import { guard } from '../lab/process/guard.ts';
 import { processesOf } from '../lab/process/process-table.ts';
+import type { OnStep } from '../lab/process/steps.ts';
 import { median } from './figures.ts';
-import type { Figure } from './figures.ts';
+import type { Bench, Figure } from './figures.ts';
 
 const LAB_RUNS = 3;
 
@@ -15,10 +16,15 @@ const LAB_RUNS = 3;
  * Measures how long the lab and the cluster take to start and stop, with everything built, and the memory of each
  * program.
  */
-export function parts(): Promise<readonly Figure[]> {
+export const parts: Bench = { duration: () => ({ aboutMs: 120_000 }), run: partsFigures };
+
+function partsFigures(onStep: OnStep): Promise<readonly Figure[]> {
   if (new ClusterFolder(CLUSTER_FOLDER).running())
     throw new Error('a cluster is up: end it first (npm run cluster -- down)');
-  return Promise.resolve([...labFigures(), ...clusterFigures()]);
+  onStep(`the lab, ${LAB_RUNS} times`);
+  const lab = labFigures();
+  onStep('the cluster, twice');
+  return Promise.resolve([...lab, ...clusterFigures()]);
 }
 
 /** Starts the lab or the cluster, measures it, and stops it even if measuring fails or is killed. */

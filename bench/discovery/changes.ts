@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ControlApi } from '../../lab/control-api/control-api.ts';
 import type { Device } from '../../lab/control-api/state.ts';
 import { freePorts } from '../../lab/process/ports.ts';
+import type { OnStep } from '../../lab/process/steps.ts';
 import { cpuMsOf } from '../bench-process.ts';
 import { builtProduct, productCommand } from '../bundled.ts';
 import type { Figure } from '../figures.ts';
@@ -19,10 +20,14 @@ const INTERVAL_MS = 5000;
 const QUIET_INTERVALS = 6;
 const CHANGES = 12;
 
+/** A change starts at any time between two lists, and each of its three steps is in the next list. */
+export const CHANGES_MS = INTERVAL_MS * (3 + QUIET_INTERVALS + CHANGES * 2);
+
 type Running = { readonly program: Program; readonly metricsURL: string };
 
 /** Measures an operator on a real API server, and how soon an Envoy has a device that appears, goes offline and comes back. */
-export async function changeFigures(api: ControlApi): Promise<readonly Figure[]> {
+export async function changeFigures(api: ControlApi, onStep: OnStep): Promise<readonly Figure[]> {
+  onStep('an operator on an API server');
   const server = await startApiServer();
   const started: Running[] = [];
   try {
@@ -35,9 +40,11 @@ export async function changeFigures(api: ControlApi): Promise<readonly Figure[]>
     const firstMs = await awaitEndpoints(operator, DEVICES);
     const command = [...productCommand(product), 'extension-server', `--grpc-address=127.0.0.1:${grpc}`];
     started.push(await start(server, command));
+    onStep(`${QUIET_INTERVALS} equal lists`);
     const quiet = await quietFigures(api, operator);
     const names = Array.from({ length: OBJECTS }, (_, at) => envoyClusterTo(objectName(at)));
     const eds = followEndpoints(`127.0.0.1:${grpc}`, `${NAMESPACE}/${GATEWAY}`, names);
+    onStep(`${CHANGES} devices join, go offline and come back`);
     const delays = await changes(api, eds);
     eds.close();
     const { now, most } = megabytesOf(operator.program.child);

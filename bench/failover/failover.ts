@@ -6,10 +6,11 @@ import type { Installation } from '../../lab/install/installation.ts';
 import { serviceObjects } from '../../lab/install/objects.ts';
 import { applyAll } from '../../lab/kube/apply.ts';
 import { waitForCondition, waitForObject } from '../../lab/kube/wait.ts';
+import type { OnStep } from '../../lab/process/steps.ts';
 import { until } from '../../lab/process/wait.ts';
 import { setService } from '../../lab/tailnet/backends.ts';
 import { locatePrograms } from '../bundled.ts';
-import type { Figure } from '../figures.ts';
+import type { Bench, Figure } from '../figures.ts';
 import { CHECK, failoverObjects, HOST, sliceOf } from './objects.ts';
 import type { First } from './objects.ts';
 
@@ -17,16 +18,30 @@ import type { First } from './objects.ts';
 const FORMS = { short: { Service: 10, device: 3 }, long: { Service: 100, device: 30 } } as const;
 
 /** Measures how soon the first request is on another level, in a real cluster with a real tailnet. */
-export async function failover(part = 'long'): Promise<readonly Figure[]> {
-  if (part !== 'short' && part !== 'long') throw new Error(`name a part: ${Object.keys(FORMS).join(', ')}`);
-  const { cluster, end } = await useCluster();
+export const failover: Bench = {
+  duration: part => {
+    const { Service, device } = roundsOf(part);
+    const { intervalSeconds, threshold } = CHECK;
+    const seconds = 3 * intervalSeconds * (Service + device) + 2 * intervalSeconds * threshold * device;
+    return { atLeastMs: 1000 * seconds };
+  },
+  run: failoverFigures,
+};
+
+function roundsOf(part = 'long') {
+  if (part === 'short' || part === 'long') return FORMS[part];
+  throw new Error(`name a part: ${Object.keys(FORMS).join(', ')}`);
+}
+
+async function failoverFigures(onStep: OnStep, part?: string): Promise<readonly Figure[]> {
+  const rounds = roundsOf(part);
+  const { cluster, end } = await useCluster({ user: 'npm run bench -- failover', onStep });
   try {
-    return await withInstallation({ cluster, pathOf: locatePrograms() }, async installation => {
+    return await withInstallation({ cluster, pathOf: locatePrograms(), onStep }, async installation => {
       await applyAll(installation.client, serviceObjects(installation.namespace));
-      const rounds = FORMS[part];
       return [
-        ...(await levelFigures(installation, 'Service', rounds.Service)),
-        ...(await levelFigures(installation, 'device', rounds.device)),
+        ...(await levelFigures(installation, 'Service', rounds.Service, onStep)),
+        ...(await levelFigures(installation, 'device', rounds.device, onStep)),
       ];
     });
   } finally {
@@ -61,6 +76,7 @@ async function levelFigures(
   installation: Installation,
   first: First,
   rounds: number,
+  onStep: OnStep,
 ): Promise<readonly Figure[]> {
   const { client, namespace, remote, gateway } = installation;
   await applyAll(client, failoverObjects(namespace, remote, first));
@@ -72,6 +88,7 @@ async function levelFigures(
     await restore();
     await answerOf(envoy, preferred, []);
     for (let round = 0; round < rounds; round++) {
+      if (round % 10 === 0) onStep(`${first} first, round ${round + 1} of ${rounds}`);
       // At any time between two checks.
       await sleep(1000 * CHECK.intervalSeconds * (1 + Math.random()));
       times.awayMs.push(await msUntil(fail, () => answerOf(envoy, next, times.refused)));

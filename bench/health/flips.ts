@@ -15,6 +15,9 @@ const INTERVAL_MS = 1000;
 const THRESHOLD = 2;
 const ROUNDS = 2;
 
+/** How long the flips take that are decided by checks. */
+export const FLIPS_MS = 2 * ROUNDS * THRESHOLD * INTERVAL_MS;
+
 /** The time from a change of a service, or of the answer that decided, until an Envoy has the new health. */
 type Flip = { readonly beyondMs: number; readonly afterAnswerMs: number };
 

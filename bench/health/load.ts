@@ -24,6 +24,13 @@ export function objectsOf({ endpoints, intervalSeconds }: Load): readonly Checke
 
 const FIRST_DECISIONS_TIMEOUT_MS = 180_000;
 
+const settleMs = ({ intervalSeconds }: Load) => intervalSeconds * 1000 + 5000;
+
+/** How long a load is measured, and waits before that. */
+export function loadMs(load: Load): number {
+  return settleMs(load) + load.seconds * 1000;
+}
+
 /** Waits until all endpoints are healthy; fails if they do not become so in time. */
 export async function awaitHealthy({ operator }: Installation, endpoints: number): Promise<number> {
   const startedAt = performance.now();
@@ -41,7 +48,7 @@ export async function awaitHealthy({ operator }: Installation, endpoints: number
 export async function loadFigures(installation: Installation, load: Load): Promise<readonly Figure[]> {
   const { operator, requestProxy } = installation;
   // Until each endpoint is checked by its interval, with all that the first decisions needed forgotten.
-  await sleep(load.intervalSeconds * 1000 + 5000);
+  await sleep(settleMs(load));
   const before = { ...(await sample(installation)), cpuMs: operator.cpuMs(), at: performance.now() };
   await sleep(load.seconds * 1000);
   const [cpuMs, tookMs] = [operator.cpuMs() - before.cpuMs, performance.now() - before.at];

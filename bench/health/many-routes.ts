@@ -7,6 +7,7 @@ import { requestThrough } from '../../lab/gateway/envoy.ts';
 import { applyAll } from '../../lab/kube/apply.ts';
 import type { KubeObject } from '../../lab/kube/object.ts';
 import { waitForAbsence, waitForCondition } from '../../lab/kube/wait.ts';
+import type { OnStep } from '../../lab/process/steps.ts';
 import { until } from '../../lab/process/wait.ts';
 import type { RemoteNode } from '../../lab/state.ts';
 import { readServices, setService } from '../../lab/tailnet/backends.ts';
@@ -47,13 +48,31 @@ type Case = { readonly kind: Kind; readonly routes: number; readonly envoys: num
 type Measured = Case & { readonly perSecond: number; readonly failureMs: number };
 
 /** Measures the checks of one service behind many routes, and how soon all Envoys have its failure, in a real cluster. */
-export async function manyRoutesFigures(form: keyof typeof FORMS): Promise<readonly Figure[]> {
-  return await withCluster(async bench => {
+export function manyRoutes(name: keyof typeof FORMS) {
+  const form: Form = FORMS[name];
+  const cases = form.routes.length * form.envoys.length;
+  const atLeastMs = cases * (waitsMs('ours', form) + waitsMs('Services', form));
+  return { atLeastMs, run: (onStep: OnStep) => figuresOfForm(form, onStep) };
+}
+
+/** How long one case is measured, and waits before that. */
+function waitsMs(kind: Kind, form: Form): number {
+  return settleMs(kind, form) + INTERVALS * 1000 * form.checks.intervalSeconds;
+}
+
+/** Until first checks, which come sooner, and those of Envoys that are replaced are over. */
+function settleMs(kind: Kind, { checks }: Form): number {
+  return 2 * 1000 * checks.intervalSeconds + (kind === 'ours' ? 0 : NO_TRAFFIC_MS);
+}
+
+async function figuresOfForm(form: Form, onStep: OnStep): Promise<readonly Figure[]> {
+  const use = { user: 'npm run bench -- health routes', onStep };
+  return await withCluster(use, async bench => {
     await setMemoryLimit(bench, '3Gi');
     try {
       await bench.configure('hooks');
-      const ours = await measureKind(bench, 'ours', FORMS[form]);
-      const services = await measureKind(bench, 'Services', FORMS[form]);
+      const ours = await measureKind(bench, 'ours', form, onStep);
+      const services = await measureKind(bench, 'Services', form, onStep);
       return [...ours, ...services].flatMap(each => figuresOf(each, ours));
     } finally {
       await setMemoryLimit(bench, '1Gi');
@@ -101,7 +120,12 @@ async function setMemoryLimit({ client }: BenchCluster, memory: string): Promise
 }
 
 /** One kind at a time: with both, Envoys and Envoy Gateway have twice as many clusters. */
-async function measureKind(bench: BenchCluster, kind: Kind, form: Form): Promise<readonly Measured[]> {
+async function measureKind(
+  bench: BenchCluster,
+  kind: Kind,
+  form: Form,
+  onStep: OnStep,
+): Promise<readonly Measured[]> {
   const { client, cluster, proxy } = bench;
   const [device] = cluster.remotes;
   if (!device) throw new Error('the tailnet has no device');
@@ -116,11 +140,11 @@ async function measureKind(bench: BenchCluster, kind: Kind, form: Form): Promise
     await applyAll(client, [...rest, ...own]);
     await gatewayAddress(client, { namespace, name: GATEWAY });
     if (kind === 'ours')
-      return await measureAll({ bench, kind, form, device, control: device.control, setEnvoys });
+      return await measureAll({ bench, kind, form, onStep, device, control: device.control, setEnvoys });
     const pod = { namespace, name: POD.name };
     await waitForCondition(client, { apiVersion: 'v1', kind: 'Pod', ...pod }, 'Ready');
     return await withPodPort(cluster, { namespace, pod: POD.name, port: POD.control }, address =>
-      measureAll({ bench, kind, form, device, control: `http://${address}`, setEnvoys }),
+      measureAll({ bench, kind, form, onStep, device, control: `http://${address}`, setEnvoys }),
     );
   } finally {
     await client.remove({ apiVersion: API_VERSION, kind: 'MeshTailnet', name: namespace });
@@ -145,6 +169,7 @@ type Scene = {
   readonly bench: BenchCluster;
   readonly kind: Kind;
   readonly form: Form;
+  readonly onStep: OnStep;
   readonly device: RemoteNode;
   /** The endpoint that counts the checks of the service, and sets its mode. */
   readonly control: string;
@@ -162,8 +187,9 @@ async function measureAll(scene: Scene): Promise<readonly Measured[]> {
     });
     for (const envoys of form.envoys) {
       await scene.setEnvoys(envoys);
+      scene.onStep(nameOf({ kind, routes, envoys }));
       const found = await measure(scene, { kind, routes, envoys });
-      console.error(
+      scene.onStep(
         `${nameOf(found)}: ${found.perSecond.toFixed(2)} checks/s, ${(found.failureMs / 1000).toFixed(1)} s to the last Envoy`,
       );
       measured.push(found);
@@ -179,8 +205,7 @@ async function measure(scene: Scene, { kind, routes, envoys }: Case): Promise<Me
   await setService(control, 'http', { mode: 'healthy' });
   await untilEnvoysHave(scene, envoys, { clusters: routes, healthy: routes });
   await useClusters(scene, routes);
-  // Until first checks, which come sooner, and those of Envoys that are replaced are over.
-  await sleep(2 * intervalMs + (kind === 'ours' ? 0 : NO_TRAFFIC_MS));
+  await sleep(settleMs(kind, form));
   const [before, startedAt] = [await requestsTo(control), performance.now()];
   await sleep(INTERVALS * intervalMs);
   const perSecond = ((await requestsTo(control)) - before) / ((performance.now() - startedAt) / 1000);

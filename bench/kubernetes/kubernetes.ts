@@ -2,10 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { KubeClient } from '../../lab/kube/client.ts';
 import type { KubeObject } from '../../lab/kube/object.ts';
 import { freePorts } from '../../lab/process/ports.ts';
+import type { OnStep } from '../../lab/process/steps.ts';
 import { operatorTrafficKinds } from '../../src/traffic/access.ts';
 import { bundled, productCommand } from '../bundled.ts';
 import { median } from '../figures.ts';
-import type { Figure } from '../figures.ts';
+import type { Bench, Figure } from '../figures.ts';
 import { startApiServer } from './api-server.ts';
 import { connectionsOf, megabytesOf, startProgram } from './programs.ts';
 import type { Program } from './programs.ts';
@@ -15,42 +16,45 @@ import { manyEndpoints } from '../many-endpoints.ts';
 const OBJECTS = 10_000;
 const SYNCS = 3;
 const CHANGES = 500;
+const SETTLE_MS = 15_000;
 const IDLE_MS = 65_000;
 
 /** One for each watch (Pods included), one for the Lease, four for everything else. */
 const MAX_CONNECTIONS = operatorTrafficKinds.length + 1 + 5;
 
 /** Measures the speed and memory of a process that reads a large cluster, on a real API server of its own. */
-export async function kubernetes(): Promise<readonly Figure[]> {
+export const kubernetes: Bench = {
+  duration: () => ({ atLeastMs: SETTLE_MS + IDLE_MS }),
+  run: kubernetesFigures,
+};
+
+async function kubernetesFigures(onStep: OnStep): Promise<readonly Figure[]> {
+  onStep('an API server');
   const server = await startApiServer();
   try {
     const { client, kubeconfig, port } = server;
-    await fill(client);
-    return [
-      ...(await followerFigures(client, kubeconfig)),
-      ...(await operatorFigures(client, kubeconfig, port)),
-    ];
+    await fill(client, onStep);
+    onStep(`${SYNCS} cold syncs and ${CHANGES} changes`);
+    const follower = await followerFigures(client, kubeconfig);
+    onStep('an operator, until it writes no more, and then idle');
+    return [...follower, ...(await operatorFigures(client, kubeconfig, port))];
   } finally {
     await server.stop();
   }
 }
 
 /** Creates the objects, many concurrently, and a route that uses one of them. */
-async function fill(client: KubeClient): Promise<void> {
+async function fill(client: KubeClient, onStep: OnStep): Promise<void> {
   for (let team = 0; team < 50; team++)
     await client.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: `team-${team}` } });
   const rest = Array.from({ length: OBJECTS }, (_, index) => index);
-  const startedAt = performance.now();
   await Promise.all(
     Array.from({ length: 14 }, async () => {
       for (let index = rest.pop(); index !== undefined; index = rest.pop()) {
         await client.create(withoutServersOwn(manyEndpoints(index)));
-        if (index % 2_000 === 0) console.error(`${index} objects are left to make`);
+        if (index % 2_000 === 0) onStep(`${OBJECTS - index} of ${OBJECTS} objects are created`);
       }
     }),
-  );
-  console.error(
-    `${OBJECTS} objects were created in ${((performance.now() - startedAt) / 1000).toFixed(0)} s`,
   );
   for (const object of ROUTED) await client.apply(object);
 }
@@ -171,7 +175,7 @@ async function operatorFigures(
     // Until the MeshBinding and the status of each object change no more.
     for (let [last, now] = [-1, await writesIn(client)]; now !== last; now = await writesIn(client)) {
       last = now;
-      await sleep(15_000);
+      await sleep(SETTLE_MS);
     }
     const text = await (await fetch(`http://127.0.0.1:${metrics}/metrics`)).text();
     const objects = Number(/^mesh_gateway_source_objects\{kind="MeshEndpoints"\} (\d+)$/m.exec(text)?.[1]);

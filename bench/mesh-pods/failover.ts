@@ -11,6 +11,10 @@ import { meshPods } from './pool.ts';
 
 const ROUNDS = 3;
 const [BEFORE_MS, AFTER_MS] = [5_000, 15_000];
+
+/** How long the pods that are killed are measured. */
+export const FAILOVER_MS = ROUNDS * (BEFORE_MS + AFTER_MS);
+
 const CONCURRENCY = 8;
 const PAUSE_MS = 20;
 /** A tenth of the requests that the pauses allow. */

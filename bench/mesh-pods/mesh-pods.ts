@@ -1,24 +1,38 @@
-import type { Figure } from '../figures.ts';
-import { failoverFigures } from './failover.ts';
+import type { OnStep } from '../../lab/process/steps.ts';
+import type { Bench, Figure } from '../figures.ts';
+import { FAILOVER_MS, failoverFigures } from './failover.ts';
 import { useCluster } from '../../lab/cluster/use-cluster.ts';
 import { withInstallation } from '../../lab/install/installation.ts';
 import type { Installation } from '../../lab/install/installation.ts';
 import { locatePrograms } from '../bundled.ts';
 import { latencyFigures } from './latency.ts';
 import { poolFigures } from './pool.ts';
-import { removalFigures } from './removal.ts';
+import { REMOVAL_MS, removalFigures } from './removal.ts';
 
 /** How long users wait for mesh pods, and the latency that they add, in a real cluster with a real tailnet. */
-export async function meshPods(): Promise<readonly Figure[]> {
-  const { cluster, end } = await useCluster();
+export const meshPods: Bench = {
+  duration: () => ({ atLeastMs: FAILOVER_MS + REMOVAL_MS }),
+  run: meshPodsFigures,
+};
+
+async function meshPodsFigures(onStep: OnStep): Promise<readonly Figure[]> {
+  const { cluster, end } = await useCluster({ user: 'npm run bench -- mesh-pods', onStep });
   try {
-    return await withInstallation({ cluster, pathOf: locatePrograms() }, figuresOf);
+    const place = { cluster, pathOf: locatePrograms(), onStep };
+    return await withInstallation(place, installation => figuresOf(installation, onStep));
   } finally {
     await end();
   }
 }
 
-async function figuresOf(installation: Installation): Promise<readonly Figure[]> {
+async function figuresOf(installation: Installation, onStep: OnStep): Promise<readonly Figure[]> {
+  onStep('latency');
+  const latency = await latencyFigures(installation);
+  onStep('mesh pods that are killed');
+  const killed = await failoverFigures(installation);
+  onStep('a device that is removed');
+  const removed = await removalFigures(installation);
+  onStep('new pools');
   return [
     {
       name: 'kubectl apply -k to the first 200 through Envoy and a mesh pod, images present',
@@ -26,9 +40,9 @@ async function figuresOf(installation: Installation): Promise<readonly Figure[]>
       unit: 's',
       aim: 40,
     },
-    ...(await latencyFigures(installation)),
-    ...(await failoverFigures(installation)),
-    ...(await removalFigures(installation)),
+    ...latency,
+    ...killed,
+    ...removed,
     ...(await poolFigures(installation)),
   ];
 }

@@ -12,6 +12,9 @@ const BEFORE_MS = 5_000;
 const AFTER_MS = 20_000;
 const TIMEOUT_MS = 300_000;
 
+/** How long the load lasts beside what it waits for. */
+export const REMOVAL_MS = BEFORE_MS + AFTER_MS;
+
 /** Removes the device of one of two mesh pods without logging it out, as headscale does. */
 export async function removalFigures(installation: Installation): Promise<readonly Figure[]> {
   const { client, admin, tailnet, gateway } = installation;

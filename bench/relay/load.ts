@@ -6,6 +6,9 @@ const [PORTS, CLIENTS, BYTES, SECONDS] = [4, 32, 512, 5];
 const RATE = 20_000;
 const WINDOW = 8;
 
+/** How long the loads last, with the one that warms up. */
+export const LOAD_MS = 1000 * (1 + 2 * SECONDS);
+
 type Measured = LoadResult & { readonly cpuMs: number };
 
 /** Speed with replies: the relay forwards each datagram and its reply. */

@@ -9,6 +9,12 @@ const PORTS = 1000;
 /** After this time memory is measured: what the start needed for a moment has been freed. */
 const SETTLE_MS = 3000;
 
+/** How long datagrams are sent. */
+const [ASSOCIATIONS_SECONDS, PORTS_SECONDS] = [4, 1];
+
+/** How long memory is measured. */
+export const MEMORY_MS = 2 * SETTLE_MS + 1000 * (ASSOCIATIONS_SECONDS + PORTS_SECONDS);
+
 export async function memoryFigures(): Promise<readonly Figure[]> {
   return [await associationFigure(), ...(await portFigures())];
 }
@@ -20,7 +26,7 @@ async function associationFigure(): Promise<Figure> {
     await sleep(SETTLE_MS);
     const before = relay.bytes();
     // One datagram of each client.
-    const load = { bytes: 64, seconds: 4, rate: ASSOCIATIONS / 4 };
+    const load = { bytes: 64, seconds: ASSOCIATIONS_SECONDS, rate: ASSOCIATIONS / ASSOCIATIONS_SECONDS };
     const { received } = (await generator.request(load)) as LoadResult;
     if (received !== ASSOCIATIONS) throw new Error(`only ${received} associations`);
     await sleep(SETTLE_MS);
@@ -40,7 +46,7 @@ async function portFigures(): Promise<readonly Figure[]> {
   try {
     const { relay, generator } = scene;
     const listening = relay.first as { readonly tookMs: number; readonly bytes: number };
-    const load = { bytes: 64, seconds: 1, rate: PORTS };
+    const load = { bytes: 64, seconds: PORTS_SECONDS, rate: PORTS / PORTS_SECONDS };
     const { received } = (await generator.request(load)) as LoadResult;
     if (received !== PORTS) throw new Error(`only ${received} ports forward`);
     return [

@@ -26,6 +26,9 @@ const TIMEOUT_MS = 5000;
 /** Clients of the rate, and what each has on the way. */
 const [CLIENTS, WINDOW, SECONDS] = [32, 4, 5];
 
+/** How long the loads last, with the one that warms up. */
+export const MESHD_MS = 1000 * (1 + 2 * SECONDS);
+
 /** The time of a datagram and its reply. */
 type Path = { readonly exchange: () => Promise<number>; readonly close: () => void };
 

@@ -15,16 +15,24 @@ import { systemClock } from '../../src/runtime/clock.ts';
 import { Queue } from '../../src/runtime/queue/queue.ts';
 import { bundled } from '../bundled.ts';
 import { median } from '../figures.ts';
-import type { Figure } from '../figures.ts';
+import type { Bench, Figure } from '../figures.ts';
 import { manyEndpoints } from '../many-endpoints.ts';
 
 const byTailnet: Index<'MeshEndpoints'> = { name: 'tailnet', kind: 'MeshEndpoints', valuesOf: tailnetsOf };
 const indexes = [byTailnet];
 
 /** Measures the speed and memory of the store, its indexes, the queue, and a directory as the source. */
-export async function runtime(): Promise<readonly Figure[]> {
-  return [await eventFigure(), memoryFigure(), ...(await directoryFigures())];
-}
+export const runtime: Bench = {
+  duration: () => ({ aboutMs: 20_000 }),
+  run: async onStep => {
+    onStep('events of the store');
+    const events = await eventFigure();
+    onStep('memory of the store');
+    const memory = memoryFigure();
+    onStep(`a directory of ${FILES} files`);
+    return [events, memory, ...(await directoryFigures())];
+  },
+};
 
 function fail(failure: unknown): never {
   throw failure;

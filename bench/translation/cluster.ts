@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { parse, stringify } from 'yaml';
 import { extensionManager } from '../../src/api/envoy-gateway.ts';
+import { NAMESPACE } from '../../src/api/names.ts';
 import type { Cluster } from '../../lab/cluster/cluster-folder.ts';
 import { ENVOY_GATEWAY } from '../../lab/cluster/envoy-gateway.ts';
 import { applyAll } from '../../lab/kube/apply.ts';
@@ -13,6 +14,8 @@ import type { KubeClient } from '../../lab/kube/client.ts';
 import { readManifests } from '../../lab/kube/manifests.ts';
 import { NETWORK } from '../../lab/cluster/network.ts';
 import { podsWith } from '../../lab/kube/pods.ts';
+import { waitForAbsence } from '../../lab/kube/wait.ts';
+import { tryAll } from '../../lab/process/errors.ts';
 import { guard } from '../../lab/process/guard.ts';
 import { startMeshNode } from '../../lab/tailnet/mesh-node.ts';
 import { freePorts } from '../../lab/process/ports.ts';
@@ -22,6 +25,7 @@ import { removeNode } from '../../lab/tailnet/tailnet.ts';
 import { until } from '../../lab/process/wait.ts';
 import { builtProduct, locatePrograms } from '../bundled.ts';
 import { commandLine, useCluster } from '../../lab/cluster/use-cluster.ts';
+import type { ClusterUse } from '../../lab/cluster/use-cluster.ts';
 import { startProgram } from '../kubernetes/programs.ts';
 import type { Program } from '../kubernetes/programs.ts';
 
@@ -49,11 +53,13 @@ export type BenchCluster = {
  * Calls `work` with the running cluster, or one that it starts, with the operator, the extension server and a proxy
  * into its tailnet.
  */
-export async function withCluster<T>(work: (bench: BenchCluster) => Promise<T>): Promise<T> {
-  const { cluster, end: endCluster } = await useCluster();
+export async function withCluster<T>(use: ClusterUse, work: (bench: BenchCluster) => Promise<T>): Promise<T> {
+  const { cluster, end: endCluster } = await useCluster(use);
   const ended: (() => Promise<unknown>)[] = [endCluster];
   try {
     const client = kubeClient(cluster.access);
+    use.onStep('mesh-gateway beside the cluster');
+    ended.unshift(() => removeNamespace(client));
     for (const name of ['namespace', 'crds', 'rbac'])
       await applyAll(client, readManifests(`dist/manifests/${name}.yaml`));
     const pool = await startProxy(cluster);
@@ -69,8 +75,15 @@ export async function withCluster<T>(work: (bench: BenchCluster) => Promise<T>):
       envoyGateway: () => envoyGatewayMetrics(client),
     });
   } finally {
-    for (const end of ended) await end();
+    await tryAll(ended);
   }
+}
+
+/** Otherwise the next bench would take it for an installation. */
+async function removeNamespace(client: KubeClient): Promise<void> {
+  const ref = { apiVersion: 'v1', kind: 'Namespace', name: NAMESPACE };
+  await client.remove(ref);
+  await waitForAbsence(client, ref);
 }
 
 async function startProxy({ tailnet }: Cluster) {

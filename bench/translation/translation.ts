@@ -1,6 +1,7 @@
+import type { OnStep } from '../../lab/process/steps.ts';
 import { until } from '../../lab/process/wait.ts';
 import { median } from '../figures.ts';
-import type { Figure } from '../figures.ts';
+import type { Bench, Figure } from '../figures.ts';
 import { withCluster } from './cluster.ts';
 import type { BenchCluster, Metrics } from './cluster.ts';
 import { startWorld } from './objects.ts';
@@ -16,10 +17,20 @@ const REST_MS = { edited: 700, created: 2_700, filled: 5_000 } as const;
  * Measures how long Envoy Gateway translates with and without our hook, how often it translates, and how long a user
  * waits for a new route, on a real cluster with all routes on one Gateway.
  */
-export async function translation(): Promise<readonly Figure[]> {
-  return await withCluster(async bench => {
+export const translation: Bench = {
+  duration: () => ({
+    atLeastMs:
+      4 * (REST_MS.filled + 2 * EDITS * REST_MS.edited) +
+      2 * (REST_MS.filled + 2 * NEW_ROUTES * REST_MS.created),
+  }),
+  run: translationFigures,
+};
+
+async function translationFigures(onStep: OnStep): Promise<readonly Figure[]> {
+  return await withCluster({ user: 'npm run bench -- translation', onStep }, async bench => {
     const world = await startWorld(bench);
     const editedWith = async (service: number, mesh: number) => {
+      onStep(`edits among ${service} routes to Services and ${mesh} to MeshEndpoints`);
       await world.setCounts({ service, mesh });
       return await edited(bench, world);
     };
@@ -30,8 +41,10 @@ export async function translation(): Promise<readonly Figure[]> {
       await bench.configure('hooks');
       const one = await editedWith(1_000, 1);
       const many = await editedWith(500, 500);
+      onStep('new routes among these');
       const amongMany = await created(bench, world);
       await world.setCounts({ service: 5, mesh: 5 });
+      onStep('new routes among ten');
       const amongTen = await created(bench, world);
       return [
         { name: '500 Services, no extension', value: half.ms, unit: 'ms' },

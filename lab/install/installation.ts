@@ -100,10 +100,7 @@ type Shell = {
 };
 
 /** Runs the commands of the documentation, applies the objects, and sends requests until one is answered with 200. */
-async function install(
-  { shell, client, namespace, onStep }: Shell,
-  objects: Parameters<typeof applyAll>[1],
-) {
+async function install({ shell, client, namespace, onStep }: Shell, objects: Parameters<typeof applyAll>[1]) {
   const [commands = []] = documentedCommands('install.md', 'Apply the manifests');
   const begun = performance.now();
   for (const command of commands) {

@@ -4,8 +4,7 @@ export type OnStep = (step: string) => void;
 /** Returns a function that prints steps to standard error, each with the seconds since now. */
 export function printSteps(): OnStep {
   const startMs = performance.now();
-  return step =>
-    console.error(`${((performance.now() - startMs) / 1000).toFixed(1).padStart(6)} s  ${step}`);
+  return step => console.error(`${((performance.now() - startMs) / 1000).toFixed(1).padStart(6)} s  ${step}`);
 }
 
 /** The text of a line that `printSteps` has printed; undefined for other lines. */
