@@ -36,7 +36,8 @@ export async function useCluster({ user, onStep }: ClusterUse): Promise<{
   const running = folder.running();
   const users = userFile(folder.path);
   if (running) {
-    const found = await installationIn(kubeClient(running.access).request);
+    const client = kubeClient(running.access);
+    const found = await installationIn((method, path) => client.request(method, path));
     const refusal = refusalOf(user, found, users.read());
     if (refusal !== undefined) throw new Error(refusal);
   }
