@@ -7,6 +7,7 @@ import { nodeImages, PROJECT } from '../install/image.ts';
 import { kubeClient } from '../kube/client.ts';
 import type { BinaryName } from '../parts/parts.ts';
 import { addJoinKey } from '../tailnet/tailnet.ts';
+import { sourceOf } from '../soak/source.ts';
 import { rewriteManifests } from './manifests.ts';
 import { keepMeshEndpoints } from './mesh-endpoints.ts';
 import { excludedIn, implementationOf, limitsIn } from './modes.ts';
@@ -27,6 +28,8 @@ export type ConformanceOptions = {
 /** A run of the suite. */
 export type Conformance = {
   readonly mode: Mode;
+  /** The commit of the product, and whether files differed from it. */
+  readonly commit: string;
   /** The tests that were selected and not excluded. */
   readonly tests: readonly SuiteTest[];
   readonly excluded: Readonly<Record<string, string>>;
@@ -77,6 +80,8 @@ async function runTests(
   selected: readonly SuiteTest[],
 ): Promise<Conformance> {
   const { cluster, pathOf, mode, onStep } = options;
+  const { commit: id, isDirty } = sourceOf(PROJECT);
+  const commit = isDirty ? `${id} with changes` : id;
   const excluded = excludedIn(mode);
   const tests = selected.filter(({ name }) => excluded[name] === undefined);
   const { report, log } = filesOf(folder);
@@ -96,7 +101,7 @@ async function runTests(
     });
   };
   const results = mode === 'mesh-endpoints' ? await withDevices(cluster, folder, run) : await run();
-  return { mode, tests, excluded, limits: limitsIn(mode), results, report, log };
+  return { mode, commit, tests, excluded, limits: limitsIn(mode), results, report, log };
 }
 
 /** Runs `work` while MeshEndpoints exist for the Services, with the pods as devices. */

@@ -36,6 +36,8 @@ export function tableOf(run: Conformance, baseline: string | undefined): string 
   ] as const;
   const width = Math.max(...rows.map(([name]) => name.length));
   return [
+    `commit: ${run.commit}`,
+    '',
     `${''.padEnd(width)}  passed  failed`,
     ...rows.map(([name, tests]) => {
       const passed = tests.filter(test => hasPassed(run, test.name)).length;

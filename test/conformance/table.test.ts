@@ -20,6 +20,7 @@ const suiteTest = (name: string, ...features: string[]) => ({ name, features, pr
 
 const RUN = {
   mode: 'mesh-endpoints',
+  commit: 'c0ffee',
   tests: [
     suiteTest('HTTPRouteWeight', 'Gateway', 'HTTPRoute'),
     suiteTest('HTTPRouteCORS', 'Gateway', 'HTTPRoute', 'HTTPRouteCORS'),
@@ -49,7 +50,9 @@ profiles:
 `;
 
 it('is a table of core, extended and each feature, with what failed, differs and was excluded; a test without result has failed', () => {
-  expect(tableOf(RUN, BASELINE)).toBe(`               passed  failed
+  expect(tableOf(RUN, BASELINE)).toBe(`commit: c0ffee
+
+               passed  failed
 core                2       1
 extended            0       1
 Gateway             2       2
