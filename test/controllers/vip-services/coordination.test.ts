@@ -1,0 +1,81 @@
+import { describe, expect, it } from 'vitest';
+import { createState } from '../../../lab/control-api/state.ts';
+import type { Device } from '../../../src/control/control.ts';
+import { coordinate, NOTHING_KNOWN } from '../../../src/controllers/vip-services/coordination.ts';
+import type { Claim } from '../../../src/controllers/vip-services/decision.ts';
+import { ownersOf, withOwners } from '../../../src/controllers/vip-services/owners.ts';
+import type { Owner } from '../../../src/controllers/vip-services/owners.ts';
+import { servicesApiOn } from '../../support/controllers/vip-services/services-api.ts';
+
+const NOW = Date.UTC(2026, 0, 15, 12);
+const [OURS, THEIRS] = ['0a1b2c3d', 'ffffffff'];
+
+const CLAIM: Claim = {
+  ...{ name: 'svc:web', object: 'default/web', port: 443, tags: ['tag:mesh'], strategy: 'shared' },
+  ...{ mayCreate: true, kept: undefined, cluster: 'here', heartbeatMs: 300_000, staleMs: 1_800_000 },
+};
+
+const OWN: Owner = {
+  ...{ installation: OURS, cluster: 'here', object: 'default/web', strategy: 'shared' },
+  ...{ ports: ['tcp:443'], tags: ['tag:mesh'], heartbeat: new Date(NOW) },
+};
+/** An installation whose operator has been away for an hour. */
+const AWAY: Owner = {
+  ...{ ...OWN, installation: THEIRS, cluster: 'there' },
+  heartbeat: new Date(NOW - 3_600_000),
+};
+
+const podOfOther = (isOnline: boolean): Device => ({
+  ...{ id: 'n1', name: 'n1', hostname: `meshd-example-0-${THEIRS}`, addresses: [], tags: ['tag:mesh'] },
+  ...{ isAuthorized: true, isOnline, isExternal: false, expires: undefined },
+  ...{ isExpired: false, blocksIncoming: false },
+});
+
+/** The installations that own the service after one pass, with what is known of the devices. */
+async function ownersAfter(known: {
+  readonly devices: readonly Device[] | undefined;
+  readonly isStale: boolean;
+}) {
+  const clock = { now: () => NOW };
+  const settings = { behaviour: {}, clock, seed: 1, settings: {} };
+  const state = createState({ dialect: 'vendor', domain: 'example.ts.net', ...settings });
+  const annotations = withOwners({}, [OWN, AWAY], false);
+  const addrs = ['100.96.0.1', 'fd7a:115c:a1e0:ff::1'];
+  state.services.put('svc:web', {
+    name: 'svc:web',
+    addrs,
+    ports: ['tcp:443'],
+    tags: ['tag:mesh'],
+    annotations,
+  });
+  const api = servicesApiOn(state, (_, act) => Promise.resolve(act()));
+  const claims = new Map([[CLAIM.name, CLAIM]]);
+  await coordinate(
+    {
+      ...{ services: await api.services(), claims, advertised: new Set<string>(), before: NOTHING_KNOWN },
+      ...{ api: api as never, tags: ['tag:mesh'], ...known },
+    },
+    {
+      ...{ installation: OURS, clock, now: () => new Date(NOW), random: () => 0 },
+      ...{ count: () => undefined, log: { warn: () => undefined } },
+    },
+  );
+  return ownersOf(await api.service('svc:web')).map(({ cluster }) => cluster);
+}
+
+describe('the entry of an owner whose operator is away', () => {
+  it.each([
+    ['is kept while one of its mesh pods is online', [podOfOther(true)], false, ['here', 'there']],
+    ['is removed while none of its mesh pods is online', [podOfOther(false)], false, ['here']],
+    ['is removed while it has no mesh pod', [], false, ['here']],
+    [
+      'is kept where the list of devices is stale: a pod may be online by now',
+      [podOfOther(false)],
+      true,
+      ['here', 'there'],
+    ],
+    ['is kept where the devices are not known', undefined, false, ['here', 'there']],
+  ] as const)('%s', async (_, devices, isStale, owners) => {
+    expect(await ownersAfter({ devices, isStale })).toEqual(owners);
+  });
+});
