@@ -1,0 +1,253 @@
+import { describe, expect, it } from 'vitest';
+import { stringify } from 'yaml';
+import { check } from '../../src/tools/check/check.ts';
+import { readObjects, servedObjects } from '../../src/tools/check/objects.ts';
+import { gatewayObject, meshBackend, named, openGateway, route } from '../support/declared.ts';
+import { endpoint, meshEndpoints, meshGateway, meshRoutePolicy, meshTailnet } from '../support/objects.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const web = (spec: Fields = {}) => named(meshEndpoints(spec), 'default/web');
+const tailnet = named(meshTailnet(), 'example');
+const gateway = openGateway('default/public');
+const service = (name: string) =>
+  named({ apiVersion: 'v1', kind: 'Service', spec: { ports: [{ port: 80 }] } }, name);
+const toBackends = (name: string, backendRefs: readonly object[], spec: Fields = {}) =>
+  route('HTTPRoute', name, { rules: [{ backendRefs }], ...spec });
+const good = [web(), tailnet, gateway, route('HTTPRoute', 'default/web')];
+
+/** The findings of objects in one file, without the notes. */
+const found = (...objects: readonly object[]) =>
+  check(
+    readObjects([{ name: 'all.yaml', text: objects.map(each => stringify(each)).join('---\n') }]),
+  ).findings.flatMap(({ severity, rule, message }) =>
+    severity === 'note' ? [] : [`${severity} ${rule}: ${message}`],
+  );
+
+const toWeb = { name: 'web', port: 80 };
+const labelled = (team: string) =>
+  named({ apiVersion: 'v1', kind: 'Namespace' }, 'default', { labels: { team } });
+const listeners = (hostname?: string, namespaces: Fields = { from: 'All' }, port = 80) =>
+  openGateway('default/public', {
+    listeners: [
+      { name: 'http', port, protocol: 'HTTP', allowedRoutes: { namespaces }, ...(hostname && { hostname }) },
+    ],
+  });
+const selecting = listeners(undefined, { from: 'Selector', selector: { matchLabels: { team: 'a' } } });
+const targeting = (kind: string, name: string) => ({
+  targetRefs: [{ group: 'gateway.networking.k8s.io', kind, name }],
+});
+const zonePolicy = (zones: Fields) =>
+  named(
+    {
+      apiVersion: 'gateway.envoyproxy.io/v1alpha1',
+      kind: 'BackendTrafficPolicy',
+      spec: { ...targeting('HTTPRoute', 'web'), loadBalancer: { type: 'RoundRobin', zoneAware: zones } },
+    },
+    'default/zones',
+  );
+const services = (name: string, targetEndpoint: string) => ({
+  serviceDiscovery: { vipServices: [{ name, port: 443, targetEndpoint }] },
+});
+const listenerSet = {
+  ...{ apiVersion: 'gateway.networking.k8s.io/v1', kind: 'ListenerSet' },
+  metadata: { name: 'web', namespace: 'default' },
+  spec: { parentRef: { name: 'public' }, listeners: [{ name: 'http', port: 80, protocol: 'HTTP' }] },
+};
+const external = (name: string, externalTarget: string) => endpoint({ name, externalTarget });
+
+describe('check finds nothing in', () => {
+  it.each<readonly [string, readonly object[]]>([
+    [
+      'a reference without kind to a Service that has the name of a MeshEndpoints',
+      [...good, service('default/web'), toBackends('default/plain', [toWeb])],
+    ],
+    [
+      'a route to Services alone, whose parent does not exist',
+      [
+        ...good,
+        service('default/near'),
+        toBackends('default/near', [{ name: 'near', port: 80 }], { parentRefs: [{ name: 'pubic' }] }),
+      ],
+    ],
+    [
+      'a Gateway for namespaces with labels, where no Namespace is among the objects',
+      [web(), tailnet, selecting, route('HTTPRoute', 'default/web')],
+    ],
+    [
+      'a Gateway for namespaces with labels that the namespace has',
+      [web(), tailnet, selecting, labelled('a'), route('HTTPRoute', 'default/web')],
+    ],
+    [
+      'a route for all names of a domain, and a listener for one of them',
+      [
+        web(),
+        tailnet,
+        listeners('web.example.com'),
+        toBackends('default/web', [meshBackend()], { hostnames: ['*.example.com'] }),
+      ],
+    ],
+    [
+      'a policy for rules whose other backend has no weight',
+      [
+        ...[web(), tailnet, gateway, service('default/near'), zonePolicy({ preferLocal: {} })],
+        toBackends('default/web', [meshBackend(), { name: 'near', port: 80, weight: 0 }]),
+      ],
+    ],
+    [
+      'a policy for rules of several Services',
+      [
+        ...[
+          service('default/near'),
+          service('default/other'),
+          zonePolicy({ preferLocal: {} }),
+          ...good.slice(0, 3),
+        ],
+        toBackends(
+          'default/web',
+          ['near', 'other'].map(name => ({ name, port: 80 })),
+        ),
+        route('HTTPRoute', 'default/mesh'),
+      ],
+    ],
+    [
+      'two endpoints of one device at two ports',
+      [web({ endpoints: [endpoint(), endpoint({ name: 'b', port: 9090 })] }), tailnet],
+    ],
+    [
+      'two external targets behind one address of the mesh',
+      [web({ endpoints: [external('a', 'a.example.com:80'), external('b', 'b.example.com:80')] }), tailnet],
+    ],
+    [
+      'a policy for a route that is elsewhere',
+      [web(), tailnet, named(meshRoutePolicy(targeting('HTTPRoute', 'other')), 'default/p')],
+    ],
+    ['settings of a Gateway', [...good, named(meshGateway(targeting('Gateway', 'public')), 'default/g')]],
+    [
+      'VIP services of one name in two tailnets',
+      [
+        web(services('web', 'web')),
+        named(
+          meshEndpoints({
+            ...{ tailnet: 'other.ts.net', endpoints: [endpoint({ meshFQDN: 'web.other.ts.net' })] },
+            ...services('web', 'web'),
+          }),
+          'default/b',
+        ),
+        tailnet,
+        named(meshTailnet({ tailnet: 'other.ts.net' }), 'other'),
+      ],
+    ],
+    [
+      'a VIP service of an endpoint that selectors may find',
+      [web({ tagSelectors: [{ key: 'web', operator: 'Exists' }], ...services('web', 'found') }), tailnet],
+    ],
+  ])('%s', (_, objects) => expect(found(...objects)).toEqual([]));
+});
+
+describe('check finds', () => {
+  it.each<readonly [string, readonly object[], string]>([
+    [
+      'a reference of kind Service to the name of a MeshEndpoints',
+      [...good, service('default/near'), toBackends('default/plain', [{ ...toWeb, kind: 'Service' }])],
+      'error KindMissing: spec.rules[0].backendRefs[0]: names a Service, and web is a MeshEndpoints',
+    ],
+    [
+      'a reference without kind to a MeshEndpoints of the namespace of the route',
+      [
+        named(meshEndpoints(), 'far/web'),
+        tailnet,
+        gateway,
+        toBackends('far/web', [toWeb], { parentRefs: [{ name: 'public', namespace: 'default' }] }),
+      ],
+      'error KindMissing: spec.rules[0].backendRefs[0]: names a Service, and web is a MeshEndpoints',
+    ],
+    [
+      'the annotation of before, even without a value',
+      [
+        ...good.slice(0, 3),
+        named(route('HTTPRoute', 'web'), 'default/web', {
+          annotations: { 'mesh-gateway.dev/backend-type': '' },
+        }),
+      ],
+      'error LegacyAnnotation: metadata.annotations: mesh-gateway.dev/backend-type has no effect any more: remove it',
+    ],
+    [
+      'a Gateway for namespaces with labels that the namespace lacks',
+      [web(), tailnet, selecting, labelled('b'), route('HTTPRoute', 'default/web')],
+      'error NotAllowedByListeners: spec.parentRefs[0]: no listener of Gateway default/public admits routes of namespace default',
+    ],
+    [
+      'a Gateway that is not valid once, not again in its routes',
+      [web(), tailnet, listeners(undefined, undefined, 0), route('HTTPRoute', 'default/web')],
+      'error Invalid: spec.listeners[0].port',
+    ],
+    [
+      'a Gateway that is not valid once, not again in routes to a ListenerSet of it',
+      [
+        web(),
+        tailnet,
+        listeners(undefined, undefined, 0),
+        listenerSet,
+        toBackends('default/web', [meshBackend()], { parentRefs: [{ kind: 'ListenerSet', name: 'web' }] }),
+      ],
+      'error Invalid: spec.listeners[0].port',
+    ],
+    [
+      'a policy that divides a rule by weights of zones',
+      [
+        ...[web(), tailnet, gateway, service('default/near'), zonePolicy({ weightedZones: [] })],
+        toBackends('default/web', [meshBackend(), { name: 'near', port: 80 }]),
+      ],
+      'error NotSupported: spec.loadBalancer.zoneAware: with it Envoy Gateway sends no requests to MeshEndpoints',
+    ],
+    [
+      'a policy for a route without MeshEndpoints',
+      [
+        ...[...good, service('default/near'), toBackends('default/near', [{ name: 'near', port: 80 }])],
+        named(meshRoutePolicy(targeting('HTTPRoute', 'near')), 'default/p'),
+      ],
+      'error TargetNotFound: spec.targetRefs[0]: no rule of HTTPRoute default/near has MeshEndpoints among its backends',
+    ],
+    [
+      'what is wrong with the first of two objects of one name alone',
+      [...good, web({ endpoints: [endpoint({ port: 9090 })] })],
+      'error Repeated: MeshEndpoints default/web is also in line 1',
+    ],
+  ])('%s', (_, objects, message) => {
+    expect(found(...objects)).toEqual([expect.stringContaining(message)]);
+  });
+
+  it('the backendRefs that an annotation of before stood for, where their MeshEndpoints are elsewhere', () => {
+    const annotations = { 'mesh-gateway.dev/backend-type': 'tailscale' };
+    const [finding] = found(named(toBackends('web', [toWeb]), 'default/web', { annotations }));
+    expect(finding).toContain('remove it, and write as spec.rules[0].backendRefs[0]:');
+  });
+
+  it.each([
+    [5, 'l0, l1, l2, l3, l4)'],
+    [6, 'l0, l1, l2, l3, l4, ...)'],
+  ])('a listener that does not exist, and names at most five of %i that do', (count, names) => {
+    const all = Array.from({ length: count }, (_, at) => ({
+      name: `l${at}`,
+      port: 80 + at,
+      protocol: 'HTTP',
+    }));
+    const parentRefs = [{ name: 'public', sectionName: 'other' }];
+    const [finding] = found(
+      ...[web(), tailnet, openGateway('default/public', { listeners: all })],
+      toBackends('default/web', [meshBackend()], { parentRefs }),
+    );
+    expect(finding).toContain(`use one that it has (${names}`);
+  });
+
+  it('what objects of a cluster have in the order of their fields, since they have no lines', () => {
+    const refs = [0, 1, 2].map(() => meshBackend({ weight: 0 }));
+    const { findings } = check(
+      servedObjects([...good.slice(0, 3), toBackends('default/web', refs)], new Set()),
+    );
+    expect(findings.filter(({ rule }) => rule === 'NoTraffic').map(({ message }) => message)).toEqual(
+      [0, 1, 2].map(at => `spec.rules[0].backendRefs[${at}].weight: 0 means no traffic`),
+    );
+  });
+});
