@@ -83,6 +83,24 @@ describe('trace follows a request', () => {
     ]);
   });
 
+  it('to the endpoints that can be used, and names those that cannot', () => {
+    const endpoints = [endpoint(), endpoint({ name: 'b', protocol: 'TCP' })];
+    const [steps = []] = ways(
+      [
+        named(meshEndpoints({ endpoints }), 'default/web'),
+        tailnet,
+        gateway,
+        route('HTTPRoute', 'default/web'),
+      ],
+      'http://a/',
+    );
+    expect(steps.slice(2, 5)).toEqual([
+      'ok backend: MeshEndpoints default/web, port 8080',
+      expect.stringMatching(/^broken endpoint: b: /),
+      'ok endpoint: web at 100.64.0.1:8080: HEALTHY',
+    ]);
+  });
+
   it('through each Gateway that has a listener for it, or through one', () => {
     const other = openGateway('infra/other');
     const parentRefs = [{ name: 'public' }, { name: 'other', namespace: 'infra' }];
@@ -213,6 +231,25 @@ const CHOICES: readonly (readonly [string, readonly object[], string, Options, n
     1,
   ],
   ['the longer prefix', [rule(path('/a')), rule(path('/a/b')), rule(path('/'))], '/a/b/c', {}, 1],
+  [
+    'the longer prefix, written first',
+    [rule(path('/a/b')), rule(path('/a')), rule(path('/'))],
+    '/a/b/c',
+    {},
+    0,
+  ],
+  [
+    'the longer pattern',
+    [
+      rule(path('/a/.*', 'RegularExpression')),
+      rule(path('/a/b/.*', 'RegularExpression')),
+      rule(path('/.*', 'RegularExpression')),
+    ],
+    '/a/b/c',
+    {},
+    1,
+  ],
+  ['no pattern of a part', [rule(path('/a|/b', 'RegularExpression'))], '/ab', {}, undefined],
   ['a prefix of whole elements', [rule(path('/ab')), rule(path('/a'))], '/a/b', {}, 1],
   ['no prefix of half an element', [rule(path('/a'))], '/ab', {}, undefined],
   ['a prefix with a slash at its end', [rule(path('/a/'))], '/a', {}, 0],
@@ -252,6 +289,40 @@ const CHOICES: readonly (readonly [string, readonly object[], string, Options, n
     [rule({ headers: [{ name: 'X', value: 'v[0-9]', type: 'RegularExpression' }] })],
     '/',
     { headers: ['x: v2'] },
+    0,
+  ],
+  [
+    'an exact header before one by pattern',
+    [
+      rule({ headers: [{ name: 'X', value: '.', type: 'RegularExpression' }] }),
+      rule({ headers: [{ name: 'X', value: '1' }] }),
+    ],
+    '/',
+    { headers: ['x: 1'] },
+    1,
+  ],
+  [
+    'an exact query parameter before one by pattern',
+    [
+      rule({ queryParams: [{ name: 'a', value: '.', type: 'RegularExpression' }] }),
+      rule({ queryParams: [{ name: 'a', value: '1' }] }),
+    ],
+    '/?a=1',
+    {},
+    1,
+  ],
+  [
+    'by the first of two headers whose names differ in case alone',
+    [
+      rule({
+        headers: [
+          { name: 'X', value: '1' },
+          { name: 'x', value: '2' },
+        ],
+      }),
+    ],
+    '/',
+    { headers: ['x: 1'] },
     0,
   ],
   [
@@ -326,6 +397,30 @@ describe('trace chooses', () => {
       named(routeOf({}), `default/${name}`, { creationTimestamp });
     const objects = [...all, aged('a', '2026-02-01T00:00:00Z'), aged('b', '2026-01-01T00:00:00Z')];
     expect(ways(objects, 'http://a/')[0]?.[1]).toContain('HTTPRoute default/b');
+  });
+
+  it.each([
+    ['HTTPRoute', 'http://a/'],
+    ['TCPRoute', 'a:82'],
+  ] as const)('the first by name of two %ss of one age', (kind, target) => {
+    const protocol = kind === 'TCPRoute' ? 'TCP' : 'HTTP';
+    const endpoints = named(meshEndpoints({ endpoints: [endpoint({ protocol })] }), 'default/web');
+    const routes = ['b', 'a'].map(name => route(kind, `default/${name}`));
+    expect(ways([endpoints, tailnet, gateway, ...routes], target)[0]?.[1]).toContain(`${kind} default/a`);
+  });
+
+  it('methods of GRPCRoutes by pattern', () => {
+    const pattern = (method: object) => ({
+      matches: [{ method: { type: 'RegularExpression', ...method } }],
+      backendRefs: [meshBackend()],
+    });
+    const rules = [pattern({ service: 'w.*' }), pattern({ service: 'x', method: 'Sa.' })];
+    const endpoints = named(meshEndpoints({ endpoints: [endpoint({ protocol: 'gRPC' })] }), 'default/web');
+    const objects = [endpoints, tailnet, gateway, route('GRPCRoute', 'default/web', { rules })];
+    const chosen = ['/web.Echo/Say', '/x/Say', '/x/Other'].map(
+      path => /rules\[(\d)\]/.exec(ways(objects, `http://a${path}`, { method: 'POST' })[0]?.[1] ?? '')?.[1],
+    );
+    expect(chosen).toEqual(['0', '1', undefined]);
   });
 
   it('methods and services of GRPCRoutes', () => {
