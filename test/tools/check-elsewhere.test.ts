@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { check } from '../../src/tools/check/check.ts';
 import { readObjects, servedObjects } from '../../src/tools/check/objects.ts';
-import { gatewayObject, meshBackend, named, openGateway, route } from '../support/declared.ts';
+import { meshBackend, named, openGateway, route } from '../support/declared.ts';
 import { endpoint, meshEndpoints, meshGateway, meshRoutePolicy, meshTailnet } from '../support/objects.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
