@@ -7,6 +7,8 @@ const CONTROLLER = 'test/runtime/controller.test.ts';
 const TAILNET = 'test/controllers/mesh-tailnet/controller.test.ts';
 const COORDINATION = 'test/controllers/vip-services/mesh-gateway.test.ts';
 const ALERTS = 'test/synth/alerts.test.ts';
+/** Settings of a real operator process. */
+const SETTINGS = 'test/api-server/processes/settings.test.ts';
 /** The cases of the tests of doctor. */
 const BREAKS = 'test/support/tools/breaks.ts';
 
@@ -436,8 +438,14 @@ const SAFETY: readonly Table[] = [
     name: 'Settings',
     columns: ['Variable', 'Default'],
     rows: [
-      row(['CONTROLLER_MAX_CONCURRENT_RECONCILES', '10'], DEFAULTS),
-      row(['SYNC_PERIOD', '30s'], DEFAULTS),
+      row(['CONTROLLER_MAX_CONCURRENT_RECONCILES', '10'], DEFAULTS, [
+        SETTINGS,
+        'of %s has %i of three reconciles run that wait for control APIs, and %i wait for them',
+      ]),
+      row(['SYNC_PERIOD', '30s'], DEFAULTS, [
+        SETTINGS,
+        'is how often objects that do not change are reconciled',
+      ]),
       row(['LOG_LEVEL', '`debug` enables debug logging'], DEFAULTS, [
         'test/standalone/process.test.ts',
         'logs what it does at the level of LOG_LEVEL',
