@@ -17,7 +17,7 @@ export type CachedFolder = {
 
 /**
  * Returns the path of a cached folder, which is made where it does not exist. Processes that make it wait for each other,
- * a folder that is not finished has another name, and folders with other keys that nobody has used for 30 days are removed.
+ * a folder that is not finished has another name, and folders with other keys that no run has used for 30 days are removed.
  */
 export async function cachedFolder({ cache, name, key, make, now }: CachedFolder): Promise<string> {
   const folder = join(cache, `${name}-${key}`);

@@ -37,7 +37,7 @@ it('is made once for each key', async () => {
   expect(made).toEqual(['0a', '0b']);
 });
 
-it('is made anew once a program, or a file that it is made from, is another one', () => {
+it('is made again once a program, or a file that it is made from, is another one', () => {
   const folder = emptyFolder();
   writeFileSync(join(folder, 'kinds.yaml'), 'kind: A');
   writeFileSync(join(folder, 'notes.txt'), 'first');
@@ -91,7 +91,7 @@ it('is made by one of two processes, for which the other waits', async () => {
   expect(readFileSync(join(cache, 'makers'), 'utf8')).toBe('one\n');
 });
 
-it('removes those that nobody has used for 30 days when it makes another', async () => {
+it('removes those that no run has used for 30 days when it makes another', async () => {
   const { cache, get } = maker();
   const age = async (key: string, days: number) => {
     const folder = await get(key);
