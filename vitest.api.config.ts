@@ -3,6 +3,8 @@ import { skippedTests } from './test/support/own-tools.ts';
 
 /** What runs against a real API server without nodes: real programs, no root. */
 export default defineConfig({
+  // Durations of files, of which the longest start first, outlive an installation of packages here.
+  cacheDir: '.cache/vitest-api',
   test: {
     include: ['test/api-server/**/*.test.ts'],
     exclude: [...skippedTests(process.env)],
