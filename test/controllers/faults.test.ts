@@ -1,8 +1,10 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { TrackedRead } from '../../src/store/tracking.ts';
 import { trafficIndexes } from '../../src/store/traffic/resources.ts';
 import { ClusterRun } from '../support/controllers/faults/cluster-run.ts';
 import type { ProcessDeps } from '../support/controllers/faults/cluster-run.ts';
+import { allPairs, coveringPairs } from '../support/controllers/faults/pairs.ts';
 import { differencesAfter, differencesWithLag } from '../support/controllers/faults/runs.ts';
 import type { Scenario } from '../support/controllers/faults/runs.ts';
 import { named } from '../support/declared.ts';
@@ -101,5 +103,33 @@ describe('runs with faults', () => {
     expect((await differencesAfter('fails', scenario))[0]).toMatch(
       /^undisturbed: never comes to rest: apply/,
     );
+  });
+});
+
+describe('covering pairs of calls and ways', () => {
+  const names = fc.array(fc.constantFrom('get', 'apply', 'remove', 'create'), { maxLength: 20 });
+  const someWays = fc.uniqueArray(fc.constantFrom('fails', 'conflicts', 'crashes', 'is late', 'is lost'));
+
+  it('have each way at each name, each call, and no pair that is not among all', () => {
+    const property = fc.property(names, someWays, (calls, ways) => {
+      const indexes = [...calls.keys()];
+      const textOf = (pair: object) => JSON.stringify(pair);
+      const all = allPairs(indexes, ways);
+      const chosen = coveringPairs(indexes, ways, index => calls[index] ?? '');
+      const byName = (pairs: typeof all) =>
+        new Set(pairs.map(({ index, way }) => `${calls[index] ?? ''} ${way}`));
+      expect(byName(chosen)).toEqual(byName(all));
+      expect(new Set(chosen.map(({ index }) => index))).toEqual(new Set(all.map(({ index }) => index)));
+      expect(chosen.map(textOf).filter(pair => !all.map(textOf).includes(pair))).toEqual([]);
+    });
+    fc.assert(property);
+  });
+
+  it('are as many as the calls of a name or the ways', () => {
+    const calls = ['get', 'apply', 'apply', 'apply', 'get'];
+    const chosen = coveringPairs([0, 1, 2, 3, 4], ['fails', 'crashes'], index => calls[index] ?? '');
+    expect(chosen.map(({ index, way }) => `${calls[index] ?? ''} ${index} ${way}`)).toEqual([
+      ...['get 0 fails', 'get 4 crashes', 'apply 1 fails', 'apply 2 crashes', 'apply 3 fails'],
+    ]);
   });
 });

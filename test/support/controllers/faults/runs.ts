@@ -1,14 +1,24 @@
 import { inspect, isDeepStrictEqual } from 'node:util';
 import type { ResourceKind } from '../../../../src/api/key.ts';
+import { IS_LONG } from '../../eventually.ts';
 import { disturbanceOf, isRead } from './calls.ts';
 import type { Disturbance, Way } from './calls.ts';
 import type { Lag } from './lagging-cache.ts';
+import { allPairs, coveringPairs } from './pairs.ts';
 
 /** What differs between the runs of a scenario. */
 export type Run = { readonly disturbance?: Disturbance; readonly lag?: Lag };
 
 /** What there is at the end of a run, by names. */
 export type EndState = Readonly<Record<string, unknown>>;
+
+/** The ways in which any call may be disturbed. */
+export const ANY_WAY: readonly Way[] = [
+  'fails',
+  'loses its response',
+  'is followed by a crash',
+  'gets an error response',
+];
 
 /** Controllers, and what they act on, in one run. */
 export interface World {
@@ -55,8 +65,9 @@ function maxReconciles(count: number): number {
 }
 
 /**
- * Runs a scenario once for each of its calls, which is disturbed, and that in each of these ways; returns what differs from a
- * run without any disturbance.
+ * Runs a scenario once for each of its calls, which is disturbed, and that in each of these ways; in the short form, in each way
+ * at one of the calls of a name at least, and at each call in one way at least. Returns what differs from a run without any
+ * disturbance.
  */
 export async function differencesAfter<W extends World>(
   ways: Way | readonly Way[],
@@ -68,7 +79,7 @@ export async function differencesAfter<W extends World>(
   const { calls, before } = undisturbed;
   const indexes = scenario.disturbed?.(calls, before) ?? [...calls.keys()];
   const differences: string[] = [];
-  for (const { at, is } of [ways].flat().flatMap(way => disturbancesOf(way, calls, indexes))) {
+  for (const { at, is } of disturbancesOf([ways].flat(), calls, indexes)) {
     const run = await runOf(scenario, { disturbance: { at, is } });
     const call = calls[at - 1] ?? '';
     // What could not be read for a while is reported.
@@ -81,14 +92,29 @@ export async function differencesAfter<W extends World>(
 }
 
 function disturbancesOf(
-  way: Way,
+  ways: readonly Way[],
   calls: readonly string[],
   indexes: readonly number[],
 ): readonly Disturbance[] {
-  const isLikeOthers = (index: number) => AS_OTHERS.has(way) && isRead(calls[index] ?? '');
-  return indexes
-    .filter(index => !isLikeOthers(index))
-    .map((index, runs) => ({ at: index + 1, is: disturbanceOf(way, runs) }));
+  const nameOf = (index: number) => withoutNumbers(calls[index] ?? '');
+  const pairsOf = (some: readonly number[], inWays: readonly Way[]) =>
+    IS_LONG ? allPairs(some, inWays) : coveringPairs(some, inWays, nameOf);
+  const isReadAt = (index: number) => isRead(calls[index] ?? '');
+  const pairs = [
+    ...pairsOf(
+      indexes.filter(index => !isReadAt(index)),
+      ways,
+    ),
+    ...pairsOf(
+      indexes.filter(isReadAt),
+      ways.filter(way => !AS_OTHERS.has(way)),
+    ),
+  ];
+  return pairs.map(({ index, way }, runs) => ({ at: index + 1, is: disturbanceOf(way, runs) }));
+}
+
+function withoutNumbers(call: string): string {
+  return call.replaceAll(/\d+/g, '');
 }
 
 /**
@@ -112,7 +138,7 @@ export async function differencesWithLag<W extends World>(
 
 /** The first of calls that are alike but for a number, and the last where that has an effect of its own; of a row only its ends. */
 export function tellingCalls(calls: readonly string[], from = 0): readonly number[] {
-  const alike = calls.map(call => call.replaceAll(/\d+/g, ''));
+  const alike = calls.map(withoutNumbers);
   const verbs = calls.map(call => (isRead(call) ? '' : call.replace(/ .*/, '')));
   return [...calls.keys()].slice(from).filter(index => {
     const [call = '', verb = ''] = [alike[index], verbs[index]];
