@@ -29,9 +29,7 @@ import {
   service,
   tailnetObject,
 } from '../support/traffic/objects.ts';
-
-/** The same steps in every run; SEED=2 npm test tries others. */
-const seed = Number(process.env['SEED'] ?? 1);
+import { runs } from '../support/runs.ts';
 
 const WEB = 'httproute/default/web/rule/0';
 const GATEWAY = 'default/public';
@@ -425,7 +423,7 @@ describe('a cache after many changes', () => {
         counts = watchers.map(({ counter }) => counter.count);
       }
     });
-    await fc.assert(property, { seed, numRuns: 150 });
+    await fc.assert(property, runs(150));
   });
 });
 

@@ -10,9 +10,7 @@ import type {
   Step,
 } from '../../src/kubernetes/reflector/state.ts';
 import { step } from '../../src/kubernetes/reflector/step.ts';
-
-/** The same sequences in every run; SEED=2 npm test tries others. */
-const seed = Number(process.env['SEED'] ?? 1);
+import { runs } from '../support/runs.ts';
 
 const REASONS: readonly KubeErrorReason[] = [
   ...(['Unauthorized', 'Forbidden', 'NotFound', 'Conflict', 'Expired', 'Invalid'] as const),
@@ -287,7 +285,7 @@ describe('a step', () => {
         }
       },
     );
-    fc.assert(property, { seed, numRuns: 2000 });
+    fc.assert(property, runs(2000));
   });
 
   it('has a bounded rate of requests with any responses', () => {
@@ -308,7 +306,7 @@ describe('a step', () => {
       // At most a list of two versions and a watch between two pauses of at least 0.1 s, and pages that had objects.
       expect(requests - pages).toBeLessThanOrEqual(20 + (now / 100) * 6);
     });
-    fc.assert(property, { seed, numRuns: 300 });
+    fc.assert(property, runs(300));
   });
 
   it.each<[string, (next: Next) => ReflectorEvent]>([
@@ -352,6 +350,6 @@ describe('a step', () => {
       expect([done.state.is, done.next, done.effects]).toEqual(['closed', { do: 'stop' }, []]);
       expect(step(done.state, last, given(0)).next).toEqual({ do: 'stop' });
     });
-    fc.assert(property, { seed });
+    fc.assert(property, runs(100));
   });
 });

@@ -10,9 +10,7 @@ import { endpoint, meshEndpoints, meshTailnet } from '../support/objects.ts';
 import { refOfWeb } from '../support/runtime/running-controller.ts';
 import { Runtime } from '../support/runtime/runtime.ts';
 import { refOfTailnet } from '../support/runtime/tracked-controller.ts';
-
-/** The same steps in every run; SEED=2 npm test tries others. */
-const seed = Number(process.env['SEED'] ?? 1);
+import { runs } from '../support/runs.ts';
 
 type Step =
   | { readonly do: 'declare tailnet'; readonly name: number; readonly domain: number }
@@ -176,6 +174,6 @@ describe('a controller over a store', () => {
         world.runtime.lines.filter(({ error }) => !/failed as the model chose/.test(JSON.stringify(error))),
       ).toEqual([]);
     });
-    await fc.assert(property, { seed, numRuns: 300 });
+    await fc.assert(property, runs(300));
   });
 });

@@ -8,9 +8,7 @@ import type {
   RequestCourse,
   ElectionEvent,
 } from '../support/runtime/election-model.ts';
-
-/** The same elections in every run; SEED=2 npm test tries others. */
-const seed = Number(process.env['SEED'] ?? 1);
+import { runs } from '../support/runs.ts';
 
 /** The last event begins, the last request fails, and all their effects have ended. */
 const [LAST_INCIDENT_AT, CALM_AT, STORM_ENDS_AT] = [60_000, 100_000, 120_000];
@@ -136,7 +134,7 @@ describe('an election', () => {
         election.runUntil(STORM_ENDS_AT);
         expect(election.clashes).toEqual([]);
       });
-      fc.assert(property, { seed, numRuns: 1000 });
+      fc.assert(property, runs(1000));
     });
 
     it('has a stable leader soon after the faults end', () => {
@@ -149,7 +147,7 @@ describe('an election', () => {
         election.runUntil(STORM_ENDS_AT + LEADS_WITHIN_MS + 60_000);
         expect([election.leaders(), election.holds.length, election.clashes]).toEqual([[leader], count, []]);
       });
-      fc.assert(property, { seed, numRuns: 1000 });
+      fc.assert(property, runs(1000));
     });
   });
 
@@ -162,7 +160,7 @@ describe('an election', () => {
       election.runUntil(STORM_ENDS_AT);
       return election.clashes.length === 0;
     });
-    expect(fc.check(property, { seed, numRuns: 2000, endOnFailure: true }).failed).toBe(true);
+    expect(fc.check(property, { ...runs(6000), endOnFailure: true }).failed).toBe(true);
   });
 
   it.each(ends)(
@@ -183,7 +181,7 @@ describe('an election', () => {
         expect((second?.from ?? Infinity) - endedAt).toBeLessThan(within);
         expect((second?.from ?? 0) - (first?.until ?? 0)).toBeGreaterThan(rest);
       });
-      fc.assert(property, { seed, numRuns: 1000 });
+      fc.assert(property, runs(1000));
     },
   );
 });

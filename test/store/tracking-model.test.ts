@@ -11,6 +11,7 @@ import type { DerivedValues, OpenReads, ReadSet, TrackedRead } from '../../src/s
 import { meshBackend, named, route } from '../support/declared.ts';
 import { meshTailnet } from '../support/objects.ts';
 import { readMeshEndpoints, resourceOf } from '../support/store/resources.ts';
+import { runs } from '../support/runs.ts';
 
 /*
  * Random changes of a store, and dependents with random programs of reads. The oracle runs each program on the store itself,
@@ -19,9 +20,6 @@ import { readMeshEndpoints, resourceOf } from '../support/store/resources.ts';
  *   a dependent that would read something else     is notified
  *   a dependent that is notified                   has a read, or a read of a derived value, whose result has changed
  */
-
-/** The same sequences in every run; SEED=2 npm test tries others. */
-const seed = Number(process.env['SEED'] ?? 1);
 
 const NAMES = ['default/a', 'team-a/a'];
 const TAILNETS = ['x.ts.net', 'y.ts.net'];
@@ -495,6 +493,6 @@ describe('tracked reads', () => {
       for (const model of models) model.clear();
       world.expectReleased();
     });
-    fc.assert(property, { seed, numRuns: 300 });
+    fc.assert(property, runs(300));
   });
 });
