@@ -33,7 +33,8 @@ function graphOf(sources: readonly Source[], withTypes: boolean): Graph {
 }
 
 /** For every import that lies on a cycle the shortest one; each cycle once, from its first file in the alphabet. */
-function cyclesIn(graph: Graph): readonly (readonly string[])[] {
+function cyclesIn(all: Graph): readonly (readonly string[])[] {
+  const graph = withoutEnds(all);
   const found = new Map<string, readonly string[]>();
   for (const [from, targets] of graph) {
     for (const to of targets) {
@@ -44,6 +45,15 @@ function cyclesIn(graph: Graph): readonly (readonly string[])[] {
     }
   }
   return [...found.values()];
+}
+
+/** Without files that import nothing, and then those that only import such files: they are on no cycle. */
+function withoutEnds(graph: Graph): Graph {
+  const kept = [...graph].flatMap(([from, targets]) => {
+    const others = targets.filter(to => graph.has(to));
+    return others.length > 0 ? [[from, others] as const] : [];
+  });
+  return kept.length === graph.size ? graph : withoutEnds(new Map(kept));
 }
 
 /** The files from one to another, both included; just one where they are the same. */

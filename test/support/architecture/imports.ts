@@ -12,8 +12,17 @@ export type Import = {
   readonly names: readonly string[];
 } & ({ readonly file: string } | { readonly package: string; readonly module: string });
 
+/** What files import, which several rules ask. */
+const known = new WeakMap<Source, readonly Import[]>();
+
 /** All that a file imports and re-exports, types and `import()` included. */
-export function importsOf({ path, nodes }: Source): readonly Import[] {
+export function importsOf(source: Source): readonly Import[] {
+  const imports = known.get(source) ?? findImports(source);
+  known.set(source, imports);
+  return imports;
+}
+
+function findImports({ path, nodes }: Source): readonly Import[] {
   return nodes.flatMap((node): readonly Import[] => {
     const found = clauseOf(node);
     if (!found) return [];
