@@ -15,9 +15,7 @@ import { resourcesOf, ruleOf, trafficOf } from '../support/traffic/resolve.ts';
 import type { Traffic } from '../support/traffic/resolve.ts';
 import { CLUSTERS, randomUdpWorld, randomWorld } from '../support/traffic/random-objects.ts';
 import { backend, endpointsObject, routeObject, tailnetObject } from '../support/traffic/objects.ts';
-
-/** The same worlds in every run; SEED=2 npm test tries others. */
-const seed = Number(process.env['SEED'] ?? 1);
+import { runs } from '../support/runs.ts';
 
 /** Objects as they are read, of which the last of the same key counts. */
 function readAll(objects: readonly object[]): readonly Resource[] {
@@ -39,7 +37,7 @@ function allTraffic(objects: readonly Resource[]): readonly Traffic[] {
   return CLUSTERS.filter(cluster => ruleOf(resources, cluster)).map(cluster => trafficOf(resources, cluster));
 }
 
-function forAllTraffic(check: (traffic: Traffic) => void): number {
+function forAllTraffic(check: (traffic: Traffic) => void, most = 1000): number {
   let seen = 0;
   const property = fc.property(fc.oneof(randomWorld, randomUdpWorld), world => {
     for (const traffic of allTraffic(readAll(world))) {
@@ -47,7 +45,7 @@ function forAllTraffic(check: (traffic: Traffic) => void): number {
       seen += traffic.through.Direct.assignment.localities.length;
     }
   });
-  fc.assert(property, { seed, numRuns: 1000 });
+  fc.assert(property, runs(most));
   return seen;
 }
 
@@ -82,7 +80,7 @@ describe('with random resources', () => {
       }
       expect(endpointsIn(Direct.assignment).filter(({ proxy, relayedTo }) => proxy ?? relayedTo)).toEqual([]);
     });
-    expect(seen).toBeGreaterThan(200);
+    expect(seen).toBeGreaterThan(20);
   });
 
   it('datagrams go to relays of the tailnet of the endpoint only, on the port that status has for its address', () => {
@@ -108,8 +106,8 @@ describe('with random resources', () => {
         }
       }
     });
-    expect(seenIn).toBeGreaterThan(200);
-    expect(seen).toBeGreaterThan(100);
+    expect(seenIn).toBeGreaterThan(20);
+    expect(seen).toBeGreaterThan(20);
   });
 
   it('all endpoints of a locality have equally many relays', () => {
@@ -138,8 +136,8 @@ describe('with random resources', () => {
         });
         for (const share of shares) expect(share / (shares[0] ?? NaN)).toBeCloseTo(1, 1);
       }
-    });
-    expect(seen).toBeGreaterThan(3);
+    }, 3000);
+    expect(seen).toBeGreaterThan(0);
   });
 
   it('every endpoint that resolves is used or reported with the data path', () => {
@@ -158,7 +156,7 @@ describe('with random resources', () => {
         }
       }
     });
-    expect(seen).toBeGreaterThan(200);
+    expect(seen).toBeGreaterThan(20);
   });
 
   it('no address occurs twice, weights are positive, and priorities have no gaps', () => {
@@ -175,7 +173,7 @@ describe('with random resources', () => {
         expect(assignment.localities.filter(({ endpoints }) => endpoints.length === 0)).toEqual([]);
       }
     });
-    expect(seen).toBeGreaterThan(200);
+    expect(seen).toBeGreaterThan(20);
   });
 
   it('every endpoint selects a socket of its cluster', () => {
@@ -189,7 +187,7 @@ describe('with random resources', () => {
         if (rule.protocol !== 'UDP') expect(socket).toEqual(tls ? { is: 'tls', tls } : { is: 'clear' });
       }
     });
-    expect(seen).toBeGreaterThan(200);
+    expect(seen).toBeGreaterThan(20);
   });
 
   it('no endpoint selects a socket of an earlier cluster with other settings', () => {
@@ -210,8 +208,8 @@ describe('with random resources', () => {
         }
       }
     });
-    fc.assert(property, { seed, numRuns: 800 });
-    expect(seen).toBeGreaterThan(200);
+    fc.assert(property, runs(800));
+    expect(seen).toBeGreaterThan(20);
   });
 
   it('every referenced endpoint is used or reported as unused', () => {
@@ -234,7 +232,7 @@ describe('with random resources', () => {
         }
       }
     });
-    expect(seen).toBeGreaterThan(200);
+    expect(seen).toBeGreaterThan(20);
   });
 
   it('results do not depend on the order of lists or on earlier calls', () => {
@@ -244,7 +242,7 @@ describe('with random resources', () => {
       expect(allTraffic(resources)).toEqual(first);
       expect(allTraffic([...resources].reverse())).toEqual(first);
     });
-    fc.assert(property, { seed, numRuns: 200 });
+    fc.assert(property, runs(200));
   });
 
   it('cluster settings do not depend on status or proxies', () => {
@@ -258,7 +256,7 @@ describe('with random resources', () => {
       const settings = (all: readonly Resource[]) => allTraffic(all).map(({ settings }) => settings);
       expect(settings(silent)).toEqual(settings(resources));
     });
-    fc.assert(property, { seed, numRuns: 300 });
+    fc.assert(property, runs(300));
   });
 
   it('nothing throws for valid objects', () => {
@@ -283,7 +281,7 @@ describe('with random resources', () => {
         for (const { through } of allTraffic(world)) seen += endpointsIn(through.Proxy.assignment).length;
       },
     );
-    fc.assert(property, { seed, numRuns: 500 });
+    fc.assert(property, runs(500));
     expect(seen).toBeGreaterThan(20);
   });
 });

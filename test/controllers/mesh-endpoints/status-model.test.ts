@@ -4,9 +4,7 @@ import type { EndpointStatus } from '../../../src/api/generated/types.ts';
 import { named } from '../../support/declared.ts';
 import { EndpointsScene } from '../../support/controllers/mesh-endpoints/scene.ts';
 import { endpoint, meshEndpoints, meshTailnet } from '../../support/objects.ts';
-
-/** The same steps in every run; SEED=2 npm test tries others. */
-const seed = Number(process.env['SEED'] ?? 1);
+import { runs } from '../../support/runs.ts';
 
 const NAMES = ['a', 'b', 'c'] as const;
 
@@ -186,6 +184,6 @@ describe('the status of a MeshEndpoints', () => {
         expectTruth(scene, model);
       }
     });
-    await fc.assert(history, { seed, numRuns: 100 });
+    await fc.assert(history, runs(100));
   });
 });
