@@ -62,7 +62,7 @@ function workerWith({ distPath, env, execArgv }: PoolOptions): PoolWorker {
 }
 
 function startWorker(nodeArgs: readonly string[], env: SpawnOptions['env']): ChildProcess {
-  const [command, ...args] = [...OWN_NETWORK, process.execPath, ...nodeArgs];
+  const [command = '', ...args] = [...OWN_NETWORK, process.execPath, ...nodeArgs];
   return spawn(command, args, {
     ...(env ? { env } : {}),
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
