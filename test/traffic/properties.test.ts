@@ -15,7 +15,11 @@ import { resourcesOf, ruleOf, trafficOf } from '../support/traffic/resolve.ts';
 import type { Traffic } from '../support/traffic/resolve.ts';
 import { CLUSTERS, randomUdpWorld, randomWorld } from '../support/traffic/random-objects.ts';
 import { backend, endpointsObject, routeObject, tailnetObject } from '../support/traffic/objects.ts';
+import { IS_LONG } from '../support/eventually.ts';
 import { runs } from '../support/runs.ts';
+
+/** How many cases a test has to have seen: they are random, and rare in a third of the runs. */
+const ENOUGH = IS_LONG ? 200 : 20;
 
 /** Objects as they are read, of which the last of the same key counts. */
 function readAll(objects: readonly object[]): readonly Resource[] {
@@ -80,7 +84,7 @@ describe('with random resources', () => {
       }
       expect(endpointsIn(Direct.assignment).filter(({ proxy, relayedTo }) => proxy ?? relayedTo)).toEqual([]);
     });
-    expect(seen).toBeGreaterThan(20);
+    expect(seen).toBeGreaterThan(ENOUGH);
   });
 
   it('datagrams go to relays of the tailnet of the endpoint only, on the port that status has for its address', () => {
@@ -106,8 +110,8 @@ describe('with random resources', () => {
         }
       }
     });
-    expect(seenIn).toBeGreaterThan(20);
-    expect(seen).toBeGreaterThan(20);
+    expect(seenIn).toBeGreaterThan(ENOUGH);
+    expect(seen).toBeGreaterThan(ENOUGH / 2);
   });
 
   it('all endpoints of a locality have equally many relays', () => {
@@ -137,7 +141,7 @@ describe('with random resources', () => {
         for (const share of shares) expect(share / (shares[0] ?? NaN)).toBeCloseTo(1, 1);
       }
     }, 3000);
-    expect(seen).toBeGreaterThan(0);
+    expect(seen).toBeGreaterThan(IS_LONG ? 3 : 0);
   });
 
   it('every endpoint that resolves is used or reported with the data path', () => {
@@ -156,7 +160,7 @@ describe('with random resources', () => {
         }
       }
     });
-    expect(seen).toBeGreaterThan(20);
+    expect(seen).toBeGreaterThan(ENOUGH);
   });
 
   it('no address occurs twice, weights are positive, and priorities have no gaps', () => {
@@ -173,7 +177,7 @@ describe('with random resources', () => {
         expect(assignment.localities.filter(({ endpoints }) => endpoints.length === 0)).toEqual([]);
       }
     });
-    expect(seen).toBeGreaterThan(20);
+    expect(seen).toBeGreaterThan(ENOUGH);
   });
 
   it('every endpoint selects a socket of its cluster', () => {
@@ -187,7 +191,7 @@ describe('with random resources', () => {
         if (rule.protocol !== 'UDP') expect(socket).toEqual(tls ? { is: 'tls', tls } : { is: 'clear' });
       }
     });
-    expect(seen).toBeGreaterThan(20);
+    expect(seen).toBeGreaterThan(ENOUGH);
   });
 
   it('no endpoint selects a socket of an earlier cluster with other settings', () => {
@@ -209,7 +213,7 @@ describe('with random resources', () => {
       }
     });
     fc.assert(property, runs(800));
-    expect(seen).toBeGreaterThan(20);
+    expect(seen).toBeGreaterThan(ENOUGH);
   });
 
   it('every referenced endpoint is used or reported as unused', () => {
@@ -232,7 +236,7 @@ describe('with random resources', () => {
         }
       }
     });
-    expect(seen).toBeGreaterThan(20);
+    expect(seen).toBeGreaterThan(ENOUGH);
   });
 
   it('results do not depend on the order of lists or on earlier calls', () => {
