@@ -22,7 +22,7 @@ describe('a run of the long forms', () => {
     expect(namesOf({ a: passed, c: { ...passed, sources: 'bbbb' } })).toEqual(['b', 'c']);
   });
 
-  it('repeats what has passed only if told to', () => {
+  it('repeats what has passed only on request', () => {
     const record = { a: passed, b: passed, c: passed };
     expect(namesOf(record)).toEqual([]);
     expect(namesOf(record, { ...ALL, passed: 'again' })).toEqual(['a', 'b', 'c']);
