@@ -53,7 +53,7 @@ async function ownersAfter(known: {
   await coordinate(
     {
       ...{ services: await api.services(), claims, advertised: new Set<string>(), before: NOTHING_KNOWN },
-      ...{ api: api as never, tags: ['tag:mesh'], ...known },
+      ...{ api: api, tags: ['tag:mesh'], ...known },
     },
     {
       ...{ installation: OURS, clock, now: () => new Date(NOW), random: () => 0 },

@@ -24,8 +24,8 @@ const KEPT_MS = 24 * 3_600_000;
 /** Modules find files beside their own source, as they do where they are not bundled. */
 const ownFolders: Plugin = {
   name: 'own-folders',
-  setup: ({ onLoad }) => {
-    onLoad({ filter: /\.ts$/ }, async ({ path }) => {
+  setup: build => {
+    build.onLoad({ filter: /\.ts$/ }, async ({ path }) => {
       const file = relative(PROJECT, path);
       if (!SOURCES.some(folder => file.startsWith(`${folder}/`)))
         throw new Error(`${file} is bundled: add its folder to SOURCES in test/support/programs/programs.ts`);
