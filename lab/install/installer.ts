@@ -33,14 +33,9 @@ type InstallerOptions = {
 };
 
 /** Creates the shell for a built product, with a copy of the manifests in its folder; both are removed with the test. */
-export function installer(cluster: Cluster, { product, namespace, pathOf }: InstallerOptions): Installer {
+export function installer(cluster: Cluster, options: InstallerOptions): Installer {
   const folder = mkdtempSync(join(tmpdir(), 'mesh-install-'));
-  for (const name of ['manifests', 'remove'])
-    cpSync(join(PROJECT, 'dist/manifests'), join(folder, name), { recursive: true });
-  const [configuration = ''] = blocksOf('install.md', 'The configuration', 'yaml');
-  writeFileSync(join(folder, 'mesh-gateway.yaml'), configuration);
-  keepKinds(join(folder, 'remove/kustomization.yaml'));
-  const environment = writePrograms({ folder, product, namespace, cluster, pathOf });
+  const environment = prepareShell(folder, cluster, options);
   const sh = shellIn(folder, environment);
   const variables = Object.entries(environment).map(([name, value]) => `${name}=${value}`);
   const cleaner = guard(['env', '-i', ...variables, 'restore'], folder);
@@ -53,7 +48,22 @@ export function installer(cluster: Cluster, { product, namespace, pathOf }: Inst
   return { folder, sh, end };
 }
 
-function shellIn(folder: string, env: Readonly<Record<string, string>>): Installer['sh'] {
+/** Writes manifests and programs of a shell into a folder, and returns the environment in which its commands run. */
+export function prepareShell(
+  folder: string,
+  cluster: Cluster,
+  { product, namespace, pathOf }: InstallerOptions,
+): Readonly<Record<string, string>> {
+  for (const name of ['manifests', 'remove'])
+    cpSync(join(PROJECT, 'dist/manifests'), join(folder, name), { recursive: true });
+  const [configuration = ''] = blocksOf('install.md', 'The configuration', 'yaml');
+  writeFileSync(join(folder, 'mesh-gateway.yaml'), configuration);
+  keepKinds(join(folder, 'remove/kustomization.yaml'));
+  return writePrograms({ folder, product, namespace, cluster, pathOf });
+}
+
+/** A shell that runs its commands in a folder and an environment. */
+export function shellIn(folder: string, env: Readonly<Record<string, string>>): Installer['sh'] {
   return async commands => (await run('sh', ['-ec', commands], { cwd: folder, env })).stdout;
 }
 
