@@ -23,6 +23,8 @@ export type ConformanceOptions = {
   /** The tests to run; all if it is empty. */
   readonly tests: readonly string[];
   readonly onStep: (step: string) => void;
+  /** Runs work while the product is installed, with its default tailnet; by default it installs and removes it. */
+  readonly whileInstalled?: <T>(work: () => Promise<T>) => Promise<T>;
 };
 
 /** A run of the suite. */
@@ -52,6 +54,7 @@ export async function runConformance(options: ConformanceOptions): Promise<Confo
   try {
     const work = () => runTests(options, folder, tests);
     if (mode === 'envoy-gateway') return await work();
+    if (options.whileInstalled) return await options.whileInstalled(work);
     onStep('installing mesh-gateway');
     return await withInstallation({ cluster, pathOf, onStep }, work);
   } finally {
