@@ -3,12 +3,21 @@ import { BaseSequencer } from 'vitest/node';
 import type { TestSpecification } from 'vitest/node';
 import { skippedTests } from './test/support/own-tools.ts';
 
-/** The cluster's coming and going is tested when all else is done with it. */
-class LifeLast extends BaseSequencer {
+/** The files that install the product into an empty cluster, and those that change what others need, in this order. */
+const FIRST = ['/install/install.test.ts'];
+const LAST = [
+  '/install/change.test.ts',
+  '/install/mesh-pods.test.ts',
+  '/install/removal.test.ts',
+  '/life.test.ts',
+];
+
+/** The life of one installation, and then that of the cluster: the files between share both. */
+class LifeInOrder extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const isLife = ({ moduleId }: TestSpecification) => moduleId.endsWith('/life.test.ts');
-    const sorted = await super.sort(files);
-    return [...sorted.filter(file => !isLife(file)), ...sorted.filter(isLife)];
+    const placeOf = ({ moduleId }: TestSpecification) =>
+      LAST.findIndex(name => moduleId.endsWith(name)) - (FIRST.some(name => moduleId.endsWith(name)) ? 1 : 0);
+    return (await super.sort(files)).toSorted((one, other) => placeOf(one) - placeOf(other));
   }
 }
 
@@ -25,6 +34,6 @@ export default defineConfig({
     fileParallelism: false,
     testTimeout: 900_000,
     hookTimeout: 900_000,
-    sequence: { sequencer: LifeLast },
+    sequence: { sequencer: LifeInOrder },
   },
 });

@@ -19,8 +19,10 @@ import {
   putManifests,
   todaysManifests,
 } from '../../support/cluster/install/older.ts';
-import { IMAGE, installScene, PLACE, waitForReplicas } from '../../support/cluster/install/scene.ts';
+import { waitForReplicas } from '../../support/cluster/install/replicas.ts';
+import { installScene, PLACE } from '../../support/cluster/install/scene.ts';
 import type { InstallScene } from '../../support/cluster/install/scene.ts';
+import { IMAGE } from '../../support/cluster/install/shared.ts';
 import { printLogsOnFailure } from '../../support/cluster/logs.ts';
 
 const { operator, extensionServer } = COMPONENTS;
@@ -33,10 +35,8 @@ let scene: InstallScene;
 beforeAll(async () => {
   scene = await installScene();
   for (const image of otherImages) await images.rename(IMAGE.committed, image);
-  await scene.install(() => undefined);
   await scene.use();
   await scene.answerOf('web-1');
-  for (const name of [operator, extensionServer]) await waitForReplicas(scene.client, name, 2);
 });
 afterAll(async () => {
   await scene.end();

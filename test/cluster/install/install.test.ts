@@ -27,8 +27,10 @@ import {
 import type { Right } from '../../support/cluster/install/rights.ts';
 import { meshRoute } from '../../support/cluster/install/mesh.ts';
 import { testCluster } from '../../support/cluster/cluster.ts';
-import { installScene, PLACE, waitForReplicas } from '../../support/cluster/install/scene.ts';
+import { waitForReplicas } from '../../support/cluster/install/replicas.ts';
+import { installScene, PLACE } from '../../support/cluster/install/scene.ts';
 import type { InstallScene } from '../../support/cluster/install/scene.ts';
+import { isInstalled } from '../../support/cluster/install/shared.ts';
 import { printLogsOnFailure } from '../../support/cluster/logs.ts';
 import { restrictedPod } from '../../support/cluster/objects.ts';
 import { runInPod } from '../../support/cluster/run-pod.ts';
@@ -39,8 +41,12 @@ const { operator, extensionServer } = COMPONENTS;
 const OWN = PLACE.system;
 
 let scene: InstallScene;
+const start = performance.now();
+const steps: string[] = [];
+const note = (what: string) => steps.push(`${((performance.now() - start) / 1000).toFixed(1)} s  ${what}`);
 beforeAll(async () => {
-  scene = await installScene();
+  expect(isInstalled(), 'the installation of other files is not tested here').toBe(false);
+  scene = await installScene({ onStep: note });
 });
 afterAll(async () => {
   await scene.end();
@@ -49,11 +55,6 @@ afterAll(async () => {
 describe('an installation by the documentation', () => {
   it('carries a request through Envoy and the tailnet', async () => {
     printLogsOnFailure(scene.client, scene.namespace, OWN);
-    const start = performance.now();
-    const steps: string[] = [];
-    const note = (what: string) =>
-      steps.push(`${((performance.now() - start) / 1000).toFixed(1)} s  ${what}`);
-    await scene.install(note);
     expect(steps.length).toBeGreaterThan(3);
     await scene.use();
     await scene.answerOf('web-1');

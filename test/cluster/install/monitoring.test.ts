@@ -13,7 +13,7 @@ import {
   startPrometheus,
 } from '../../support/cluster/install/prometheus.ts';
 import type { Prometheus } from '../../support/cluster/install/prometheus.ts';
-import { installScene, PLACE, waitForReplicas } from '../../support/cluster/install/scene.ts';
+import { installScene, PLACE } from '../../support/cluster/install/scene.ts';
 import { documentedCommands } from '../../../lab/install/installer.ts';
 import type { InstallScene } from '../../support/cluster/install/scene.ts';
 import { testCluster } from '../../support/cluster/cluster.ts';
@@ -26,11 +26,9 @@ const SOON = { timeoutMs: 240_000 };
 
 let scene: InstallScene;
 beforeAll(async () => {
-  scene = await installScene({ manifests: 'documented' });
-  await scene.install(() => undefined);
+  scene = await installScene();
   await scene.use();
   await scene.answerOf('web-1');
-  for (const name of [operator, extensionServer]) await waitForReplicas(scene.client, name, 2);
 });
 afterAll(async () => {
   await scene.end();

@@ -14,12 +14,13 @@ import { changeNode, listNodes, removeNode, setTags } from '../../../lab/tailnet
 import type { NodeChange } from '../../../lab/tailnet/tailnet.ts';
 import { API_VERSION } from '../../../src/api/generated/kinds.ts';
 import type { Kinds } from '../../../src/api/generated/types.ts';
-import { COMPONENTS, OAUTH_SECRET } from '../../../src/api/names.ts';
+import { COMPONENTS } from '../../../src/api/names.ts';
 import { testCluster } from '../../support/cluster/cluster.ts';
 import { startLoad } from '../../support/cluster/install/load.ts';
 import { startManagedTailnet } from '../../support/cluster/install/mesh.ts';
 import type { ManagedTailnet } from '../../support/cluster/install/mesh.ts';
-import { installScene, PLACE, waitForReplicas } from '../../support/cluster/install/scene.ts';
+import { waitForReplicas } from '../../support/cluster/install/replicas.ts';
+import { installScene, PLACE } from '../../support/cluster/install/scene.ts';
 import type { InstallScene } from '../../support/cluster/install/scene.ts';
 import { printLogsOnFailure } from '../../support/cluster/logs.ts';
 import { httpGateway } from '../../support/cluster/objects.ts';
@@ -42,9 +43,7 @@ let scene: InstallScene;
 beforeAll(async () => {
   tailnet = await startManagedTailnet(cluster);
   scene = await installScene({ tailnet });
-  await scene.install(() => undefined);
   const { client, namespace } = scene;
-  const { id, secret } = tailnet.addClient();
   const found = {
     endpoints: undefined,
     tagSelectors: [{ key: 'web', operator: 'Exists' }],
@@ -52,10 +51,7 @@ beforeAll(async () => {
   };
   const spec = { hostnames: [PLACE.host], rules: [{ backendRefs: [meshBackend({ name: 'found', port })] }] };
   await applyAll(client, [
-    {
-      ...{ apiVersion: 'v1', kind: 'Secret', metadata: { namespace: OWN, name: OAUTH_SECRET } },
-      stringData: { 'client-id': id, 'client-secret': secret },
-    },
+    tailnet.secret,
     tailnet.tailnetNamed(namespace),
     httpGateway(namespace, 'public'),
     named(meshEndpoints(found), `${namespace}/found`) as KubeObject,

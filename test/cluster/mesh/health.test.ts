@@ -13,7 +13,7 @@ import { processesWith } from '../../../lab/process/process-table.ts';
 import { until } from '../../../lab/process/wait.ts';
 import { API_VERSION } from '../../../src/api/generated/kinds.ts';
 import type { EndpointStatus, Kinds } from '../../../src/api/generated/types.ts';
-import { COMPONENTS, MESH_POD, OAUTH_SECRET } from '../../../src/api/names.ts';
+import { COMPONENTS, MESH_POD } from '../../../src/api/names.ts';
 import { testCluster } from '../../support/cluster/cluster.ts';
 import { exchangeAtOnce, startDatagrams } from '../../support/cluster/install/datagrams.ts';
 import { startManagedTailnet } from '../../support/cluster/install/mesh.ts';
@@ -56,13 +56,8 @@ beforeAll(async () => {
   rpc = await startGrpcService();
   const tailnet = await startManagedTailnet(cluster);
   scene = await installScene({ tailnet });
-  await scene.install(() => undefined);
-  const { id, secret } = tailnet.addClient();
   await applyAll(scene.client, [
-    {
-      ...{ apiVersion: 'v1', kind: 'Secret', metadata: { namespace: OWN, name: OAUTH_SECRET } },
-      stringData: { 'client-id': id, 'client-secret': secret },
-    },
+    tailnet.secret,
     tailnet.tailnetNamed(scene.namespace),
     gateway(),
     checked('web', service.port),

@@ -24,12 +24,13 @@ import { until } from '../../../lab/process/wait.ts';
 import { containerProcess } from '../../../lab/install/mesh-pod.ts';
 import { API_VERSION } from '../../../src/api/generated/kinds.ts';
 import type { Kinds } from '../../../src/api/generated/types.ts';
-import { COMPONENTS, MESH_POD, OAUTH_SECRET, poolName, RELAY, relayName } from '../../../src/api/names.ts';
+import { COMPONENTS, MESH_POD, poolName, RELAY, relayName } from '../../../src/api/names.ts';
 import { testCluster } from '../../support/cluster/cluster.ts';
 import { datagramSubject } from '../../support/cluster/install/datagram-subject.ts';
 import { exchangeAtOnce, startDatagrams } from '../../support/cluster/install/datagrams.ts';
 import { startManagedTailnet } from '../../support/cluster/install/mesh.ts';
 import type { ManagedTailnet } from '../../support/cluster/install/mesh.ts';
+import { waitForReplicas } from '../../support/cluster/install/replicas.ts';
 import { installScene, PLACE } from '../../support/cluster/install/scene.ts';
 import type { InstallScene } from '../../support/cluster/install/scene.ts';
 import { printLogsOnFailure } from '../../support/cluster/logs.ts';
@@ -62,13 +63,8 @@ beforeAll(async () => {
   tailnet = await startManagedTailnet(cluster);
   scene = await installScene({ tailnet });
   name = scene.namespace;
-  await scene.install(() => undefined);
-  const { id, secret } = tailnet.addClient();
-  await scene.client.apply({
-    ...{ apiVersion: 'v1', kind: 'Secret', metadata: { namespace: OWN, name: OAUTH_SECRET } },
-    stringData: { 'client-id': id, 'client-secret': secret },
-  });
   await applyAll(scene.client, [
+    tailnet.secret,
     tailnet.tailnetNamed(name),
     gateway(),
     ...service('echo', udpEndpoint(web1, web1?.ports['udp'])),
@@ -85,6 +81,12 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   subject.client.close();
+  await scene.shell.sh(
+    `kubectl -n ${OWN} set env deployment/${COMPONENTS.operator} RELAY_PORTS_PER_NAMESPACE-`,
+  );
+  await scene.shell.sh('kubectl apply --server-side --force-conflicts -k manifests');
+  await waitForReplicas(scene.client, COMPONENTS.operator, 2);
+  await scene.client.remove({ apiVersion: 'v1', kind: 'Secret', namespace: OWN, name: OTHER_SECRET });
   await scene.end();
   await own.end();
 });

@@ -10,7 +10,6 @@ import type { Tenants } from '../../support/cluster/tenants.ts';
 import {
   askService,
   installVipServices,
-  oauthSecret,
   refToWeb,
   servedService,
   serviceWhen,
@@ -55,7 +54,11 @@ describe('two installations', () => {
     other = await startTenants();
     const declared = tailnet.tailnetNamed('example');
     const spec = { ...(declared['spec'] as object), pool: { mode: 'External', addresses: ['127.0.0.1:9'] } };
-    await applyAll(other.admin, [oauthSecret(tailnet), { ...declared, spec }, vipService(cluster, QUIET)]);
+    await applyAll(other.admin, [
+      tailnet.secretOf(tailnet.addClient()),
+      { ...declared, spec },
+      vipService(cluster, QUIET),
+    ]);
   });
   afterAll(() => other.end());
 

@@ -31,10 +31,9 @@ let scene: InstallScene;
 /** What fails before anything is broken, such as because of other users of the cluster. */
 let before: ReadonlySet<string>;
 beforeAll(async () => {
-  tailnet = await startManagedTailnet(cluster);
-  oauth = tailnet.addClient();
+  tailnet = await startManagedTailnet(cluster, { secretName: OAUTH_SECRET });
+  oauth = tailnet.client;
   scene = await installScene({ tailnet });
-  await scene.install(() => undefined);
   await storeClient(oauth);
   await scene.use();
   await scene.answerOf('web-1');

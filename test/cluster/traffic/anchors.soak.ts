@@ -10,6 +10,7 @@ import { API_VERSION } from '../../../src/api/generated/kinds.ts';
 import { GATEWAY_GROUP } from '../../../src/api/objects/gateway-api.ts';
 import { installScene, PLACE } from '../../support/cluster/install/scene.ts';
 import type { InstallScene } from '../../support/cluster/install/scene.ts';
+import { forgetInstallation, sharedInstallation } from '../../support/cluster/install/shared.ts';
 import { printLogsOnFailure } from '../../support/cluster/logs.ts';
 import { refToRoute, resolvedRefsOf, waitForResolvedRefs } from '../../support/cluster/resolved-refs.ts';
 import { gatewayObject, meshBackend, named, route } from '../../support/declared.ts';
@@ -24,9 +25,13 @@ let namespace: string;
 beforeAll(async () => {
   scene = await installScene();
   namespace = scene.namespace;
-  await scene.install(() => undefined);
 });
-afterAll(() => scene.end());
+afterAll(async () => {
+  // The last test removes the product.
+  forgetInstallation();
+  await sharedInstallation();
+  await scene.end();
+});
 
 /** Lets Envoy Gateway watch only one namespace, or all. */
 async function watchOnly(only: string | undefined): Promise<void> {

@@ -48,7 +48,6 @@ let gateway: string;
 beforeAll(async () => {
   const tailnet = await startExternalPool(cluster);
   scene = await installScene({ tailnet });
-  await scene.install(() => undefined);
   const { client, namespace } = scene;
   const listeners = [
     { name: 'http', port: 80, protocol: 'HTTP' },

@@ -21,9 +21,8 @@ const cluster = testCluster();
 let scene: InstallScene;
 beforeAll(async () => {
   scene = await installScene();
-  await scene.install(() => undefined);
   await scene.use();
-  await scene.answerOf('web-1');
+  await scene.settled();
 });
 afterAll(async () => {
   await scene.end();
@@ -186,9 +185,8 @@ it('a route that attaches to a ListenerSet gets traffic, the MeshBinding of the 
   const binding = await waitForObject(client, ref, 'to exist', () => true);
   expect(binding).toMatchObject({ spec: { targetRefs: [{ name: 'shared' }] } });
   const kinds = 'httproutes,gateways,listenersets,namespaces,meshendpoints,meshtailnets';
-  await shell.sh(`mkdir objects\nkubectl get ${kinds} -A -o yaml > objects/all.yaml`);
-  // It exits with 1 where a route that another test has left has a problem.
-  expect(await shell.sh('mesh-gateway explain objects || true')).toContain(
+  await shell.sh(`rm -rf objects; mkdir objects\nkubectl get ${kinds} -A -o yaml > objects/all.yaml`);
+  expect(await shell.sh('mesh-gateway explain objects')).toContain(
     `HTTPRoute ${namespace}/listed for ${HOST} at Gateway ${namespace}/shared\n`,
   );
 });

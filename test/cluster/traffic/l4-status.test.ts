@@ -5,7 +5,6 @@ import type { KubeObject } from '../../../lab/kube/object.ts';
 import { waitForAbsence, waitForObject } from '../../../lab/kube/wait.ts';
 import { until } from '../../../lab/process/wait.ts';
 import type { ServiceName } from '../../../lab/tailnet/backends.ts';
-import { OAUTH_SECRET } from '../../../src/api/names.ts';
 import type { RouteKind } from '../../../src/api/key.ts';
 import { testCluster } from '../../support/cluster/cluster.ts';
 import { exchangeAtOnce } from '../../support/cluster/install/datagrams.ts';
@@ -37,18 +36,12 @@ beforeAll(async () => {
   scene = await installScene({ tailnet });
   namespace = scene.namespace;
   other = await createNamespace(scene.client);
-  await scene.install(() => undefined);
-  const { id, secret } = tailnet.addClient();
-  await scene.client.apply({
-    ...{ apiVersion: 'v1', kind: 'Secret', metadata: { namespace: OWN, name: OAUTH_SECRET } },
-    stringData: { 'client-id': id, 'client-secret': secret },
-  });
-  await applyAll(scene.client, [tailnet.tailnetNamed(namespace), gateway()]);
+  await applyAll(scene.client, [tailnet.secret, tailnet.tailnetNamed(namespace), gateway()]);
   host = await gatewayAddress(scene.client, { namespace, name: 'public' });
 });
 afterAll(async () => {
-  await scene.end();
   await removeNamespace(scene.client, other);
+  await scene.end();
 });
 
 const PORTS = { http: 80, tcp: 5000, tls: 5001, udp: 5002, missing: 5003, far: 5004 } as const;

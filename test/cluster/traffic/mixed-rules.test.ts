@@ -20,9 +20,8 @@ import { remoteOf } from '../../support/lab/lab.ts';
 let scene: InstallScene;
 beforeAll(async () => {
   scene = await installScene();
-  await scene.install(() => undefined);
   await scene.use();
-  await scene.answerOf('web-1');
+  await scene.settled();
 });
 afterAll(async () => {
   await scene.end();

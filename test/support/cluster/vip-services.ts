@@ -6,7 +6,6 @@ import type { KubeObject } from '../../../lab/kube/object.ts';
 import { waitForObject } from '../../../lab/kube/wait.ts';
 import { API_VERSION } from '../../../src/api/generated/kinds.ts';
 import type { Kinds } from '../../../src/api/generated/types.ts';
-import { OAUTH_SECRET } from '../../../src/api/names.ts';
 import { named } from '../declared.ts';
 import { remoteOf } from '../lab/lab.ts';
 import { startStranger } from '../lab/stranger.ts';
@@ -15,7 +14,7 @@ import { exchange, socksTunnel } from '../lab/tunnel.ts';
 import { endpoint, meshEndpoints } from '../objects.ts';
 import { startManagedTailnet } from './install/mesh.ts';
 import type { ManagedTailnet } from './install/mesh.ts';
-import { installScene, PLACE } from './install/scene.ts';
+import { installScene } from './install/scene.ts';
 import type { InstallScene } from './install/scene.ts';
 
 /** Where a MeshEndpoints is whose status is read. */
@@ -24,30 +23,20 @@ export type InNamespace = { readonly client: KubeClient; readonly namespace: str
 /** A VIP service in the status of a MeshEndpoints. */
 export type VipService = NonNullable<NonNullable<Kinds['MeshEndpoints']['status']>['vipServices']>[number];
 
-/** An installation whose MeshEndpoints `web` lists the VIP service `web`; its devices need no approval. */
+/** A scene whose MeshEndpoints `web` lists the VIP service `web`; its devices need no approval. */
 export type VipServicesScene = { readonly tailnet: ManagedTailnet; readonly scene: InstallScene };
 
-/** Installs the product, and applies the MeshEndpoints. */
+/** Creates the scene, and applies the MeshEndpoints. */
 export async function installVipServices(cluster: Cluster): Promise<VipServicesScene> {
-  const tailnet = await startManagedTailnet(cluster);
+  const tailnet = await startManagedTailnet(cluster, { moreScopes: ['services'] });
   tailnet.api.state.policy = {
     ...tailnet.api.state.policy,
     autoApprovers: { services: { 'svc:web': ['tag:mesh'] } },
   };
   const scene = await installScene({ tailnet });
-  await scene.install(() => undefined);
   const declared = tailnet.tailnetNamed(scene.namespace);
-  await applyAll(scene.client, [oauthSecret(tailnet), declared, vipService(cluster, scene.namespace)]);
+  await applyAll(scene.client, [tailnet.secret, declared, vipService(cluster, scene.namespace)]);
   return { tailnet, scene };
-}
-
-/** The OAuth client of an operator. */
-export function oauthSecret(tailnet: ManagedTailnet): KubeObject {
-  const { id, secret } = tailnet.addClient(['services']);
-  return {
-    ...{ apiVersion: 'v1', kind: 'Secret', metadata: { namespace: PLACE.system, name: OAUTH_SECRET } },
-    stringData: { 'client-id': id, 'client-secret': secret },
-  };
 }
 
 /**

@@ -1,13 +1,11 @@
 import { NETWORK } from '../../../../lab/cluster/network.ts';
 import type { Cluster } from '../../../../lab/cluster/cluster-folder.ts';
-import { imageOf } from '../../../../lab/cluster/images/table.ts';
 import { startControlApi } from '../../../../lab/control-api/control-api.ts';
 import type { ClientCredentials, ControlApi } from '../../../../lab/control-api/control-api.ts';
 import { tailnetBehind } from '../../../../lab/control-api/real-tailnet.ts';
 import type { Dialect } from '../../../../lab/control-api/state.ts';
-import { nodeImages } from '../../../../lab/install/image.ts';
 import type { KubeObject } from '../../../../lab/kube/object.ts';
-import { MESH_POD } from '../../../../src/api/names.ts';
+import { NAMESPACE } from '../../../../src/api/names.ts';
 import { locateBinaries } from '../../../../lab/parts/locate.ts';
 import { startMeshNode } from '../../../../lab/tailnet/mesh-node.ts';
 import { freePorts } from '../../../../lab/process/ports.ts';
@@ -20,6 +18,8 @@ import { endpoint, meshEndpoints, meshTailnet } from '../../objects.ts';
 /** A tailnet as a user declares it, with the name of the MeshTailnet. */
 export type DeclaredTailnet = {
   readonly tailnetNamed: (name: string) => KubeObject;
+  /** The Secret that it refers to. */
+  readonly secret?: KubeObject;
   readonly end: () => Promise<void>;
 };
 
@@ -45,30 +45,52 @@ export async function startExternalPool({ tailnet }: Pick<Cluster, 'tailnet'>): 
   };
 }
 
-/** A tailnet that the operator joins, with its control API and an OAuth client for the operator. */
+/** A tailnet that the operator joins, with its control API and OAuth clients for the operator. */
 export type ManagedTailnet = DeclaredTailnet & {
   readonly api: ControlApi;
+  /** The client in the Secret. */
+  readonly client: ClientCredentials;
+  readonly secret: KubeObject;
   readonly addClient: (moreScopes?: readonly string[]) => ClientCredentials;
+  /** The Secret with another client. */
+  readonly secretOf: (client: ClientCredentials) => KubeObject;
 };
 
-/** Starts a control API in front of the tailnet, and gives the image of mesh pods its default name. */
+type ManagedOptions = {
+  readonly dialect?: Dialect;
+  /** The name of the Secret; by default one of its own. */
+  readonly secretName?: string;
+  readonly moreScopes?: readonly string[];
+};
+
+/** Starts a control API in front of the tailnet, and adds a client for the operator. */
 export async function startManagedTailnet(
   { tailnet }: Pick<Cluster, 'tailnet'>,
-  dialect: Dialect = 'vendor',
+  options: ManagedOptions = {},
 ): Promise<ManagedTailnet> {
-  const images = nodeImages(locateBinaries(process.env));
-  const image = `docker.io/${MESH_POD.image}`;
-  await images.rename(imageOf('tailscale'), image);
+  const {
+    dialect = 'vendor',
+    secretName = `oauth-${crypto.randomUUID().slice(0, 8)}`,
+    moreScopes = [],
+  } = options;
   const api = await startControlApi({ host: NETWORK.outer, dialect, behind: tailnetBehind(tailnet.admin) });
-  const spec = { controlURL: api.url, loginServer: tailnet.url, syncInterval: '1s' };
+  const oauth = { secretRef: { name: secretName } };
+  const spec = { controlURL: api.url, loginServer: tailnet.url, syncInterval: '1s', oauth };
+  const addClient: ManagedTailnet['addClient'] = (scopes = moreScopes) =>
+    api.addClient(['devices:core', 'auth_keys', ...scopes], ['tag:mesh']);
+  const secretOf: ManagedTailnet['secretOf'] = ({ id, secret }) => ({
+    ...{ apiVersion: 'v1', kind: 'Secret', metadata: { namespace: NAMESPACE, name: secretName } },
+    stringData: { 'client-id': id, 'client-secret': secret },
+  });
+  const client = addClient();
   return {
     api,
-    addClient: (moreScopes = []) => api.addClient(['devices:core', 'auth_keys', ...moreScopes], ['tag:mesh']),
+    addClient,
+    secretOf,
+    client,
+    secret: secretOf(client),
     tailnetNamed: name => named(meshTailnet(spec), name) as KubeObject,
-    end: async () => {
-      await api.close();
-      await images.remove(image);
-    },
+    end: () => api.close(),
   };
 }
 

@@ -1,40 +1,32 @@
 import { gatewayAddress } from '../../../../lab/cluster/gateway.ts';
+import { requestThrough } from '../../../../lab/gateway/envoy.ts';
+import type { GatewayRequest, GatewayResponse } from '../../../../lab/gateway/envoy.ts';
 import { applyAll } from '../../../../lab/kube/apply.ts';
 import { kubeClient } from '../../../../lab/kube/client.ts';
 import type { KubeClient } from '../../../../lab/kube/client.ts';
-import { podsWith } from '../../../../lab/kube/pods.ts';
-import { requestThrough } from '../../../../lab/gateway/envoy.ts';
-import type { GatewayRequest, GatewayResponse } from '../../../../lab/gateway/envoy.ts';
-import { locateBinaries } from '../../../../lab/parts/locate.ts';
 import { tryAll } from '../../../../lab/process/errors.ts';
 import { until } from '../../../../lab/process/wait.ts';
+import { NAMESPACE } from '../../../../src/api/names.ts';
 import { testCluster } from '../cluster.ts';
-import { buildProduct, nodeImages } from '../../../../lab/install/image.ts';
-import { meshRoute, remoteEndpoints, startExternalPool } from './mesh.ts';
-import type { DeclaredTailnet } from './mesh.ts';
-import { documentedCommands, installer } from '../../../../lab/install/installer.ts';
-import type { Installer } from '../../../../lab/install/installer.ts';
 import { createNamespace } from '../namespace.ts';
 import { httpGateway } from '../objects.ts';
+import { auditScene, removeScene } from './audit.ts';
+import { meshRoute, remoteEndpoints, startExternalPool } from './mesh.ts';
+import type { DeclaredTailnet } from './mesh.ts';
+import { settled } from './settled.ts';
+import { SCENE_LABEL, sharedInstallation } from './shared.ts';
+import type { Shell } from './shared.ts';
 
-/** The namespace, the image and the host of a scene. */
-export const PLACE = { system: 'mesh-system', host: 'web.example.com' } as const;
+/** The namespace and the host of a scene. */
+export const PLACE = { system: NAMESPACE, host: 'web.example.com' } as const;
 
-/** The images in the manifests: the committed one, and the one of the documented configuration. */
-export const IMAGE = {
-  committed: 'mesh-gateway:0.1.0',
-  documented: 'registry.example.com/mesh-gateway:0.1.0',
-} as const;
-
-/** A cluster without the product, what is needed to install it, and a user. */
+/** The product in the cluster, and a user with a namespace and a tailnet, for one test file. */
 export type InstallScene = {
   readonly client: KubeClient;
-  /** The namespace of the user. */
+  /** The namespace of the user; names of MeshTailnets begin with it. */
   readonly namespace: string;
-  readonly shell: Installer;
-  /** Runs the commands of the documentation one by one; calls `onStep` after each. */
-  readonly install: (onStep: (command: string) => void) => Promise<void>;
-  /** Creates a Gateway, and a route to a remote node. */
+  readonly shell: Shell;
+  /** Creates a MeshTailnet, a Gateway, and a route to a remote node, and waits until that is in use. */
   readonly use: () => Promise<void>;
   /** Replaces the host that was added to the route last, and waits until the new one answers. */
   readonly addHost: (host: string) => Promise<void>;
@@ -42,27 +34,29 @@ export type InstallScene = {
   readonly request: (host?: string, headers?: GatewayRequest['headers']) => Promise<GatewayResponse>;
   /** Waits until a remote node answers. */
   readonly answerOf: (remote: string, host?: string) => Promise<void>;
+  /** Waits until all that was changed is in use: see `settled`. */
+  readonly settled: () => Promise<void>;
+  /** Removes what the file has made, and fails if any of it is left, or the installation is not as it was. */
   readonly end: () => Promise<void>;
 };
 
 const ANSWER = { everyMs: 50 };
 
-/** Which manifests are installed, and the tailnet; by default one with a pool that others run. */
-type SceneOptions = { readonly manifests?: keyof typeof IMAGE; readonly tailnet?: DeclaredTailnet };
+/** The tailnet of a scene; by default one with a pool that others run. */
+type SceneOptions = {
+  readonly tailnet?: DeclaredTailnet;
+  /** Called after each command of the installation, if this file is the first that needs it. */
+  readonly onStep?: (command: string) => void;
+};
 
-/** Creates the scene: the image is on the node, and the tailnet can be declared. */
+/** Installs the product unless it is installed, and creates the scene of a test file. */
 export async function installScene(options: SceneOptions = {}): Promise<InstallScene> {
-  const { manifests = 'committed' } = options;
   const cluster = testCluster();
   const client = kubeClient(cluster.access);
-  const product = await buildProduct();
-  const namespace = await createNamespace(client);
-  const pathOf = locateBinaries(process.env);
-  const images = nodeImages(pathOf);
-  const shell = installer(cluster, { product, namespace, pathOf });
-  const [tailnet] = await Promise.all([
+  const [shell, namespace, tailnet] = await Promise.all([
+    sharedInstallation(options.onStep),
+    createNamespace(client, { [SCENE_LABEL]: '' }),
     options.tailnet ?? startExternalPool(cluster),
-    images.importProduct(product, IMAGE[manifests]),
   ]);
   const gateway = { namespace, name: 'public' };
   const web = `${namespace}/web`;
@@ -84,9 +78,9 @@ export async function installScene(options: SceneOptions = {}): Promise<InstallS
     namespace,
     shell,
     request: ask,
-    install: onStep => follow(shell, manifests, onStep),
     use: () =>
       applyAll(client, [
+        ...(tailnet.secret === undefined ? [] : [tailnet.secret]),
         tailnet.tailnetNamed(namespace),
         remoteEndpoints(cluster, 'web-1', web),
         httpGateway(namespace, 'public'),
@@ -97,34 +91,12 @@ export async function installScene(options: SceneOptions = {}): Promise<InstallS
       await answerOf('web-1', host);
     },
     answerOf,
-    end: () => tryAll([shell.end, tailnet.end, () => images.remove(IMAGE[manifests])]),
+    settled: () => settled(client, namespace),
+    end: () =>
+      tryAll([
+        () => removeScene(client, namespace, tailnet),
+        tailnet.end,
+        () => auditScene(cluster, client, shell),
+      ]),
   };
-}
-
-/** Runs the commands of the documentation; with its own manifests, also those that synthesize them. */
-async function follow(
-  shell: Installer,
-  manifests: keyof typeof IMAGE,
-  onStep: (command: string) => void,
-): Promise<void> {
-  const [synthesis = []] = documentedCommands('install.md', 'The manifests');
-  const [application = []] = documentedCommands('install.md', 'Apply the manifests');
-  for (const command of [...(manifests === 'documented' ? synthesis : []), ...application]) {
-    await shell.sh(command);
-    onStep(command);
-  }
-}
-
-/** Waits until one of our Deployments has `count` ready pods of its newest template, and no older ones. */
-export async function waitForReplicas(client: KubeClient, name: string, count: number): Promise<void> {
-  const ref = { apiVersion: 'apps/v1', kind: 'Deployment', namespace: PLACE.system, name };
-  const poll = async (note: (seen: string) => void) => {
-    const { status, metadata } = await client.get(ref);
-    const { readyReplicas, updatedReplicas, observedGeneration } = status as Readonly<Record<string, number>>;
-    if (observedGeneration !== metadata.generation) return undefined;
-    const pods = await podsWith(client, PLACE.system, { 'app.kubernetes.io/name': name });
-    note(`${updatedReplicas} updated, ${readyReplicas} ready, ${pods.length} pods`);
-    return [readyReplicas, updatedReplicas, pods.length].every(number => number === count);
-  };
-  await until(`${name} to have ${count} ready pods`, poll);
 }
