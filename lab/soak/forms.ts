@@ -50,7 +50,6 @@ export const FORMS: readonly Form[] = [
   vitest('cluster', 'test/cluster/install/mesh-pods.test.ts'),
   vitest('cluster', 'test/cluster/mesh/vip-services.soak.ts'),
   vitest('cluster', 'test/cluster/traffic/anchors.soak.ts'),
-  vitest('cluster', 'test/cluster/traffic/failover.soak.ts'),
   ...MODES.map(mode => ({
     name: `conformance/${mode}`,
     command: ['npm', 'run', '--silent', 'conformance', '--', '--mode', mode],

@@ -386,4 +386,40 @@ describe('while services at home are checked', () => {
     console.log(`${answers.length} went well, ${failures.length} failed`);
     expect(failures).toEqual([]);
   });
+
+  it('a required region alone has the traffic, and without it there is none', async () => {
+    printLogsOnFailure(scene.client, scene.namespace, PLACE.system);
+    const near = await serviceOf('near');
+    const { address: meshIP, fqdn: meshFQDN } = remoteOf(cluster, 'web-1');
+    const elsewhere = remoteOf(cluster, 'web-2');
+    const requiring = (region: string) =>
+      applyAll(
+        scene.client,
+        routeWith('HTTPRoute', 'required', {
+          ports: [near.port, elsewhere.ports['http'] ?? 0],
+          policy: { endpoints: { require: { matchLabels: { region } } } },
+        }),
+      );
+    await scene.client.apply(
+      endpointsNamed(
+        'required',
+        endpoint({ name: 'near', meshIP, meshFQDN, port: near.port, metadata: { region: 'near' } }),
+        endpoint({
+          ...{ name: 'far', meshIP: elsewhere.address, meshFQDN: elsewhere.fqdn },
+          ...{ port: elsewhere.ports['http'], metadata: { region: 'far' } },
+        }),
+      ),
+    );
+    await requiring('near');
+    const ask = askHttp(80, hostOf('required'));
+    await answersOf(ask, 'near');
+    const answers = await Promise.all(Array.from({ length: 20 }, ask));
+    expect(new Set(answers)).toEqual(new Set(['near']));
+    await requiring('nowhere');
+    await until('no endpoint to have the traffic', async note => {
+      const found = await ask().catch((error: unknown) => String(error));
+      note(found);
+      return found.includes('503');
+    });
+  });
 });
