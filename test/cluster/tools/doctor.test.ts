@@ -293,6 +293,12 @@ const BREAKS: readonly Break[] = [
     what: 'Envoy Gateway that was not restarted',
     by: () => editConfig('s/failOpen: false/failOpen: false # changed/'),
     check: 'restarted',
+    after: async () => {
+      await editConfig('s/ # changed//');
+      await sh(
+        `kubectl -n ${GATEWAY} rollout restart deployment/envoy-gateway && kubectl -n ${GATEWAY} rollout status deployment/envoy-gateway`,
+      );
+    },
   },
   {
     what: 'a listener',
