@@ -242,7 +242,8 @@ describe('an installation that runs mesh pods', () => {
     const ok =
       /^ok +connect +endpoint web of MeshEndpoints \S+ accepts connections at \S+ from 2 mesh pods$/m;
     const found = await until('doctor to connect', async note => {
-      const printed = await scene.shell.sh(`mesh-gateway doctor ${flags}`);
+      // Its exit status is also that of checks which are not about connections.
+      const printed = await scene.shell.sh(`mesh-gateway doctor ${flags} || true`);
       note(printed);
       return ok.exec(printed)?.[0];
     });
