@@ -26,7 +26,9 @@ describe('a bench', () => {
     expect(await runBench('health', 'operator')).toEqual({
       code: 2,
       lines: [
-        expect.stringMatching(/^health operator takes at least 2 min \d+ s, which it waits(; .* last time)?$/),
+        expect.stringMatching(
+          /^health operator takes at least 2 min \d+ s, which it waits(; .* last time)?$/,
+        ),
         'step: an operator on an API server, 10000 endpoints',
         'bench: cluster: etcd is not built yet: run npm run parts',
       ],
