@@ -12,7 +12,7 @@ export type Figure = {
   readonly good?: 'low' | 'high';
 };
 
-/** How long a bench takes: what its own waits add up to, or what a run took on two cores. */
+/** How long a bench takes: what its own waits add up to, or an estimate for two cores. */
 export type Duration = { readonly atLeastMs: number } | { readonly aboutMs: number };
 
 /** A named group of measurements, or one part of it. */

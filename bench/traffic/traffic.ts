@@ -19,7 +19,7 @@ export const traffic: Bench = {
   run: trafficFigures,
 };
 
-/** On two cores that do nothing else. */
+/** An estimate for two cores that do nothing else. */
 const ABOUT_MS = { hooks: 90_000, endpoints: 40_000, policies: 60_000 } as const;
 
 type Name = keyof typeof PARTS;

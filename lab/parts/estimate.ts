@@ -1,19 +1,19 @@
-/** A program of a build: the processor seconds that were once measured for it, and the time that it takes or took now. */
+/** A program of a build: the processor seconds that it is estimated to take, and the time that it takes or took now. */
 export type Timed = { readonly cpuSeconds: number; readonly ms: number };
 
-/** A build: what is built, what is being built, and the measured processor seconds of what waits. */
+/** A build: what is built, what is being built, and the estimated processor seconds of what waits. */
 export type Work = {
   readonly built: readonly Timed[];
   readonly running: readonly Timed[];
   readonly waitingCpuSeconds: number;
 };
 
-/** So much at the speed of the measured machine is assumed to have been built before, so that a single program proves little. */
+/** So much at the estimated speed is assumed to have been built before, so that a single program proves little. */
 const ASSUMED_SECONDS = 20;
 
 /**
- * The time until a build ends, if the rest takes as long for each measured second as what is built: shorter on more
- * processors or where Go has compiled it before, longer on a busy machine. What already takes longer than measured
+ * The time until a build ends, if the rest takes as long for each estimated second as what is built: shorter on more
+ * processors or where Go has compiled it before, longer on a busy machine. What already takes longer than estimated
  * counts as built now.
  */
 export function remainingMs({ built, running, waitingCpuSeconds }: Work, atOnce: number): number {

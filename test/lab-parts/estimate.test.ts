@@ -9,7 +9,7 @@ const nothing = { built: [], running: [], waitingCpuSeconds: 0 };
 const secondsLeft = (work: Partial<Parameters<typeof remainingMs>[0]>) =>
   Math.round(remainingMs({ ...nothing, ...work }, 2) / SECOND);
 
-it('is at first what was measured, with two programs at a time', () => {
+it('is at first that of the table, with two programs at a time', () => {
   expect(secondsLeft({ waitingCpuSeconds: 400 })).toBe(200);
   expect(secondsLeft({})).toBe(0);
 });
@@ -27,7 +27,7 @@ it('follows the speed of this machine', () => {
   expect(after(2 * SECOND)).toBe(28);
 });
 
-it('rises when a program takes longer than measured', () => {
+it('rises when a program takes longer than estimated', () => {
   const at = (seconds: number) =>
     secondsLeft({ running: [{ cpuSeconds: 100, ms: seconds * SECOND }], waitingCpuSeconds: 100 });
   expect([100, 220, 460].map(at)).toEqual([50, 100, 200]);
@@ -43,7 +43,7 @@ it('is no more exact than it can be', () => {
   ]);
 });
 
-it('has a measured time for every program', () => {
+it('has a time for every program', () => {
   const seconds = PARTS.flatMap(({ binaries }) => binaries.map(({ cpuSeconds }) => cpuSeconds));
   expect(Math.min(...seconds)).toBeGreaterThan(0);
 });
