@@ -21,18 +21,27 @@ export function commandLine(...args: readonly string[]): readonly string[] {
 export const CLUSTER_TURN = join(tmpdir(), 'mesh-gateway-cluster-tests');
 
 /** Who uses the cluster, as messages name it, and who gets the steps of its start. */
-export type ClusterUse = { readonly user: string; readonly onStep: OnStep };
+export type ClusterUse = {
+  readonly user: string;
+  readonly onStep: OnStep;
+  /** A running one is ended first: in CI an earlier run has left it behind. */
+  readonly isFresh?: boolean;
+};
 
 /**
  * The running cluster, or one that is started and ends with this process at the latest. Fails, and has changed nothing,
  * if the running one has an installation of mesh-gateway.
  */
-export async function useCluster({ user, onStep }: ClusterUse): Promise<{
+export async function useCluster({ user, onStep, isFresh = false }: ClusterUse): Promise<{
   readonly cluster: Cluster;
+  /** Whether it goes on after its use. */
+  readonly goesOn: boolean;
   readonly end: () => Promise<void>;
 }> {
   const endTurn = await takeTurn(CLUSTER_TURN);
   const folder = new ClusterFolder(CLUSTER_FOLDER);
+  const [up, down] = ['up', 'down'].map(command => commandLine('lab/commands/cluster.ts', command));
+  if (isFresh) await runLine(down, onStep);
   const running = folder.running();
   const users = userFile(folder.path);
   if (running) {
@@ -41,7 +50,6 @@ export async function useCluster({ user, onStep }: ClusterUse): Promise<{
     const refusal = refusalOf(user, found, users.read());
     if (refusal !== undefined) throw new Error(refusal);
   }
-  const [up, down] = ['up', 'down'].map(command => commandLine('lab/commands/cluster.ts', command));
   const cleaner = running ? undefined : guard(down ?? [], process.cwd());
   // After this process was killed, no other run may use a cluster that is about to end.
   if (cleaner) shareTurn(CLUSTER_TURN, cleaner);
@@ -55,7 +63,7 @@ export async function useCluster({ user, onStep }: ClusterUse): Promise<{
   const cluster = folder.running();
   if (!cluster) throw new Error('there is no cluster');
   users.write(user);
-  return { cluster, end };
+  return { cluster, goesOn: !cleaner, end };
 }
 
 /** Runs a command line of the project; the error has what it printed besides its steps. */
