@@ -104,6 +104,7 @@ const OBJECTS: readonly Table[] = [
         ['TCPRoute', 'gateway API v1alpha2'],
         ROUTE_KINDS,
         REAL_TRAFFIC,
+        ['test/cluster/traffic/l4-status.test.ts', 'has traffic and ResolvedRefs True'],
         ['test/kubernetes/source.test.ts', 'is read in the preferred version that is served'],
         ['test/api/decode-route.test.ts', 'of kind %s is read the same in version %s'],
       ),

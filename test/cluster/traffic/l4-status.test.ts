@@ -44,7 +44,7 @@ afterAll(async () => {
   await scene.end();
 });
 
-const PORTS = { http: 80, tcp: 5000, tls: 5001, udp: 5002, missing: 5003, far: 5004 } as const;
+const PORTS = { http: 80, tcp: 5000, tls: 5001, udp: 5002, missing: 5003, far: 5004, alpha: 5005 } as const;
 
 function gateway(): KubeObject {
   const listeners = [
@@ -52,6 +52,7 @@ function gateway(): KubeObject {
     { name: 'tcp', port: PORTS.tcp, protocol: 'TCP' },
     { name: 'missing', port: PORTS.missing, protocol: 'TCP' },
     { name: 'far', port: PORTS.far, protocol: 'TCP' },
+    { name: 'alpha', port: PORTS.alpha, protocol: 'TCP' },
     { name: 'tls', port: PORTS.tls, protocol: 'TLS', tls: { mode: 'Passthrough' } },
     { name: 'udp', port: PORTS.udp, protocol: 'UDP' },
   ];
@@ -71,11 +72,12 @@ function routeTo(
   kind: RouteKind,
   listener: keyof typeof PORTS,
   backend: Record<string, unknown>,
+  version = 'v1',
 ): KubeObject {
   const rules = [{ backendRefs: [meshBackend(backend)] }];
   const parentRefs = [{ name: 'public', sectionName: listener }];
   const hostnames = kind === 'TLSRoute' ? { hostnames: [remote.fqdn] } : {};
-  return route(kind, `${namespace}/${listener}`, { parentRefs, rules, ...hostnames }) as KubeObject;
+  return route(kind, `${namespace}/${listener}`, { parentRefs, rules, ...hostnames }, version) as KubeObject;
 }
 
 const refOfRoute = (kind: RouteKind, name: string) => refToRoute(kind, namespace, name);
@@ -86,7 +88,7 @@ const expectResolvedRefs = (kind: RouteKind, name: string, expected: string) =>
 const anchor = { apiVersion: API, kind: 'HTTPRoute', namespace: OWN, name: 'mesh-anchor-0' };
 
 /** Exchanges some bytes with the service behind a listener. */
-async function exchange(listener: 'tcp' | 'tls' | 'udp'): Promise<void> {
+async function exchange(listener: (typeof L4)[number]['name']): Promise<void> {
   const sent = Buffer.from('through the tailnet');
   await until(`an answer through ${listener}`, async note => {
     if (listener === 'udp') {
@@ -106,17 +108,19 @@ async function exchange(listener: 'tcp' | 'tls' | 'udp'): Promise<void> {
   });
 }
 
+/** The routes, each named as its listener. */
 const L4 = [
-  { kind: 'TCPRoute', name: 'tcp', protocol: 'TCP' },
-  { kind: 'TLSRoute', name: 'tls', protocol: 'TLS' },
-  { kind: 'UDPRoute', name: 'udp', protocol: 'UDP' },
+  { kind: 'TCPRoute', version: 'v1', name: 'tcp', to: 'tcp', protocol: 'TCP' },
+  { kind: 'TCPRoute', version: 'v1alpha2', name: 'alpha', to: 'tcp', protocol: 'TCP' },
+  { kind: 'TLSRoute', version: 'v1', name: 'tls', to: 'tls', protocol: 'TLS' },
+  { kind: 'UDPRoute', version: 'v1', name: 'udp', to: 'udp', protocol: 'UDP' },
 ] as const;
 
-describe.each(L4)('a $kind', ({ kind, name, protocol }) => {
+describe.each(L4)('a $kind of $version', ({ kind, version, name, to, protocol }) => {
   it('has traffic and ResolvedRefs True', async () => {
     printLogsOnFailure(scene.client, namespace, OWN);
-    const to = routeTo(kind, name, { name, port: remote.ports[name] });
-    await applyAll(scene.client, [service(name, protocol), to]);
+    const ofVersion = routeTo(kind, name, { name: to, port: remote.ports[to] }, version);
+    await applyAll(scene.client, [service(to, protocol), ofVersion]);
     await expectResolvedRefs(kind, name, 'True ResolvedRefs');
     await exchange(name);
   });
