@@ -1,9 +1,9 @@
+import { METRIC_NAMES } from './metric-names.ts';
 import { row } from './row.ts';
 import type { NamedTest, Table } from './row.ts';
 import { REAL_TRAFFIC, ROUTE_KINDS, SERVICE_TABLES, STATUS, VIP_SERVICES, WRITTEN } from './service.ts';
 
 const NAMES = 'test/contract-checklist/names.test.ts';
-const CONTROLLER = 'test/runtime/controller.test.ts';
 const TAILNET = 'test/controllers/mesh-tailnet/controller.test.ts';
 const COORDINATION = 'test/controllers/vip-services/mesh-gateway.test.ts';
 const ALERTS = 'test/synth/alerts.test.ts';
@@ -17,9 +17,6 @@ const UNUSED: NamedTest = [
   'test/traffic/unused.test.ts',
   'is reported with the reason $reason, the field and the fix',
 ];
-const COUNTED: NamedTest = [CONTROLLER, 'exist with 0 from the start'];
-const GRPC_METRICS: NamedTest = [NAMES, 'include those of gRPC, in which a call is recorded'];
-const HEALTH_METRICS: NamedTest = [NAMES, 'include $name, which counts results but unknown ones'];
 const DECIDED: NamedTest = ['test/health/threshold.test.ts', '%s is after %j %s with the error %j'];
 const CHECKED_AT: NamedTest = ['test/health/threshold.test.ts', 'is that of %s'];
 const ALERT: NamedTest = [ALERTS, '$sentence'];
@@ -249,32 +246,7 @@ const OPERATION: readonly Table[] = [
       ),
     ],
   },
-  {
-    name: 'Metric names',
-    columns: ['Name', 'Group'],
-    rows: [
-      row(['controller_runtime_reconcile_total', 'Controller'], COUNTED),
-      row(['controller_runtime_reconcile_time_seconds', 'Controller'], COUNTED, [
-        CONTROLLER,
-        'include the time that reconciles took',
-      ]),
-      row(['controller_runtime_reconcile_errors_total', 'Controller'], COUNTED),
-      row(['grpc_server_requests_total', 'Extension server'], GRPC_METRICS),
-      row(['grpc_server_request_duration_seconds', 'Extension server'], GRPC_METRICS),
-      row(['grpc_server_errors_total', 'Extension server'], GRPC_METRICS),
-      row(
-        ['service_coordinator_services_total', 'Service coordinator'],
-        [
-          'test/controllers/vip-services/gauges.test.ts',
-          'the gauge counts those of each tailnet by state, from the status of MeshEndpoints',
-        ],
-      ),
-      row(['service_coordinator_registrations_total', 'Service coordinator'], VIP_SERVICES),
-      row(['health_check_success_total', 'Health check'], HEALTH_METRICS),
-      row(['health_check_failure_total', 'Health check'], HEALTH_METRICS),
-      row(['health_check_duration_seconds', 'Health check'], HEALTH_METRICS),
-    ],
-  },
+  METRIC_NAMES,
   {
     name: 'Alert rules',
     columns: ['Name', 'Condition'],

@@ -36,6 +36,7 @@ import { restrictedPod } from '../../support/cluster/objects.ts';
 import { runInPod } from '../../support/cluster/run-pod.ts';
 import { named } from '../../support/declared.ts';
 import { meshBinding, meshEndpoints, meshTailnet } from '../../support/objects.ts';
+import { contractMetrics } from '../../contract-checklist/metric-names.ts';
 
 const { operator, extensionServer } = COMPONENTS;
 const OWN = PLACE.system;
@@ -108,6 +109,12 @@ describe('while routes are made and edited', () => {
     expect(sumOf(/^grpc_server_requests_total\{.*Post(?!TranslateModify)/)).toBe(0);
     const timeouts = lines.filter(line => /^mesh_gateway_revision_waits_total\{.*timeout/.test(line));
     expect(timeouts.map(line => line.split(' ')[1])).toEqual(['0', '0']);
+    expect(sumOf(/^grpc_server_request_duration_seconds_count\{.*PostTranslateModify/)).toBeGreaterThan(0);
+    const ofContract = contractMetrics().filter(({ group }) => group === 'Extension server');
+    expect(ofContract.length).toBeGreaterThan(0);
+    expect(ofContract.filter(({ name }) => !lines.some(line => line.startsWith(`# TYPE ${name} `)))).toEqual(
+      [],
+    );
   });
 
   /** The metrics of both pods, line by line. */

@@ -17,6 +17,7 @@ import { COMPONENTS, MESH_POD } from '../../../src/api/names.ts';
 import { testCluster } from '../../support/cluster/cluster.ts';
 import { exchangeAtOnce, startDatagrams } from '../../support/cluster/install/datagrams.ts';
 import { startManagedTailnet } from '../../support/cluster/install/mesh.ts';
+import { metricsOfLeader } from '../../support/cluster/install/operator-metrics.ts';
 import { installScene, PLACE } from '../../support/cluster/install/scene.ts';
 import type { InstallScene } from '../../support/cluster/install/scene.ts';
 import { printLogsOnFailure } from '../../support/cluster/logs.ts';
@@ -26,6 +27,7 @@ import { GRPC_SERVICE, startGrpcService, startHttpService } from '../../support/
 import type { HttpService } from '../../support/lab/health/services.ts';
 import { remoteOf } from '../../support/lab/lab.ts';
 import { endpoint, meshEndpoints } from '../../support/objects.ts';
+import { valueOf } from '../../support/telemetry/exposition.ts';
 
 const cluster = testCluster();
 const OWN = PLACE.system;
@@ -177,39 +179,21 @@ async function eventNoted(name: string, reason: string, expected: string): Promi
   await until(`the Event ${reason} of ${name}: ${expected}`, poll);
 }
 
-/** The values of a metric of the operator that leads, by the text of their labels. */
-async function metric(name: string): Promise<Readonly<Record<string, number>>> {
-  const text = await metricsOfLeader();
-  const lines = text.matchAll(new RegExp(`^${name}\\{(.*)\\} (\\S+)$`, 'gm'));
-  return Object.fromEntries([...lines].map(([, labels, value]) => [labels ?? '', Number(value)]));
-}
-
-async function metricsOfLeader(): Promise<string> {
-  const pods = await podsWith(scene.client, OWN, { 'app.kubernetes.io/name': COMPONENTS.operator });
-  const texts = pods.map(async ({ status }) => {
-    const { podIP = '' } = status as { readonly podIP?: string };
-    const response = await fetch(`http://${podIP}:8080/metrics`).catch(() => undefined);
-    return (await response?.text()) ?? '';
-  });
-  const leads = /^leader_election_master_status\{.*\} 1$/m;
-  return (await Promise.all(texts)).find(text => leads.test(text)) ?? '';
-}
-
 /** Waits until the leader reports whether the endpoint of an object is healthy. */
 async function gaugeOf(name: string, value: 0 | 1): Promise<void> {
-  const labels = `namespace="${scene.namespace}",name="${name}",endpoint="${name}"`;
+  const labels = { namespace: scene.namespace, name, endpoint: name };
   const isReported = async (note: (seen: string) => void) => {
-    const series = await metric('mesh_gateway_endpoint_healthy');
-    note(JSON.stringify(series));
-    return series[labels] === value;
+    const found = valueOf(await metricsOfLeader(scene.client), 'mesh_gateway_endpoint_healthy', labels);
+    note(String(found));
+    return found === value;
   };
   await until(`the gauge of ${name} to be ${value}`, isReported);
 }
 
 /** How many health checks over HTTP have had a result, by the leader. */
 async function checksCounted(counter: string): Promise<number> {
-  const series = await metric(counter);
-  return series[`tailnet="${scene.namespace}",type="HTTP"`] ?? 0;
+  const labels = { tailnet: scene.namespace, type: 'HTTP' };
+  return valueOf(await metricsOfLeader(scene.client), counter, labels) ?? 0;
 }
 
 async function moreChecks(counter: string, count: number): Promise<void> {

@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { applyAll } from '../../../lab/kube/apply.ts';
+import type { KubeObject } from '../../../lab/kube/object.ts';
 import { waitForAbsence } from '../../../lab/kube/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { testCluster } from '../../support/cluster/cluster.ts';
 import { startLoad } from '../../support/cluster/install/load.ts';
+import { metricsOfLeader } from '../../support/cluster/install/operator-metrics.ts';
 import { PLACE } from '../../support/cluster/install/scene.ts';
 import { printLogsOnFailure } from '../../support/cluster/logs.ts';
 import { QUIET, startTenants } from '../../support/cluster/tenants.ts';
@@ -17,8 +20,12 @@ import {
   vipService,
 } from '../../support/cluster/vip-services.ts';
 import type { VipService, VipServicesScene } from '../../support/cluster/vip-services.ts';
+import { named } from '../../support/declared.ts';
 import { eventually } from '../../support/eventually.ts';
 import { remoteOf } from '../../support/lab/lab.ts';
+import { endpoint, meshEndpoints } from '../../support/objects.ts';
+import type { Family } from '../../support/telemetry/exposition.ts';
+import { contractMetrics } from '../../contract-checklist/metric-names.ts';
 
 const cluster = testCluster();
 
@@ -45,6 +52,37 @@ it('a VIP service answers devices of the tailnet through the mesh pods, by addre
   await eventually(async () =>
     expect(await askService(device, `${fqdn}:443`, 'by name')).toContain('by name'),
   );
+});
+
+/** A MeshEndpoints whose checks fail: nothing listens at its port. */
+function refusing(namespace: string): KubeObject {
+  const { address: meshIP, fqdn: meshFQDN } = remoteOf(cluster, 'web-1');
+  const healthCheck = { enabled: true, type: 'TCP', interval: '1s', timeout: '1s' };
+  const fields = { meshIP, meshFQDN, port: 1, protocol: 'TCP', healthCheck };
+  return named(meshEndpoints({ endpoints: [endpoint(fields)] }), `${namespace}/refusing`) as KubeObject;
+}
+
+it('the operator has the metrics of the contract, with what it has reconciled, registered and checked', async () => {
+  const { client, namespace } = installed.scene;
+  printLogsOnFailure(client, namespace, PLACE.system);
+  await servedService(installed.scene);
+  await client.apply(refusing(namespace));
+  const all = contractMetrics();
+  const own = all.filter(({ group }) => group !== 'Extension server').map(({ name }) => name);
+  expect(own.length).toBeGreaterThan(5);
+  const isCounted = (name: string, { series = [] }: Partial<Family> = {}) =>
+    series.some(({ labels: { tailnet = namespace }, value }) => {
+      // Reconciles need not have failed.
+      const isError = name === 'controller_runtime_reconcile_errors_total';
+      return tailnet === namespace && (value > 0 || isError);
+    });
+  const found = await until('each metric to be counted', async note => {
+    const metrics = await metricsOfLeader(client);
+    const missing = own.filter(name => !isCounted(name, metrics.get(name)));
+    note(missing.join(', '));
+    return missing.length === 0 ? metrics : undefined;
+  });
+  expect(all.filter(({ name }) => !found.has(name))).toEqual([]);
 });
 
 describe('two installations', () => {
