@@ -13,7 +13,7 @@ import type { EnvoyParts } from '../support/tools/envoy.ts';
 import { find, healthyInstallation, set } from '../support/tools/installation.ts';
 import type { Json } from '../support/tools/installation.ts';
 import { meshBackend, named, openGateway, route } from '../support/declared.ts';
-import { meshBinding } from '../support/objects.ts';
+import { meshBinding, meshGateway } from '../support/objects.ts';
 import { ENVOY_LABELS } from '../../src/tools/doctor/network-policies.ts';
 
 let out: string[] = [];
@@ -55,9 +55,10 @@ async function status(kubeconfig: string, ...args: readonly string[]) {
 const CLASS = 'gateway.envoyproxy.io/owning-gatewayclass';
 const GATEWAY = { group: 'gateway.networking.k8s.io', kind: 'Gateway' };
 const MORE = 'httproute/default/more/rule/0';
+const HOST = 'shared.example.com';
 
-/** A cluster in which two Gateways of the class mesh are merged, with a route to each, in one Envoy. */
-async function mergedCluster(parts: EnvoyParts): Promise<string> {
+/** A cluster in which two Gateways of the class mesh are merged, with a route to each, in one Envoy, and more objects. */
+async function mergedCluster(parts: EnvoyParts, ...more: readonly object[]): Promise<string> {
   const installation = healthyInstallation();
   installation.declared.push(
     named(meshBinding({ attempt: 0, targetRefs: [{ ...GATEWAY, name: 'other' }] }), 'default/other') as Json,
@@ -66,6 +67,7 @@ async function mergedCluster(parts: EnvoyParts): Promise<string> {
       parentRefs: [{ name: 'other' }],
       rules: [{ backendRefs: [meshBackend()] }],
     }) as Json,
+    ...(more as Json[]),
   );
   const envoy = find(installation.envoys, 'envoy-default-public-1');
   const labels = { ...ENVOY_LABELS, [CLASS]: 'mesh' };
@@ -208,5 +210,36 @@ describe('the Envoy of Gateways that are merged', () => {
       { gateway: 'default/other', ready: 1, total: 1 },
     ]);
     expect({ code, differences }).toEqual({ code: 1, differences: [] });
+  });
+
+  it('has the settings of the oldest MeshGateway for a route on several of them', async () => {
+    const parentRefs = ['public', 'other'].map(name => ({ name }));
+    const rules = [{ backendRefs: [meshBackend()] }];
+    const shared = route('HTTPRoute', 'default/shared', { hostnames: [HOST], parentRefs, rules });
+    const decides = (gateway: string, mode: string, since: string) =>
+      named(
+        meshGateway({ targetRefs: [{ ...GATEWAY, name: gateway }], dataPath: { mode } }),
+        `default/${gateway}`,
+        { creationTimestamp: since },
+      );
+    const direct = { address: WEB.address };
+    const clusters = { [CLUSTER]: [direct], [MORE]: [WEB], 'httproute/default/shared/rule/0': [direct] };
+    const kubeconfig = await mergedCluster(
+      { clusters },
+      shared,
+      decides('public', 'Direct', '2026-01-01T00:00:00Z'),
+      decides('other', 'Proxy', '2026-01-02T00:00:00Z'),
+    );
+    const { out: printed } = await status(kubeconfig, '--output', 'json');
+    expect((JSON.parse(printed) as Status).differences).toEqual([]);
+    for (const from of ['default/public', 'default/other']) {
+      out = [];
+      const code = await runTrace(
+        [`http://${HOST}/`, '--envoy', '--kubeconfig', kubeconfig, '--from', from],
+        {},
+      );
+      expect(out.join('\n')).toContain('envoy-default-public-1 has endpoint web at 100.64.0.1:8080: HEALTHY');
+      expect(code).toBe(0);
+    }
   });
 });

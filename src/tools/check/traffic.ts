@@ -9,16 +9,21 @@ import { GROUP } from '../../api/generated/kinds.ts';
 import { Derived } from '../../store/derived.ts';
 import { ResourceStore } from '../../store/store.ts';
 import { Tracking } from '../../store/tracking.ts';
+import type { TrackedRead } from '../../store/tracking.ts';
 import { trafficIndexes } from '../../store/traffic/resources.ts';
 import { trafficValues } from '../../store/traffic/values.ts';
 import { trafficOfRoute } from '../../traffic/endpoints/route-traffic.ts';
 import type { RouteTraffic } from '../../traffic/endpoints/route-traffic.ts';
 import type { TlsBudgets } from '../../traffic/settings/tls-budget.ts';
+import type { TrafficResources } from '../../traffic/traffic-resources.ts';
 import type { UnusedBackend, UnusedReason } from '../../traffic/unused.ts';
 import type { Catalog, Declared, Finding } from './objects.ts';
 
-/** Resolves a route as the processes do, for each set of settings that its Gateways have. */
-export type TrafficOf = (route: Route) => readonly RouteTraffic[];
+/**
+ * Resolves a route as the processes do, for each set of settings that its Gateways have; where Envoy Gateway merges those of a
+ * GatewayClass, as for their Envoy, which has one cluster for the route.
+ */
+export type TrafficOf = (route: Route, mergedClass?: string) => readonly RouteTraffic[];
 
 /** Resolves the routes among objects. */
 export function trafficIn(catalog: Catalog): TrafficOf {
@@ -35,12 +40,20 @@ export function trafficIn(catalog: Catalog): TrafficOf {
     // Files have Services, but not their EndpointSlices.
     readsBackends: catalog.has('Service') && catalog.has('EndpointSlice'),
   });
-  const traffic = new Derived(tracking, (key, read) => {
+  const resolve = (key: string, read: TrackedRead, change: Partial<TrafficResources> = {}) => {
     const route = read.get(refOf(key as Key) as Ref<RouteKind>);
     const budgets: TlsBudgets = namespace => read.value(values.overTlsBudget, namespace);
-    return route ? trafficOfRoute(values.resources(read), route, dataPath, budgets) : [];
+    return route ? trafficOfRoute({ ...values.resources(read), ...change }, route, dataPath, budgets) : [];
+  };
+  const traffic = new Derived(tracking, (key, read) => resolve(key, read));
+  const ofMerged = new Derived(tracking, (name, read) => {
+    const settings = read.value(values.settingsInEnvoy, name);
+    return resolve(name.split(' ').at(-1) ?? '', read, { gatewaySettings: () => settings });
   });
-  return route => traffic.read(keyOf(refTo(route)));
+  return (route, mergedClass) => {
+    const key = keyOf(refTo(route));
+    return mergedClass === undefined ? traffic.read(key) : ofMerged.read(`${mergedClass} ${key}`);
+  };
 }
 
 /** What only a status has, which objects in files need not have, or what is elsewhere if there is none of the kind. */

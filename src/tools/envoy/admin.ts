@@ -34,6 +34,11 @@ export function gatewayOf(pod: Fields): string {
   return gateway === '' ? (labels[`${OWNER}class`] ?? '') : gateway;
 }
 
+/** The GatewayClass whose merged Gateways an Envoy serves, by what gatewayOf returns; undefined for the Envoy of one Gateway. */
+export function mergedClassOf(gateway: string): string | undefined {
+  return gateway.includes('/') ? undefined : gateway;
+}
+
 /** What the Envoys of a Gateway, such as default/public, may serve: it alone, or all Gateways of its GatewayClass. */
 export function servingIn({ objects }: Declarations): (gateway: string) => readonly string[] {
   const classes = new Map<string, string>(

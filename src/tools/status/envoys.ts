@@ -4,7 +4,7 @@ import { isRoute } from '../check/backend-refs.ts';
 import { Catalog } from '../check/objects.ts';
 import type { Declarations } from '../check/objects.ts';
 import { isMeshRoute, trafficIn } from '../check/traffic.ts';
-import { servingIn } from '../envoy/admin.ts';
+import { mergedClassOf, servingIn } from '../envoy/admin.ts';
 import type { ReadEnvoy } from '../envoy/admin.ts';
 import { compareRule, isUsed } from '../envoy/compare.ts';
 import type { EnvoyState } from '../envoy/state.ts';
@@ -69,10 +69,10 @@ function rulesBy(declarations: Declarations): (gateway: string) => readonly Rule
     .filter(isRoute)
     .flatMap(({ resource }) => (resource ? [resource as Route] : []))
     .filter(isMeshRoute);
-  const traffic = routes.flatMap(trafficOf);
   const servingOf = servingIn(declarations);
   return gateway => {
-    const rules = traffic
+    const rules = routes
+      .flatMap(route => trafficOf(route, mergedClassOf(gateway)))
       .filter(({ gateways }) =>
         gateways.some(({ namespace, name }) => servingOf(`${namespace}/${name}`).includes(gateway)),
       )

@@ -1,8 +1,12 @@
 import type { RuleTraffic } from '../../traffic/endpoints/route-traffic.ts';
 import type { KubeTransport } from '../../kubernetes/transport/transport.ts';
 import type { OpenPort } from '../check/cluster.ts';
+import { keyOf } from '../../api/key.ts';
+import type { Route } from '../../api/objects/gateway-api.ts';
+import { Catalog } from '../check/objects.ts';
 import type { Declarations } from '../check/objects.ts';
-import { gatewayOf, listEnvoys, readEnvoys, servingIn } from '../envoy/admin.ts';
+import { trafficIn } from '../check/traffic.ts';
+import { gatewayOf, listEnvoys, mergedClassOf, readEnvoys, servingIn } from '../envoy/admin.ts';
 import type { ReadEnvoy } from '../envoy/admin.ts';
 import { compareRule } from '../envoy/compare.ts';
 import type { Comparison } from '../envoy/compare.ts';
@@ -17,15 +21,30 @@ export async function withEnvoys(
 ): Promise<readonly TracedWay[]> {
   const listed = await listEnvoys(transport);
   const servingOf = servingIn(declarations);
+  const trafficInClass = trafficOfMerged(declarations);
   return await Promise.all(
     ways.map(async way => {
       if (!way.traffic) return way;
       if (!listed.items) return { ...way, steps: [...way.steps, unknown(listed.why)] };
       const pods = listed.items.filter(pod => servingOf(way.gateway).includes(gatewayOf(pod)));
       const envoys = await readEnvoys(pods, openPort, way.traffic.rule.cluster.text);
-      return { ...way, steps: stepsWithEnvoys(way.steps, way.traffic, envoys) };
+      const [mergedClass] = pods.flatMap(pod => mergedClassOf(gatewayOf(pod)) ?? []);
+      const traffic = mergedClass === undefined ? way.traffic : trafficInClass(way.traffic, mergedClass);
+      return { ...way, steps: stepsWithEnvoys(way.steps, traffic, envoys) };
     }),
   );
+}
+
+/** What the Envoy of a GatewayClass gets for a rule, where Envoy Gateway merges its Gateways. */
+function trafficOfMerged(declarations: Declarations): (traffic: RuleTraffic, name: string) => RuleTraffic {
+  const catalog = new Catalog(declarations);
+  const trafficOf = trafficIn(catalog);
+  return (traffic, name) => {
+    const { cluster } = traffic.rule;
+    const route = catalog.get(keyOf(cluster))?.resource as Route | undefined;
+    const rules = route ? trafficOf(route, name).flatMap(each => each.rules) : [];
+    return rules.find(({ rule }) => rule.cluster.text === cluster.text) ?? traffic;
+  };
 }
 
 /** Steps with what Envoys have for the rule: differences come first, the rest last; Envoys that are alike share lines. */
