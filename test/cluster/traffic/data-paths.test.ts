@@ -143,6 +143,17 @@ describe('merged Gateways', () => {
     ]);
   });
 
+  it('give a route on both of them the data path of the oldest MeshGateway', async () => {
+    printLogsOnFailure(scene.client, scene.namespace, PLACE.system);
+    await scene.client.apply(routeOf('shared', ['left', 'right']));
+    await Promise.all([untilAnswersOf('shared', 'left'), untilAnswersOf('shared', 'right')]);
+    await untilPath('shared', 'left', 'Direct');
+    await untilPath('shared', 'right', 'Direct');
+    await scene.settled();
+    const ask = await asking('shared', 'right');
+    expect(BOTH).toContain(await ask());
+  });
+
   it('follow changes of endpoints and of their MeshGateways without a failed request', async () => {
     const { client, namespace } = scene;
     printLogsOnFailure(client, namespace, PLACE.system);
