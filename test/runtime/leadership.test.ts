@@ -356,7 +356,6 @@ describe('leadership shows', () => {
     await clock.advance(20_000);
     expect(a.messages()).toEqual([
       'became leader',
-      'cannot write the lease',
       'cannot read the lease',
       'lost leadership',
       'can read the lease again',
@@ -366,6 +365,30 @@ describe('leadership shows', () => {
     await a.leadership.stop();
     expect(a.activities()).toEqual([]);
   });
+
+  it.each([
+    ['the leader', 'losing requests'],
+    ['the leader', 'losing answers'],
+    ['the leader', 'failing'],
+    ['a standby', 'losing requests'],
+    ['a standby', 'failing'],
+  ] as const)(
+    'no failure where a single request of %s fails by a network that is %s',
+    async (who, network) => {
+      const { clock, a, b } = await two();
+      const { path } = who === 'the leader' ? a : b;
+      const before = path.read + path.write;
+      path.network = network;
+      while (path.read + path.write === before) await clock.advance(10);
+      path.network = 'working';
+      await clock.advance(60_000);
+      expect([a.leadership.isHeld(), a.messages(), b.messages()]).toEqual([
+        true,
+        ['became leader'],
+        ['another process holds the lease'],
+      ]);
+    },
+  );
 
   it('once, however long it may read the lease and not write it', async () => {
     const { clock, a } = await two();

@@ -14,7 +14,7 @@ export type LeadershipTelemetry = {
 
 type Verb = 'read' | 'write';
 
-/** Notified of leader election; it logs changes, not every request. */
+/** Notified of leader election; it logs changes and failures that go on, not every request. */
 export interface LeadershipObserver {
   registerGauge(isHeld: () => boolean, state: () => ElectionState, now: () => number): void;
   close(): void;
@@ -35,7 +35,9 @@ export function leadershipObserver(
 ): LeadershipObserver {
   const line = log.child({ lease: name, self });
   let ends: readonly (() => void)[] = [];
-  const failing = new Set<Verb>();
+  /** How many requests have failed since one of the verb succeeded. */
+  const failures: Record<Verb, number> = { read: 0, write: 0 };
+  const logged = new Set<Verb>();
   let holder = '';
   return {
     registerGauge: (isHeld, state, now) => {
@@ -46,13 +48,16 @@ export function leadershipObserver(
     },
     close: () => ends.forEach(end => end()),
     requested: (verb, answer) => {
-      const hasFailed = failing.has(verb);
-      if ('error' in answer) {
-        failing.add(verb);
-        if (!hasFailed) line.warn(MESSAGES[verb].failed, { error: answer.error });
-      } else if (failing.delete(verb)) {
-        line.info(MESSAGES[verb].recovered);
+      if (!('error' in answer)) {
+        failures[verb] = 0;
+        if (logged.delete(verb)) line.info(MESSAGES[verb].recovered);
+        return;
       }
+      failures[verb]++;
+      // A single one costs nothing: it is retried long before leadership expires.
+      if (failures.read + failures.write < 2 || logged.has(verb)) return;
+      logged.add(verb);
+      line.warn(MESSAGES[verb].failed, { error: answer.error });
     },
     saw: lease => {
       const next = lease?.holder ?? '';
