@@ -5,19 +5,28 @@ import { until } from '../../../lab/process/wait.ts';
 import { leaseAccess } from '../../../src/kubernetes/access.ts';
 import { createAccount } from '../../support/cluster/account.ts';
 import { sharedApiServer } from '../../support/api-server/shared.ts';
-import { LeaderProcesses, termsOf, sharedMs } from '../../support/api-server/leader-processes.ts';
+import { LEASE_TIMING } from '../../../src/runtime/leader-election/election.ts';
+import { LeaderProcesses, slowMs, termsOf, sharedMs } from '../../support/api-server/leader-processes.ts';
 import type { LeaderWrite, LeaderProcess } from '../../support/api-server/leader-processes.ts';
 import { createNamespace, removeNamespace } from '../../support/cluster/namespace.ts';
 
 /**
- * The limit is 15 s, and a retry period where the leader releases the lease, if answers take at most 0.1 s. A slow
- * machine gets longer, but less than it takes to replace a leader that died.
+ * What docs/kubernetes.md promises of a machine that answers at once. The time that a process waited for answers and for a
+ * processor, which it records, is not counted: so it holds each time on a slow machine too.
  */
-const [PROMISED_MS, WITHIN_MS, TOLD_WITHIN_MS] = [15_000, 60_000, 9_500];
+const [DEAD_WITHIN_MS, STOPPED_WITHIN_MS] = [15_000, 3000];
 const HOUR_MS = 3_600_000;
+
+/**
+ * A leader whose renewal times out has 1.7 s for a new connection and two requests. It may lose leadership where the machine takes
+ * more than this of them, and then another trial decides.
+ */
+const SPARE_MS = 1000;
+const MAX_TRIALS = 5;
 
 const admin = kubeClient(sharedApiServer().access);
 const NAME = 'leaders';
+const LEASE = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' };
 const processes = new LeaderProcesses();
 const all = new Map<string, LeaderProcess>();
 const measured: string[] = [];
@@ -37,7 +46,9 @@ beforeAll(async () => {
   token = await createAccount(admin, account, { cluster: [], own: [...leaseAccess(NAME), configMaps] });
   await processes.prepare();
   watching = lookOn();
-  await Promise.all(['a', 'b', 'c'].map(who => start(who)));
+  const released = { holderIdentity: '', leaseDurationSeconds: 1, leaseTransitions: 0 };
+  await admin.create({ ...LEASE, metadata: { namespace, name: NAME }, spec: released });
+  await Promise.all([start('a'), start('b', HOUR_MS), start('c', -HOUR_MS)]);
 });
 
 afterAll(async () => {
@@ -51,10 +62,13 @@ afterAll(async () => {
   console.log(measured.join('\n'));
 });
 
+/** Starts a process, and waits until it has read the Lease. */
 async function start(who: string, wallClockOffByMs = 0): Promise<void> {
   const { server, caFile } = admin.access;
   const settings = { who, server, caFile, token, namespace, name: NAME, wallClockOffByMs };
   all.set(who, await processes.start(settings));
+  const hasRead = () => processes.waits(who).some(({ what, isAnswered }) => what === 'read' && isAnswered);
+  await until(`${who} to read the Lease`, hasRead);
 }
 
 /** One read at a time, so that results are in order; a failed one is ignored. */
@@ -76,31 +90,33 @@ async function readWritten(): Promise<void> {
 
 /** Waits for a write, and returns it. */
 function act(what: string, isIt: (act: LeaderWrite) => boolean): Promise<LeaderWrite> {
-  const find = () => Promise.resolve(processes.acts().find(isIt));
-  return until(what, find, { everyMs: 20 });
+  return until(what, () => processes.acts().find(isIt), { everyMs: 20 });
 }
 
-/** The process that has been leading for some time. */
+/** The process that has been leading for some time, and whose write has been read. */
 async function leader(): Promise<LeaderProcess> {
   const since = sharedMs();
-  const { who } = await act('a process to lead', ({ ms }) => ms > since + 1500);
+  const { who } = await act('a process to lead', ({ ms }) => ms > since + 500);
+  await until(`the write of ${who}`, () => written.at(-1)?.who === who);
   const found = all.get(who);
   if (!found) throw new Error(`there is no process ${who}`);
   return found;
 }
 
-/** Disturbs the leader; returns how long it wrote after that, and how long after that another began. */
-async function afterLoss(what: string, lose: (leader: LeaderProcess) => void) {
+/** Disturbs the leader; returns it, and how long after that another began, without what is due to a slow machine. */
+async function afterLoss(what: string, lose: (leader: LeaderProcess) => unknown) {
   const old = await leader();
+  await lose(old);
   const lostAt = sharedMs();
-  lose(old);
-  const next = await act(`another than ${old.who} to lead`, ({ who, ms }) => who !== old.who && ms > lostAt);
-  const last = processes.acts().filter(({ who, ms }) => who === old.who && ms < next.ms);
-  const actedMs = Math.max(0, (last.at(-1)?.ms ?? 0) - lostAt);
-  const nextMs = next.ms - lostAt;
-  const shown = [actedMs, nextMs].map(ms => (ms / 1000).toFixed(2));
-  measured.push(`${what}: the old leader acted for ${shown[0]} s more, another after ${shown[1]} s`);
-  return { old, next, actedMs, nextMs };
+  return { old, nextMs: await nextAfter(what, old.who, lostAt) };
+}
+
+async function nextAfter(what: string, old: string, lostAt: number): Promise<number> {
+  const next = await act(`another than ${old} to lead`, ({ who, ms }) => who !== old && ms > lostAt);
+  const slow = slowMs(processes.waits(next.who), lostAt, next.ms);
+  const shown = [next.ms - lostAt, slow].map(ms => (ms / 1000).toFixed(2));
+  measured.push(`${what}: another after ${shown[0]} s, of which the machine took ${shown[1]} s`);
+  return next.ms - lostAt - slow;
 }
 
 function expectNoTwo(): void {
@@ -116,95 +132,72 @@ function expectNoTwo(): void {
   }
 }
 
-describe('three processes that share a Lease', () => {
-  it('have one leader', async () => {
-    await act('a process to lead', () => true);
-    expect(termsOf(processes.acts())).toHaveLength(1);
+describe('three processes that share a Lease, with wall clocks that are hours apart', () => {
+  it('have one leader, another within 15 s after it was killed, and within 3 s after that released the Lease', async () => {
+    const { nextMs } = await afterLoss('killed', ({ child }) => child.kill('SIGKILL'));
+    expect(nextMs).toBeLessThan(DEAD_WITHIN_MS);
+    expectNoTwo();
+    const { child, ended, who } = await leader();
+    child.kill('SIGTERM');
+    await ended;
+    expect(child.exitCode).toBe(0);
+    const released = processes.waits(who).findLast(({ what }) => what === 'write');
+    expect(await nextAfter('stopped', who, released?.until ?? 0)).toBeLessThan(STOPPED_WITHIN_MS);
+    expectNoTwo();
   });
 
-  it('have another within 15 s after the leader was killed, at one of three times at least', async () => {
-    const times: number[] = [];
-    for (const successor of ['g', 'h', 'i']) {
-      const { nextMs } = await afterLoss('killed', ({ child }) => void child.kill('SIGKILL'));
-      expectNoTwo();
-      times.push(nextMs);
-      if (nextMs < PROMISED_MS) break;
-      await start(successor);
-    }
-    expect(Math.min(...times)).toBeLessThan(PROMISED_MS);
-  });
-
-  it('have another soon after the leader was frozen, which does not act when it wakes after 20 s', async () => {
-    await start('d', HOUR_MS);
-    const since = sharedMs();
-    const { old, nextMs } = await afterLoss('frozen', ({ child }) => void child.kill('SIGSTOP'));
-    expect(nextMs).toBeLessThan(WITHIN_MS);
-    await until('20 s', () => sharedMs() - since > 20_000);
+  it('have another within 15 s after the leader was frozen, which does not act when it wakes', async () => {
+    await Promise.all([start('d', HOUR_MS), start('e')]);
+    const { old, nextMs } = await afterLoss('frozen', ({ child }) => child.kill('SIGSTOP'));
+    expect(nextMs).toBeLessThan(DEAD_WITHIN_MS);
     const wokeAt = sharedMs();
     old.child.kill('SIGCONT');
-    const known = () => Promise.resolve(old.lines.find(({ msg }) => msg === 'lost leadership'));
-    await until('the leader of old to know', known);
+    await until('the leader of old to know', () => old.lines.some(({ msg }) => msg === 'lost leadership'));
     const late = processes.acts().filter(({ who, ms }) => who === old.who && ms > wokeAt);
     expect(late).toEqual([]);
     expectNoTwo();
   });
 
-  it('have another soon after the leader was cut off silently, which stops acting before', async () => {
-    const { old, nextMs } = await afterLoss('cut off', ({ road }) => road.block('all'));
-    expect(nextMs).toBeLessThan(WITHIN_MS);
-    expectNoTwo();
-    old.road.unblock();
-  });
-
-  it('have another, and never two, when the Lease is deleted while its leader is cut off', async () => {
+  it('have another within 15 s, and never two, when the Lease is deleted while its leader is cut off', async () => {
     const { old, nextMs } = await afterLoss('cut off from a deleted Lease', ({ road }) => {
       road.block('all');
       deletedAt.push(sharedMs());
-      void admin.remove({ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace, name: NAME });
+      return admin.remove({ ...LEASE, namespace, name: NAME });
     });
-    expect(nextMs).toBeLessThan(WITHIN_MS);
+    expect(nextMs).toBeLessThan(DEAD_WITHIN_MS);
     expectNoTwo();
     old.road.unblock();
   });
 
-  it('have another within a retry period after the leader was stopped', async () => {
-    const { old, nextMs } = await afterLoss('stopped', ({ child }) => void child.kill('SIGTERM'));
-    expect(nextMs).toBeLessThan(TOLD_WITHIN_MS);
-    await old.ended;
-    expect(old.child.exitCode).toBe(0);
-    expectNoTwo();
-  });
-
-  it('keep a leader whose connections die silently, if new ones can be opened, at one of three times at least', async () => {
-    const kept: boolean[] = [];
-    while (kept.length < 3 && !kept.includes(true)) {
-      const { road } = await leader();
-      const before = termsOf(processes.acts()).length;
-      const since = sharedMs();
+  it('keep a leader whose connections die silently, if new ones can be opened', async () => {
+    let isKept = false;
+    for (let trial = 0; trial < MAX_TRIALS && !isKept; trial++) {
+      const { who, road } = await leader();
+      const [terms, opened, since] = [termsOf(processes.acts()).length, road.opened(), sharedMs()];
       road.block('connections of now');
-      await act('a process to lead', one => one.ms > since + 15_000);
-      kept.push(termsOf(processes.acts()).length === before);
+      const end = since + LEASE_TIMING.holdMs;
+      // Only a leader that has renewed the Lease since then acts for longer than that.
+      await act('a process to lead', ({ ms }) => ms > end);
+      isKept = termsOf(processes.acts()).length === terms;
+      if (isKept) continue;
+      const waits = processes.waits(who).filter(({ until: ended }) => ended > since);
+      const onDead = waits.find(({ isAnswered }) => !isAnswered);
+      const slow = slowMs(
+        waits.filter(wait => wait !== onDead),
+        since,
+        end,
+      );
+      measured.push(`not kept: the machine took ${(slow / 1000).toFixed(2)} s`);
+      expect([road.opened() > opened, slow > SPARE_MS], 'lost without need').toEqual([true, true]);
     }
-    // It has 2 s for a new connection and a request, which a busy machine may not give it.
-    expect(kept).toContain(true);
-    expectNoTwo();
-  });
-
-  it('do the same if the wall clock of one is an hour ahead, as leader or not', async () => {
-    await start('j', HOUR_MS);
-    for (const [who, process] of all) if (who !== 'j') process.child.kill('SIGKILL');
-    const ahead = await act('j to lead', ({ who, ms }) => who === 'j' && ms > sharedMs() - 200);
-    await start('e', -HOUR_MS);
-    await start('f');
-    const { nextMs } = await afterLoss('killed, an hour ahead', ({ child }) => void child.kill('SIGKILL'));
-    expect([ahead.who, nextMs < WITHIN_MS]).toEqual(['j', true]);
+    expect(isKept).toBe(true);
     expectNoTwo();
   });
 
   it('never had two active leaders, and never a write of an old leader after one of a new', () => {
     expectNoTwo();
     const terms = written.map(({ term }) => term);
-    expect(new Set(terms).size).toBeGreaterThan(4);
+    expect(new Set(terms).size).toBeGreaterThan(3);
     expect(terms).toEqual([...terms].sort((a, b) => a - b));
     const acts = processes.acts();
     measured.push(

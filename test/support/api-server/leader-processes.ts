@@ -18,11 +18,21 @@ export type LeaderSettings = {
   readonly namespace: string;
   readonly name: string;
   readonly fencingLog: string;
+  readonly waitLog: string;
   readonly wallClockOffByMs: number;
 };
 
 /** A write of a leader, with its time by the clock that all processes share. */
 export type LeaderWrite = { readonly who: string; readonly term: number; readonly ms: number };
+
+/** A request for the Lease, or a timer from when it was due until it fired. */
+export type LeaderWait = {
+  readonly who: string;
+  readonly what: 'read' | 'write' | 'timer';
+  readonly from: number;
+  readonly until: number;
+  readonly isAnswered: boolean;
+};
 
 /** A term, from its first to its last write. */
 export type LeaderTerm = {
@@ -46,17 +56,19 @@ export type LeaderProcess = {
   readonly ended: Promise<unknown>;
 };
 
-/** Processes that run leader election, from one bundle, with one log of their writes. */
+/** Processes that run leader election, from one bundle, with one log of their writes and one of what they waited for. */
 export class LeaderProcesses {
   readonly #folder = mkdtempSync(join(tmpdir(), 'leaders-'));
   readonly #program = join(this.#folder, 'program.mjs');
   readonly #log = join(this.#folder, 'fencing.log');
+  readonly #waitLog = join(this.#folder, 'waits.log');
   readonly #all: LeaderProcess[] = [];
   readonly #acts: LeaderWrite[] = [];
   #parsed = 0;
 
   async prepare(): Promise<void> {
     writeFileSync(this.#log, '');
+    writeFileSync(this.#waitLog, '');
     const banner =
       "import { createRequire as requireFor } from 'node:module'; const require = requireFor(import.meta.url);";
     await build({
@@ -69,9 +81,10 @@ export class LeaderProcesses {
     });
   }
 
-  async start(settings: Omit<LeaderSettings, 'fencingLog'>): Promise<LeaderProcess> {
+  async start(settings: Omit<LeaderSettings, 'fencingLog' | 'waitLog'>): Promise<LeaderProcess> {
     const road = await openRoad(new URL(settings.server));
-    const full: LeaderSettings = { ...settings, server: road.server, fencingLog: this.#log };
+    const logs = { fencingLog: this.#log, waitLog: this.#waitLog };
+    const full: LeaderSettings = { ...settings, ...logs, server: road.server };
     const child = spawn(process.execPath, [this.#program, JSON.stringify(full)], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
@@ -94,6 +107,12 @@ export class LeaderProcesses {
     return [...this.#acts];
   }
 
+  /** What a process has waited for so far. */
+  waits(process: string): readonly LeaderWait[] {
+    const lines = readFileSync(this.#waitLog, 'latin1').split('\n').slice(0, -1);
+    return lines.map(line => JSON.parse(line) as LeaderWait).filter(({ who }) => who === process);
+  }
+
   /** Ends all processes, and removes all files. */
   async end(): Promise<void> {
     for (const { child } of this.#all) child.kill('SIGKILL');
@@ -113,6 +132,12 @@ export function termsOf(acts: readonly LeaderWrite[]): readonly LeaderTerm[] {
   return [...reigns.values()].sort((a, b) => a.from - b.from);
 }
 
+/** For how long in a period they waited for answers and for a processor: what a fast machine does at once. */
+export function slowMs(waits: readonly LeaderWait[], since: number, end: number): number {
+  const spans = waits.map(({ from, until }) => Math.min(until, end) - Math.max(from, since));
+  return spans.reduce((sum, ms) => sum + Math.max(0, ms), 0);
+}
+
 /**
  * A TCP proxy to a server; while it is blocked it holds bytes without closing connections. It drops those of a connection that
  * its process has closed: a network may still deliver them later, which no leader can prevent.
@@ -121,6 +146,8 @@ type Road = {
   readonly server: string;
   /** Holds bytes of existing connections, and accepts new ones or holds their bytes too. */
   readonly block: (which: 'connections of now' | 'all') => void;
+  /** How many connections were opened. */
+  readonly opened: () => number;
   readonly unblock: () => void;
   readonly close: () => void;
 };
@@ -130,7 +157,9 @@ async function openRoad({ protocol, hostname, port }: URL): Promise<Road> {
   /** The bytes of blocked connections, and how to send them on. */
   const held = new Map<Socket, (() => void)[]>();
   let isBlocked = false;
+  let opened = 0;
   const listener = createServer(near => {
+    opened++;
     const far = connect(Number(port), hostname);
     for (const [socket, other] of [
       [near, far],
@@ -161,6 +190,7 @@ async function openRoad({ protocol, hostname, port }: URL): Promise<Road> {
       isBlocked = which === 'all';
       for (const socket of sockets) held.set(socket, []);
     },
+    opened: () => opened,
     unblock: () => {
       isBlocked = false;
       for (const sends of held.values()) for (const send of sends) send();
