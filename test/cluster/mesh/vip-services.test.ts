@@ -107,22 +107,31 @@ describe('two installations', () => {
     const device = await strangerForTest(cluster);
     const ask = () => askService(device, `${vipAddress}:443`, 'hello');
     await eventually(async () => expect(await ask()).toContain('hello'));
-    const load = startLoad(5, async () => {
+    const load = startLoad(20, async () => {
       if (!(await ask()).includes('hello')) throw new Error('another answer');
     });
+    /** Load is counted in requests, of which a slow machine sends as many, in a longer time. */
+    const more = async (count: number) => {
+      const wanted = load.attempts() + count;
+      await until(`${count} more requests`, () => load.attempts() >= wanted);
+    };
+    await more(100);
     const operator = await other.startOperator();
     const ownersOf = (count: number) =>
       serviceWhen(scene, `to have ${count} owners`, ({ owners = [] }) => owners.length === count);
     await ownersOf(2);
     await servedService({ client: other.admin, namespace: QUIET });
+    await more(100);
     await other.admin.remove(refToWeb(QUIET));
     await waitForAbsence(other.admin, refToWeb(QUIET));
     await ownersOf(1);
+    await more(100);
     operator.child.kill('SIGTERM');
     expect(await operator.ended).toBe(0);
+    await more(100);
     const { tookMs, failures } = await load.end();
+    console.log(`${tookMs.length} requests, the slowest took ${Math.max(...tookMs)} ms`);
     expect(failures).toEqual([]);
-    expect(tookMs.length).toBeGreaterThan(10);
     expect((await servedService(scene)).vipAddress).toBe(vipAddress);
   });
 });
