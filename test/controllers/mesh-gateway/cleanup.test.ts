@@ -12,15 +12,15 @@ import { VirtualClock } from '../../support/virtual-clock.ts';
 const gatewayOf = (name: string) =>
   resourceOf(named(meshGateway(), `default/${name}`)) as Kinds['MeshGateway'];
 
-/** The cleanups of a tailnet, each part of which takes a time and removes everything. */
-function cleanupsThatTake(ms: number) {
+/** The cleanups of a tailnet, each part of which takes a time and removes one registration, the last one or not. */
+function cleanupsThatTake(ms: number, isComplete = true) {
   const clock = new VirtualClock();
   const store = new ResourceStore(trafficIndexes, failure => expect(failure).toBeUndefined());
   store.put(resourceOf(named(meshTailnet(), 'example')));
   const read = new Tracking(store).readsOf({ affected: () => undefined }).open();
   const sweep = async () => {
     await clock.advance(ms);
-    return { registrations: 1, services: [], tried: ['svc:web'], failed: [], isComplete: true };
+    return { registrations: 1, services: [], tried: ['svc:web'], failed: [], isComplete };
   };
   const cleanups = cleanupsBy(sweep, { clock, now: () => new Date(clock.now()) });
   const { signal } = new AbortController();
@@ -44,5 +44,24 @@ describe('the cleanup of a second MeshGateway in a tailnet', () => {
       isComplete: true,
       result: { registrations: 1, message: '1 stale registrations removed' },
     });
+  });
+});
+
+describe('the cleanup of a MeshGateway', () => {
+  it('goes on 30 s after its last part, however often it is reconciled before', async () => {
+    const { clock, advance } = cleanupsThatTake(0, false);
+    const removed = async () => (await advance('edge')).result.registrations;
+    expect([await removed(), await removed()]).toEqual([1, 1]);
+    await clock.advance(29_999);
+    expect(await removed()).toBe(1);
+    await clock.advance(1);
+    expect(await removed()).toBe(2);
+  });
+
+  it('never goes on once it is complete, and keeps its result with the time', async () => {
+    const { clock, advance } = cleanupsThatTake(0);
+    const complete = await advance('edge');
+    await clock.advance(3_600_000);
+    expect(await advance('edge')).toEqual(complete);
   });
 });
