@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { findCondition } from '../../../src/api/conditions.ts';
 import { SKIP_CLEANUP } from '../../../src/api/names.ts';
 import { FINALIZER } from '../../../src/controllers/vip-services/finalizer.ts';
 import { OWNERS, ownershipOf } from '../../../src/controllers/vip-services/owners.ts';
@@ -60,6 +61,17 @@ describe('VIP services', () => {
     await scene.put(publishing('a', [], { vipServices }));
     await scene.until(() => expect(scene.service()?.ports).toEqual(['tcp:8443']));
     await scene.until(() => expect(scene.entry('a')).toMatchObject({ status: 'Registered', vipAddress }));
+  });
+
+  it('are not registered in another tailnet, where the credentials are those of one', async () => {
+    const scene = await startVipScene({ api: { domain: 'other.ts.net' } });
+    scene.api.addDevice({ hostname: 'web' });
+    await scene.until(() =>
+      expect(findCondition(scene.tailnet()?.status?.conditions, 'Authenticated')?.status).toBe('False'),
+    );
+    await scene.put(publishing('a', ['web']));
+    await scene.until(() => expect(scene.condition('a')).toMatchObject({ reason: 'NotAuthenticated' }));
+    expect(scene.services()).toEqual([]);
   });
 
   it('are not touched if others created them, unless they are to be adopted', async () => {
