@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { check } from '../../src/tools/check/check.ts';
 import { readObjects, servedObjects } from '../../src/tools/check/objects.ts';
-import { meshBackend, named, openGateway, route } from '../support/declared.ts';
+import { gatewayObject, meshBackend, named, openGateway, route } from '../support/declared.ts';
 import { endpoint, meshEndpoints, meshGateway, meshRoutePolicy, meshTailnet } from '../support/objects.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -46,6 +46,30 @@ const zonePolicy = (zones: Fields) =>
     },
     'default/zones',
   );
+/** One of another namespace that selects all routes, and the ReferenceGrant that permits it, by the namespace of that. */
+const farZonePolicy = named(
+  {
+    apiVersion: 'gateway.envoyproxy.io/v1alpha1',
+    kind: 'BackendTrafficPolicy',
+    spec: {
+      targetSelectors: [
+        {
+          group: 'gateway.networking.k8s.io',
+          kind: 'HTTPRoute',
+          namespaces: { from: 'All' },
+          matchLabels: {},
+        },
+      ],
+      loadBalancer: { type: 'RoundRobin', zoneAware: { preferLocal: {} } },
+    },
+  },
+  'infra/zones',
+);
+const grantIn = (namespace: string) =>
+  gatewayObject('ReferenceGrant', `${namespace}/zones`, {
+    from: [{ group: 'gateway.envoyproxy.io', kind: 'BackendTrafficPolicy', namespace: 'infra' }],
+    to: [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute' }],
+  });
 const services = (name: string, targetEndpoint: string) => ({
   serviceDiscovery: { vipServices: [{ name, port: 443, targetEndpoint }] },
 });
@@ -92,6 +116,13 @@ describe('check finds nothing in', () => {
       [
         ...[web(), tailnet, gateway, service('default/near'), zonePolicy({ preferLocal: {} })],
         toBackends('default/web', [meshBackend(), { name: 'near', port: 80, weight: 0 }]),
+      ],
+    ],
+    [
+      'a policy of another namespace, without a ReferenceGrant in that of the route',
+      [
+        ...[web(), tailnet, gateway, service('default/near'), farZonePolicy, grantIn('elsewhere')],
+        toBackends('default/web', [meshBackend(), { name: 'near', port: 80 }]),
       ],
     ],
     [
@@ -202,6 +233,14 @@ describe('check finds', () => {
       'error NotSupported: spec.loadBalancer.zoneAware: with it Envoy Gateway sends no requests to MeshEndpoints',
     ],
     [
+      'a policy of another namespace that divides a rule, with a ReferenceGrant',
+      [
+        ...[web(), tailnet, gateway, service('default/near'), farZonePolicy, grantIn('default')],
+        toBackends('default/web', [meshBackend(), { name: 'near', port: 80 }]),
+      ],
+      'error NotSupported: spec.loadBalancer.zoneAware: with it Envoy Gateway sends no requests to MeshEndpoints',
+    ],
+    [
       'a policy for a route without MeshEndpoints',
       [
         ...[...good, service('default/near'), toBackends('default/near', [{ name: 'near', port: 80 }])],
@@ -220,8 +259,9 @@ describe('check finds', () => {
 
   it('the backendRefs that an annotation of before stood for, where their MeshEndpoints are elsewhere', () => {
     const annotations = { 'mesh-gateway.dev/backend-type': 'tailscale' };
-    const [finding] = found(named(toBackends('web', [toWeb]), 'default/web', { annotations }));
-    expect(finding).toContain('remove it, and write as spec.rules[0].backendRefs[0]:');
+    const ofOthers = { group: 'example.org', kind: 'Service', name: 'near' };
+    const [finding] = found(named(toBackends('web', [ofOthers, toWeb]), 'default/web', { annotations }));
+    expect(finding).toContain('remove it, and write as spec.rules[0].backendRefs[1]:');
   });
 
   it.each([

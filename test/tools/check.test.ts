@@ -54,6 +54,10 @@ describe('check finds nothing', () => {
       [...good, service('other'), named(routeTo({ name: 'other', port: 80 }), 'default/other')],
     ],
     [
+      'in a route to a Service that is elsewhere',
+      [...good, named(routeTo({ name: 'elsewhere', port: 80 }), 'default/other')],
+    ],
+    [
       'in a rule with a Service, whose EndpointSlices are in no file',
       [
         ...good.slice(0, 3),
@@ -393,9 +397,9 @@ describe('check finds', () => {
 
   it('the place of each, sorted by file, line and column', () => {
     const { findings } = check([
-      { name: 'b.yaml', text: stringify(routeTo({ kind: 'MeshEndpoints', name: 'web' })) },
+      { name: 'a.yaml', text: stringify(routeTo(meshBackend({ group: 'mesh-gatewy.dev' }))) },
       {
-        name: 'a.yaml',
+        name: 'b.yaml',
         text: `${stringify(web({ endpoints: [endpoint(), endpoint({ name: 'b' })] }))}---\na: {{ b }}\n`,
       },
     ]);
@@ -404,10 +408,10 @@ describe('check finds', () => {
         each.file === undefined ? each.rule : `${each.file}:${each.line}:${each.column} ${each.rule}`,
       ),
     ).toEqual([
-      'a.yaml:4:9 NoRoute',
-      'a.yaml:14:7 DuplicateAddress',
-      'a.yaml:20:5 Syntax',
-      'b.yaml:8:11 GroupMissing',
+      'a.yaml:8:18 WrongGroup',
+      'b.yaml:4:9 NoRoute',
+      'b.yaml:14:7 DuplicateAddress',
+      'b.yaml:20:5 Syntax',
     ]);
   });
 });
