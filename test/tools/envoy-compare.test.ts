@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
+import { KubeError } from '../../src/kubernetes/transport/transport.ts';
+import type { KubeTransport } from '../../src/kubernetes/transport/transport.ts';
 import { readObjects } from '../../src/tools/check/objects.ts';
 import { compareRule } from '../../src/tools/envoy/compare.ts';
 import { stateOf } from '../../src/tools/envoy/state.ts';
 import { envoysStatusOf } from '../../src/tools/status/envoys.ts';
-import { stepsWithEnvoys } from '../../src/tools/trace/envoys.ts';
+import { stepsWithEnvoys, withEnvoys } from '../../src/tools/trace/envoys.ts';
 import { parseRequest } from '../../src/tools/trace/request.ts';
 import { trace } from '../../src/tools/trace/trace.ts';
 import { named, openGateway, route } from '../support/declared.ts';
@@ -45,9 +47,21 @@ function tracedIn(declarations: ReturnType<typeof declared>) {
   const request = parseRequest('http://web.example.com/', { method: 'GET', headers: [] });
   const [way] = trace(declarations, request, undefined);
   if (!way?.traffic) throw new Error('no rule was traced');
-  return { steps: way.steps, traffic: way.traffic };
+  return { ...way, traffic: way.traffic };
 }
 
+/** The pod of an Envoy of a Gateway. */
+const podOf = (gateway: string, name: string) => ({
+  metadata: {
+    name,
+    namespace: 'envoy-gateway-system',
+    labels: {
+      'gateway.envoyproxy.io/owning-gateway-namespace': 'default',
+      'gateway.envoyproxy.io/owning-gateway-name': gateway,
+    },
+  },
+  status: { phase: 'Running' },
+});
 const near = { address: '100.64.0.1', proxy: PROXY };
 const far = { address: 'fd7a:115c:a1e0::2', priority: 1, proxy: PROXY };
 const envoy = (hosts: readonly Host[], more: Partial<EnvoyParts> = {}) =>
@@ -143,7 +157,8 @@ describe('an Envoy does not differ', () => {
 });
 
 describe('trace --envoy', () => {
-  const { steps, traffic } = tracedIn(declared());
+  const way = tracedIn(declared());
+  const { steps, traffic } = way;
   const read = (pod: string, state: ReturnType<typeof envoy>) => ({ pod, gateway: 'default/public', state });
   const linesOf = (...args: Parameters<typeof stepsWithEnvoys>) =>
     stepsWithEnvoys(...args)
@@ -175,6 +190,25 @@ describe('trace --envoy', () => {
     expect(linesOf(steps, traffic, [read('envoy-1', weighed)])).toContain(
       `ok envoy-1 has endpoint web at 100.64.0.1:8080 through ${PROXY}: HEALTHY, weight 3, backend weight 90`,
     );
+  });
+
+  it.each<readonly [string, KubeTransport['send'], string]>([
+    [
+      'reads the Envoys of the Gateway and of no other',
+      () => Promise.resolve({ items: [podOf('public', 'envoy-1'), podOf('other', 'envoy-2')] }),
+      'unknown envoy-1: refused',
+    ],
+    [
+      'shows the steps where it may list no pods',
+      () => Promise.reject(new KubeError('Forbidden', 'forbidden')),
+      'unknown you have no right to list /api/v1/pods',
+    ],
+  ])('%s', async (_, send, last) => {
+    const refusing = () => Promise.reject(new KubeError('Unreachable', 'refused'));
+    const transport = { send, stream: refusing, close: () => Promise.resolve() };
+    const [shown] = await withEnvoys([way], declared(), transport, refusing);
+    expect(shown?.steps.slice(0, -1)).toEqual(steps);
+    expect(shown?.steps.slice(-1).map(({ is, text }) => `${is} ${text}`)).toEqual([last]);
   });
 
   it('names what it could not read', () => {

@@ -63,5 +63,9 @@ describe('mesh-gateway trace', () => {
     await expect(runTrace(['http://a/', '--file', 'a.yaml', '--context', 'b'], {})).rejects.toThrow(
       'trace: --context is about a cluster: leave it out, or --file',
     );
+    await expect(runTrace(['http://a/', '--file', 'a.yaml', '--envoy'], {})).rejects.toThrow(
+      'trace: --envoy reads Envoys of a cluster: leave out --file',
+    );
+    await expect(runTrace(['http://a/', '--kubeconfig', 'absent', '--envoy'], {})).rejects.toThrow('absent');
   });
 });

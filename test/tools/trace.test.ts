@@ -6,7 +6,7 @@ import { readObjects, servedObjects } from '../../src/tools/check/objects.ts';
 import { parseRequest } from '../../src/tools/trace/request.ts';
 import { trace } from '../../src/tools/trace/trace.ts';
 import type { Step } from '../../src/tools/trace/trace.ts';
-import { meshBackend, named, openGateway, route } from '../support/declared.ts';
+import { gatewayObject, meshBackend, named, openGateway, route } from '../support/declared.ts';
 import { endpoint, meshEndpoints, meshTailnet } from '../support/objects.ts';
 
 const tailnet = named(meshTailnet({ pool: { mode: 'External', addresses: ['10.0.0.1:1055'] } }), 'example');
@@ -109,7 +109,39 @@ describe('trace follows a request', () => {
       'ok listener: http (HTTP, port 80) of Gateway default/public',
       'ok listener: http (HTTP, port 80) of Gateway infra/other',
     ]);
+    expect(ways(objects, 'http://a/').map(steps => steps.at(-1))).toEqual(
+      Array<string>(2).fill('ok device: web.example.ts.net'),
+    );
     expect(ways(objects, 'http://a/', { from: 'infra/other' })).toHaveLength(1);
+  });
+
+  it('through the Gateway of a ListenerSet alone', () => {
+    const http = { name: 'web', port: 8080, protocol: 'HTTP' };
+    const allowedListeners = { namespaces: { from: 'All' } };
+    const other = openGateway('default/other', { listeners: [{ ...http, port: 80 }], allowedListeners });
+    const set = gatewayObject('ListenerSet', 'default/set', {
+      ...{ parentRef: { name: 'other' }, listeners: [http] },
+    });
+    const parentRefs = [{ name: 'public' }, { kind: 'ListenerSet', name: 'set' }];
+    const objects = [...all, other, set, route('HTTPRoute', 'default/web', { parentRefs })];
+    expect(ways(objects, 'http://a:8080/').map(([first]) => first)).toEqual([
+      'ok listener: web (HTTP, port 8080) of Gateway default/other',
+    ]);
+  });
+
+  it('through one mesh pod to each endpoint', () => {
+    const addresses = ['10.0.0.1:1055', '10.0.0.2:1055'];
+    const endpoints = [1, 2, 3, 4, 5, 6].map(at => endpoint({ name: `e${at}`, meshIP: `100.64.0.${at}` }));
+    const objects = [
+      ...[named(meshEndpoints({ endpoints }), 'default/web'), gateway, route('HTTPRoute', 'default/web')],
+      named(meshTailnet({ pool: { mode: 'External', addresses } }), 'example'),
+    ];
+    const [steps = []] = ways(objects, 'http://a/');
+    const pods = steps.filter(line => line.includes(' mesh pod: '));
+    expect(pods).toHaveLength(6);
+    expect([...new Set(pods)].sort()).toEqual(
+      addresses.map(address => `ok mesh pod: ${address} of MeshTailnet example`),
+    );
   });
 
   it.each([
@@ -374,6 +406,15 @@ describe('trace chooses', () => {
     expect(ways(objects, 'http://web.example.com/a')[0]?.[1]).toContain('HTTPRoute default/close');
     expect(ways(objects, 'http://api.example.com/a')[0]?.[1]).toContain('HTTPRoute default/wide');
     expect(firstBroken(objects, 'http://web.example.com/b')[0]).toContain('no rule for web.example.com');
+  });
+
+  it('among rules of all hostnames that are as wide as that of the listener, or wider', () => {
+    const listeners = [{ name: 'http', port: 80, protocol: 'HTTP', hostname: 'web.example.com' }];
+    const any = named(routeOf({ rules: [rule(path('/a'))] }), 'default/any');
+    const wide = named(routeOf({ hostnames: ['*.example.com'] }), 'default/wide');
+    const objects = [web, tailnet, openGateway('default/public', { listeners }), any, wide];
+    expect(ways(objects, 'http://web.example.com/a')[0]?.[1]).toContain('HTTPRoute default/any');
+    expect(ways(objects, 'http://web.example.com/b')[0]?.[1]).toContain('HTTPRoute default/wide');
   });
 
   it('the listener of the closest hostname', () => {
