@@ -117,7 +117,7 @@ export async function coordinate(
       return [name, failure ? failedState(state, failure) : withHosts(state, served)] as const;
     }),
   );
-  const isClear = claims.size === 0 && planned.owned === 0 && written.length === 0;
+  const isClear = claims.size === 0 && planned.owned === 0;
   const leaving = [...planned.leaving].map(name => [name, before.leaving.get(name) ?? clock.now()] as const);
   const listsWithout = isClear ? before.listsWithout + 1 : 0;
   const verifyMs = written.length > 0 || isClear ? VERIFY_MS + VERIFY_JITTER_MS * random() : Infinity;

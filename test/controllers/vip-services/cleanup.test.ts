@@ -84,7 +84,7 @@ describe('the annotation force-cleanup of a MeshGateway', () => {
     expect(clustersOf(scene, 'svc:shared')).toEqual(['there']);
   });
 
-  it('leaves what devices that are online serve, whoever owns it', async () => {
+  it('leaves what devices that are online serve, whoever owns it, and nothing else', async () => {
     const scene = await startVipScene();
     const pod = scene.api.addDevice({
       hostname: `meshd-example-0-${STALE.installation}`,
@@ -94,8 +94,9 @@ describe('the annotation force-cleanup of a MeshGateway', () => {
     await scene.until(() => expect(pod.nodeId).not.toBe(other.nodeId), 60_000);
     addService(scene, 'svc:web', [STALE]);
     addService(scene, 'svc:lost', [{ ...STALE, installation: 'dddddddd' }]);
+    addService(scene, 'svc:dead', [{ ...STALE, installation: 'dddddddd' }]);
     scene.api.advertise('svc:lost', other.nodeId);
-    expect(await cleanUp(scene)).toMatchObject({ registrations: 0, services: 0 });
+    expect(await cleanUp(scene)).toMatchObject({ registrations: 1, services: 1 });
     await scene.until(() => expect(scene.clock.now()).toBeGreaterThan(240_000), 30_000);
     expect(scene.services().toSorted()).toEqual(['svc:lost', 'svc:web']);
   });

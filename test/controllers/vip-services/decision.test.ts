@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { VipService } from '../../../src/control/control.ts';
 import { decide } from '../../../src/controllers/vip-services/decision.ts';
 import type { Claim, Context } from '../../../src/controllers/vip-services/decision.ts';
-import { OWNERS, withOwners } from '../../../src/controllers/vip-services/owners.ts';
+import { OWNERS, ownersOf, withOwners } from '../../../src/controllers/vip-services/owners.ts';
 import type { Owner } from '../../../src/controllers/vip-services/owners.ts';
 
 const NOW = new Date('2026-01-15T12:00:00Z');
@@ -25,6 +25,8 @@ const owner = (fields: Partial<Owner> = {}): Owner => ({
 });
 const other = (fields: Partial<Owner> = {}) =>
   owner({ installation: 'ffffffff', cluster: 'there', ...fields });
+const third = (fields: Partial<Owner> = {}) =>
+  owner({ installation: 'eeeeeeee', cluster: 'elsewhere', ...fields });
 
 function service(owners: readonly Owner[] | string, ports = ['tcp:443'], isAdopted = false): VipService {
   const annotations = typeof owners === 'string' ? { [OWNERS]: owners } : withOwners({}, owners, isAdopted);
@@ -72,6 +74,22 @@ const ROWS: readonly Row[] = [
     'Failed PortMissing',
   ],
   [
+    'is of others that validate no port, and to be adopted',
+    { ...FOREIGN, ports: ['do-not-validate'] },
+    { mayCreate: false },
+    {},
+    'put adopted',
+    'Pending Registering',
+  ],
+  [
+    'is of others, and to be adopted once something may be changed',
+    FOREIGN,
+    { mayCreate: false, kept: 'the object is paused' },
+    {},
+    'nothing',
+    'Conflict NotOwned',
+  ],
+  [
     'has owners that cannot be read',
     service('{"owners":1}'),
     { mayCreate: false },
@@ -87,6 +105,30 @@ const ROWS: readonly Row[] = [
     {},
     'put renewed',
     'Registered NotServed',
+  ],
+  [
+    'is ours, with a heartbeat by a clock that was ahead',
+    service([owner({ heartbeat: ago(-10) })]),
+    {},
+    {},
+    'put renewed',
+    'Registered NotServed',
+  ],
+  [
+    'is ours and adopted, with a heartbeat that is due, and has lost its port',
+    service([owner({ heartbeat: ago(5) })], ['tcp:80'], true),
+    {},
+    {},
+    'put renewed',
+    'Failed PortMissing',
+  ],
+  [
+    'is ours and isolated, and has another owner',
+    service([owner({ strategy: 'isolated' }), other()]),
+    { strategy: 'isolated' },
+    {},
+    'nothing',
+    'Conflict OwnedByOther',
   ],
   ['is ours, with another port', service([owner()]), { port: 80 }, {}, 'put updated', 'Pending Registering'],
   [
@@ -147,6 +189,14 @@ const ROWS: readonly Row[] = [
     'Registered NotServed',
   ],
   [
+    'has an owner that has written nothing for half an hour, and no longer',
+    service([owner(), other({ heartbeat: ago(30) })]),
+    {},
+    {},
+    'nothing',
+    'Registered NotServed',
+  ],
+  [
     'has an owner that is away, and online mesh pods',
     service([owner(), other({ heartbeat: ago(31) })]),
     {},
@@ -175,6 +225,14 @@ const ROWS: readonly Row[] = [
     undefined,
   ],
   [
+    'is ours, and was marked by a clock that was ahead',
+    service([owner({ leaving: ago(-10) })]),
+    undefined,
+    {},
+    'put updated',
+    undefined,
+  ],
+  [
     'is ours, and was marked a minute ago',
     service([owner({ leaving: ago(1) })]),
     undefined,
@@ -184,7 +242,68 @@ const ROWS: readonly Row[] = [
   ],
 ];
 
+type Written = readonly [
+  what: string,
+  service: VipService,
+  claim: Partial<Claim> | undefined,
+  context: Partial<Context>,
+  owners: string,
+  ports: string,
+  tags: string,
+];
+
+const WRITTEN: readonly Written[] = [
+  [
+    'is joined has what both want',
+    service([other({ ports: ['tcp:80'], tags: ['tag:b'] })], ['tcp:80']),
+    ...([{}, {}, 'there, here', 'tcp:443, tcp:80', 'tag:b, tag:mesh'] as const),
+  ],
+  [
+    'is joined has not what one wants that is removing it',
+    service([other({ leaving: ago(1), ports: ['tcp:80'] }), third()]),
+    ...([{}, {}, 'there (leaving), elsewhere, here', 'tcp:443', 'tag:mesh'] as const),
+  ],
+  [
+    'is taken over has no owner that would delete it later',
+    service([other({ leaving: ago(1) })]),
+    ...([{}, { leavingForMs: 300_000 }, 'here', 'tcp:443', 'tag:mesh'] as const),
+  ],
+  [
+    'was adopted keeps what its creator gave it while it is joined',
+    service([other({ tags: ['tag:b'] })], ['tcp:22', 'tcp:443'], true),
+    ...([{}, {}, 'there, here', 'tcp:22, tcp:443', 'tag:mesh'] as const),
+  ],
+  [
+    'is released has what the others want',
+    service([owner({ ports: ['tcp:80'] }), other()], ['tcp:443', 'tcp:80']),
+    ...([undefined, {}, 'there', 'tcp:443', 'tag:mesh'] as const),
+  ],
+  [
+    'is released has not what one of the others wants that is removing it',
+    service([owner(), other(), third({ leaving: ago(1), ports: ['tcp:80'] })], ['tcp:443', 'tcp:80']),
+    ...([undefined, {}, 'there, elsewhere (leaving)', 'tcp:443', 'tag:mesh'] as const),
+  ],
+  [
+    'is released keeps what it has where all others are removing it',
+    service([owner({ ports: ['tcp:80'] }), other({ leaving: ago(1) })], ['tcp:80']),
+    ...([undefined, {}, 'there (leaving)', 'tcp:80', 'tag:mesh'] as const),
+  ],
+  [
+    'was adopted keeps what its creator gave it while it is released',
+    service([owner(), other({ ports: ['tcp:80'], tags: ['tag:b'] })], ['tcp:443'], true),
+    ...([undefined, {}, 'there', 'tcp:443', 'tag:mesh'] as const),
+  ],
+];
+
 describe('a VIP service that', () => {
+  it.each(WRITTEN)('%s', (_, current, claim, context, owners, ports, tags) => {
+    const { action } = decide(current, claim && { ...CLAIM, ...claim }, { ...CONTEXT, ...context });
+    const { fields } = action.do === 'put' ? action : { fields: {} };
+    const written = { ...current, ...fields };
+    const shown = ownersOf(written).map(({ cluster, leaving }) => `${cluster}${leaving ? ' (leaving)' : ''}`);
+    expect([shown, written.ports, written.tags].map(each => each.join(', '))).toEqual([owners, ports, tags]);
+  });
+
   it.each(ROWS)('%s', (_, current, claim, context, action, state) => {
     const decided = decide(current, claim && { ...CLAIM, ...claim }, { ...CONTEXT, ...context });
     const { do: what } = decided.action;

@@ -9,8 +9,13 @@ import { createMemory } from '../../support/store/memory.ts';
 import { parseExposition, valueOf } from '../../support/telemetry/exposition.ts';
 
 it('the gauge counts those of each tailnet by state, from the status of MeshEndpoints', async () => {
-  const tailnet = named(meshTailnet(), 'example');
-  const { read, write, start } = createMemory([], [tailnet, publishing('a', ['web', 'other', 'third'])]);
+  const tailnets = [
+    named(meshTailnet(), 'example'),
+    named(meshTailnet(), 'younger'),
+    named(meshTailnet({ tailnet: 'other.ts.net' }), 'other'),
+  ];
+  const services = publishing('a', ['web', 'other', 'third']);
+  const { read, write, start } = createMemory([], [...tailnets, services]);
   await start();
   const object = read.get({ kind: 'MeshEndpoints', namespace: 'default', name: 'a' });
   const vipServices = [
@@ -22,8 +27,12 @@ it('the gauge counts those of each tailnet by state, from the status of MeshEndp
   const registry = createRegistry({ metrics: vipServiceMetrics, version: 'test', known: {} });
   readVipServiceGauges(read, registry);
   const families = parseExposition(await registry.text());
-  const counts = ['registered', 'pending', 'conflict'].map(state =>
-    valueOf(families, 'service_coordinator_services_total', { tailnet: 'example', state }),
-  );
-  expect(counts).toEqual([2, 0, 1]);
+  const countsOf = (tailnet: string) =>
+    ['registered', 'pending', 'conflict'].map(state =>
+      valueOf(families, 'service_coordinator_services_total', { tailnet, state }),
+    );
+  expect(countsOf('example')).toEqual([2, 0, 1]);
+  expect(countsOf('other')).toEqual([0, 0, 0]);
+  // The oldest one of a domain has its services; in memory all are equally old, so that the first by name does.
+  expect(countsOf('younger')).toEqual([undefined, undefined, undefined]);
 });
