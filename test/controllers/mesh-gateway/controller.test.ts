@@ -201,6 +201,15 @@ describe('the condition EndpointsReady of a MeshGateway', () => {
     );
     expect(statusOf()).toMatchObject({ routes: { total: 2, mesh: 1 }, endpoints: { total: 2, healthy: 0 } });
     expect(condition('EndpointsReady')).toMatch(/^False NoHealthyEndpoints: MeshEndpoints default\/web: /);
+    await put(named(meshEndpoints(), 'default/other'));
+    const toOther = { rules: [{ backendRefs: [meshBackend({ name: 'other' })] }] };
+    await put(route('HTTPRoute', 'default/plain', toOther));
+    expect(condition('EndpointsReady')).toMatch(
+      /^False NoHealthyEndpoints: MeshEndpoints default\/\w+ and 1 more: /,
+    );
+    await put(
+      route('HTTPRoute', 'default/plain', { rules: [{ backendRefs: [{ name: 'shop', port: 80 }] }] }),
+    );
     await setHealth(1);
     expect(statusOf()?.endpoints).toEqual({ total: 2, healthy: 1 });
     expect(condition('EndpointsReady')).toMatch(/^True EndpointsReady: /);
