@@ -56,6 +56,22 @@ describe('a kind of a cluster', () => {
     expect([kinds, findings, has('MeshEndpoints')]).toEqual([['MeshEndpoints'], [], false]);
   });
 
+  it('of which the API server returns a list in pages is read to its end', async () => {
+    const pages = new Map<unknown, unknown>([
+      [undefined, { items: [WEB], metadata: { continue: 'next' } }],
+      ['next', { items: [named(meshEndpoints(), 'default/other')], metadata: {} }],
+    ]);
+    const transport = clusterWhere(() => undefined);
+    const { kinds } = await readFrom({
+      ...transport,
+      send: request =>
+        request.path.endsWith('/meshendpoints')
+          ? Promise.resolve(pages.get(request.query?.['continue']))
+          : transport.send(request),
+    });
+    expect(kinds).toEqual(['MeshEndpoints', 'MeshEndpoints']);
+  });
+
   it.each<readonly [string, KubeErrorReason, KubeErrorReason | undefined]>([
     ['in all namespaces', 'Failed', undefined],
     ['in the one that may be read', 'Forbidden', 'Failed'],

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
+import type { ResourceKind } from '../../src/api/key.ts';
 import { check } from '../../src/tools/check/check.ts';
 import { readObjects, servedObjects } from '../../src/tools/check/objects.ts';
 import { gatewayObject, meshBackend, named, openGateway, route } from '../support/declared.ts';
@@ -279,6 +280,13 @@ describe('check finds', () => {
       toBackends('default/web', [meshBackend()], { parentRefs }),
     );
     expect(finding).toContain(`use one that it has (${names}`);
+  });
+
+  it('nothing about Services that could not be read, though their EndpointSlices could', () => {
+    const backends = [meshBackend(), { name: 'near', port: 80 }];
+    const objects = [...good.slice(0, 3), toBackends('default/web', backends)];
+    const { findings } = check(servedObjects(objects, new Set<ResourceKind>(['EndpointSlice'])));
+    expect(findings.filter(({ message }) => message.includes('backendRefs[1]'))).toEqual([]);
   });
 
   it('what objects of a cluster have in the order of their fields, since they have no lines', () => {

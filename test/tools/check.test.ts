@@ -183,6 +183,12 @@ const PARENTS: readonly (readonly [string, object, object, string])[] = [
     routeTo(meshBackend(), { hostnames: ['web.example.org'] }),
     'HostnamesDoNotIntersect: spec.parentRefs[0]: none of the hostnames of the route (web.example.org) is in those of Gateway default/public (listener http: *.example.com)',
   ],
+  [
+    'of another hostname, of which all but the first letter is alike',
+    listeners({ ...http, hostname: 'web.example.com' }),
+    routeTo(meshBackend(), { hostnames: ['deb.example.com'] }),
+    'HostnamesDoNotIntersect: spec.parentRefs[0]: none of the hostnames of the route (deb.example.com) is in those of Gateway default/public (listener http: web.example.com)',
+  ],
 ];
 
 describe('check finds a parentRef to a Gateway', () => {
