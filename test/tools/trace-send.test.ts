@@ -99,6 +99,19 @@ describe('trace --send', () => {
     expect(requests[0]?.headers.host).toBe('web.example.com');
   });
 
+  it('has the status alone where the answer explains nothing', async () => {
+    const { port } = await serverOf((_request, response) =>
+      response.writeHead(404, { 'content-type': 'text/plain' }).end(),
+    );
+    const folder = folderWith(http(80, 'public', {}));
+    const { status, answers } = await traced(
+      folder,
+      'http://web.example.com/',
+      ...['--address', `127.0.0.1:${port}`],
+    );
+    expect([status, answers]).toEqual([0, [`ok answer 404 Not Found from 127.0.0.1:${port} after N ms`]]);
+  });
+
   it('reports that nothing answers', async () => {
     const folder = folderWith(http(80, 'public', {}));
     const { status, answers } = await traced(folder, 'http://web.example.com/', '--address', '127.0.0.1:1');

@@ -101,6 +101,28 @@ describe('trace follows a request', () => {
     ]);
   });
 
+  it('to one backend while another one of the rule cannot be used', () => {
+    const rules = [{ backendRefs: [meshBackend(), meshBackend({ port: 81 })] }];
+    const [steps = []] = ways([...all, route('HTTPRoute', 'default/web', { rules })], 'http://a/');
+    expect(steps.filter(line => line.includes(' backend: ')).map(line => line.slice(0, 58))).toEqual([
+      'ok backend: MeshEndpoints default/web, port 8080, 50 perce',
+      'broken backend: MeshEndpoints default/web, port 81, 50 per',
+    ]);
+  });
+
+  it.each([
+    [16, []],
+    [17, ['ok endpoint: and 1 more']],
+  ])('to the first 16 of %i endpoints', (count, more) => {
+    const endpoints = Array.from({ length: count }, (_, at) =>
+      endpoint({ name: `e${at}`, meshIP: `100.64.0.${at + 1}` }),
+    );
+    const objects = [named(meshEndpoints({ endpoints }), 'default/web'), tailnet, gateway];
+    const [steps = []] = ways([...objects, route('HTTPRoute', 'default/web')], 'http://a/');
+    const shown = steps.filter(line => line.includes(' endpoint: '));
+    expect([shown.length, shown.slice(16)]).toEqual([16 + more.length, more]);
+  });
+
   it('through each Gateway that has a listener for it, or through one', () => {
     const other = openGateway('infra/other');
     const parentRefs = [{ name: 'public' }, { name: 'other', namespace: 'infra' }];
@@ -448,6 +470,12 @@ describe('trace chooses', () => {
     const endpoints = named(meshEndpoints({ endpoints: [endpoint({ protocol })] }), 'default/web');
     const routes = ['b', 'a'].map(name => route(kind, `default/${name}`));
     expect(ways([endpoints, tailnet, gateway, ...routes], target)[0]?.[1]).toContain(`${kind} default/a`);
+  });
+
+  it('the first by namespace, and then by name, of routes of one age', () => {
+    const parentRefs = [{ name: 'public', namespace: 'default' }];
+    const routes = ['infra/a', 'default/c', 'default/b'].map(name => named(routeOf({ parentRefs }), name));
+    expect(ways([...all, ...routes], 'http://a/')[0]?.[1]).toContain('HTTPRoute default/b');
   });
 
   it('methods of GRPCRoutes by pattern', () => {
