@@ -58,6 +58,16 @@ export function containsIP({ family, members }: Cidr, text: string): boolean {
   return ownFamily === family && members.check(text, family);
 }
 
+const MESH = [parseCidr('100.64.0.0/10'), parseCidr('fd7a:115c:a1e0::/48')];
+/** No device has such an address, but the metadata service of a cloud may. */
+const NO_DEVICES = parseCidr('100.100.100.0/24');
+
+/** Whether a text is what the schema accepts as meshIP: the address of a device. */
+export function isMeshIP(text: string): boolean {
+  if (familyOf(text) === undefined) return false;
+  return MESH.some(range => containsIP(range, text)) && !containsIP(NO_DEVICES, text);
+}
+
 /** The prefix of IPv4 addresses that a NAT64 translates; they count as the IPv4 address. */
 const NAT64 = '64:ff9b::';
 

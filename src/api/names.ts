@@ -124,3 +124,17 @@ export function createdTailnetName(domain: string): string {
   const name = domain.toLowerCase().replaceAll('.', '-');
   return name.length <= MAX_TAILNET_NAME_LENGTH ? name : OAUTH_SECRET;
 }
+
+const LABEL = '[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?';
+const DNS_LABEL = new RegExp(`^${LABEL}$`);
+const FULL_NAME = new RegExp(`^${LABEL}(\\.${LABEL})+$`);
+
+/** Whether a text is a DNS label, as the name of an endpoint is. */
+export function isLabel(text: string): boolean {
+  return DNS_LABEL.test(text);
+}
+
+/** Whether a text is a DNS name of several labels, as meshFQDN is. */
+export function isFullName(text: string): boolean {
+  return text.length <= 253 && FULL_NAME.test(text);
+}

@@ -79,6 +79,24 @@ describe('discovered endpoints', () => {
     expect(namesIn(object)).toEqual(['web']);
   });
 
+  it.each([
+    ['a metadata service', { address: '169.254.169.254:8080' }],
+    ['the machine of Envoy itself', { address: '127.0.0.1:8080' }],
+    ['a pod', { address: '10.0.0.7:8080' }],
+    ['an address that no device has', { address: '100.100.100.200:8080' }],
+    ['the loopback address of IPv6', { address: '[::1]:8080' }],
+    ['a name that is no label', { name: '../other' }],
+    ['a full name that is none', { meshFQDN: 'localhost' }],
+  ])('do not come from an entry that no device could have: %s', (_, written) => {
+    const object = discovering([entry('good', 1), { ...entry('bad', 2), ...written }]);
+    const resources = resourcesFrom([tailnetObject(), object, route('HTTPRoute', 'default/web')]);
+    const { Proxy, Direct } = trafficOf(resources).through;
+    for (const { assignment } of [Proxy, Direct]) {
+      const dialled = assignment.localities.flatMap(({ endpoints }) => endpoints);
+      expect(dialled.map(({ address }) => address)).toEqual(['100.64.0.1']);
+    }
+  });
+
   it('have certificates before the first of them exists', () => {
     const object = discovering([], { endpointTemplate: { protocol: 'TLS', tls: { caRef: { name: 'ca' } } } });
     expect(caRefsOf(read(object))).toEqual([{ namespace: 'default', name: 'ca', key: 'ca.crt' }]);

@@ -5,7 +5,9 @@ import type {
   MeshEndpoint,
   VipService,
 } from '../generated/types.ts';
+import { isMeshIP } from '../ip.ts';
 import { isEqual } from '../json.ts';
+import { isFullName, isLabel } from '../names.ts';
 import { addressText, parseSocketAddress } from '../socket-address.ts';
 
 type MeshEndpoints = Pick<Kinds['MeshEndpoints'], 'spec' | 'status'>;
@@ -34,11 +36,14 @@ export function vipServicesIn({ spec }: Pick<MeshEndpoints, 'spec'>): readonly V
 
 const NO_SERVICES: readonly VipService[] = [];
 
-/** The entries of discovered endpoints in the present tailnet: an address of another one means another device. */
+/**
+ * The entries of discovered endpoints in the present tailnet: an address of another one means another device. A status is
+ * written by others too, so an entry has what the schema accepts in an endpoint of the spec, or is none.
+ */
 export function discoveredEntriesOf(object: MeshEndpoints): readonly EndpointStatus[] {
   const { spec, status } = object;
   if (!discovers(object) || status?.discovery?.tailnet !== spec.tailnet) return [];
-  return (status.endpoints ?? []).filter(({ source }) => source === 'TagSelector');
+  return (status.endpoints ?? []).filter(entry => entry.source === 'TagSelector' && ownFieldsIn(entry));
 }
 
 /** Whether two versions of an object that have the same spec have the same discovered endpoints. */
@@ -89,7 +94,8 @@ function discoveredOf(object: MeshEndpoints): readonly MeshEndpoint[] {
   const names = new Set(endpoints.map(({ name }) => name));
   const addresses = new Set(endpoints.map(addressText));
   const discovered = discoveredEntriesOf(object)
-    .flatMap(entry => endpointIn(entry, endpointTemplate) ?? [])
+    .flatMap(entry => ownFieldsIn(entry) ?? [])
+    .map(own => discoveredEndpoint(own, endpointTemplate))
     // A static endpoint that was added since replaces it.
     .filter(endpoint => !names.has(endpoint.name) && !addresses.has(addressText(endpoint)))
     .slice(0, roomFor(endpoints.length));
@@ -97,13 +103,17 @@ function discoveredOf(object: MeshEndpoints): readonly MeshEndpoint[] {
   return discovered;
 }
 
-/** The endpoint of an entry; undefined where the entry lacks what an endpoint has. */
-function endpointIn(
-  { name, address = '', meshFQDN, protocol, metadata = {} }: EndpointStatus,
-  template: Partial<EndpointTemplate>,
-): MeshEndpoint | undefined {
-  const dialled = parseSocketAddress(address);
-  if (!dialled || meshFQDN === undefined || protocol === undefined) return undefined;
-  const { address: meshIP, port } = dialled;
-  return discoveredEndpoint({ name, meshIP, port, meshFQDN, protocol, metadata }, template);
+/** What distinguishes the endpoint of an entry; undefined where no device has such a thing. */
+function ownFieldsIn({
+  name,
+  address = '',
+  meshFQDN = '',
+  protocol,
+  metadata = {},
+}: EndpointStatus): OwnFields | undefined {
+  const { address: meshIP = '', port = 0 } = parseSocketAddress(address) ?? {};
+  const isDevice = isMeshIP(meshIP) && isLabel(name) && isFullName(meshFQDN);
+  return isDevice && protocol !== undefined
+    ? { name, meshIP, port, meshFQDN, protocol, metadata }
+    : undefined;
 }

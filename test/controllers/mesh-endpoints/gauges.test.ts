@@ -94,8 +94,9 @@ describe('the gauges of endpoints', () => {
     for (const name of ['found', 'nothing'])
       await memory.author.put(named(meshEndpoints({ tagSelectors }), `team/${name}`));
     const object = memory.read.get({ kind: 'MeshEndpoints', namespace: 'team', name: 'found' });
+    const device = { meshFQDN: 'a.example.ts.net', protocol: 'HTTP' } as const;
     const entry = (name: string, source: 'Static' | 'TagSelector') =>
-      ({ name, source, status: 'Healthy', address: '100.64.0.1:80' }) as const;
+      ({ name, source, status: 'Healthy', address: '100.64.0.1:80', ...device }) as const;
     const endpoints = [entry('a', 'Static'), entry('b', 'TagSelector'), entry('c', 'TagSelector')];
     if (object)
       await memory.write.replaceStatus(object, { endpoints, discovery: { tailnet: object.spec.tailnet } });

@@ -1,5 +1,6 @@
 import type { EndpointTemplate, HealthCheck, MeshEndpoint, Protocol } from '../../../api/generated/types.ts';
-import { containsIP, familyOf, parseCidr } from '../../../api/ip.ts';
+import { familyOf, isMeshIP } from '../../../api/ip.ts';
+import { isFullName } from '../../../api/names.ts';
 import type { Device } from '../../../control/control.ts';
 import { bare, valueIn } from './selectors.ts';
 import { labelOf } from './names.ts';
@@ -46,19 +47,10 @@ export function factsOf(device: Device): DeviceFacts {
 
 const PROTOCOLS: readonly Protocol[] = ['HTTP', 'HTTPS', 'TCP', 'UDP', 'TLS', 'gRPC'];
 
-const [TAILNET_IPV4, TAILNET_IPV6] = [parseCidr('100.64.0.0/10'), parseCidr('fd7a:115c:a1e0::/48')];
-/** No device has such an address, but the metadata service of a cloud may. */
-const NO_DEVICES = parseCidr('100.100.100.0/24');
-
 /** The first IPv4 address, else the first IPv6 address, of those that meshIP of a static endpoint may be. */
 function meshIPOf({ addresses }: Device): string | undefined {
   const found = (family: 'ipv4' | 'ipv6') =>
-    addresses.find(
-      text =>
-        familyOf(text) === family &&
-        (containsIP(TAILNET_IPV4, text) || containsIP(TAILNET_IPV6, text)) &&
-        !containsIP(NO_DEVICES, text),
-    );
+    addresses.find(text => familyOf(text) === family && isMeshIP(text));
   return found('ipv4') ?? found('ipv6');
 }
 
@@ -93,11 +85,9 @@ export function misfitOf(protocol: Protocol, { tls, healthCheck }: Template): st
   return `protocol ${protocol} needs healthCheck.type ${CHECK_TYPES[protocol].join(' or ')}`;
 }
 
-const DNS_NAME = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)+$/;
-
 function fullNameIn({ name }: Device): string | undefined {
   const full = name.toLowerCase().replace(/\.$/, '');
-  return full.length <= 253 && DNS_NAME.test(full) ? full : undefined;
+  return isFullName(full) ? full : undefined;
 }
 
 /** The full name of a device: headscale shows its first label alone, for which its endpoint stands where it has no character of one. */

@@ -55,6 +55,21 @@ describe('a MeshEndpoints with tagSelectors', () => {
     expect(discovered(scene)).toMatchObject({ status: 'True', reason: 'DevicesDiscovered' });
   });
 
+  it('checks no address in a written status that no device can have, and removes it', async () => {
+    const entry = (name: string, address: string) => ({
+      ...{ name, source: 'TagSelector', status: 'Healthy', address, deviceID: `n${name}` },
+      ...{ meshFQDN: `${name}.example.ts.net`, protocol: 'HTTP', port: 80 },
+    });
+    const forged = ['169.254.169.254:80', '127.0.0.1:19000', '10.0.0.7:80'];
+    const endpoints = [entry('good', '100.64.0.1:80'), ...forged.map((to, at) => entry(`bad-${at}`, to))];
+    const status = { discovery: { tailnet: 'example.ts.net' }, endpoints };
+    const endpointTemplate = { healthCheck: { enabled: true } };
+    const scene = await EndpointsScene.start(tailnet());
+    await scene.observe({ ...web({ endpointTemplate }), status });
+    expect([...(scene.health.checked.get('MeshEndpoints/default/web')?.keys() ?? [])]).toEqual(['good']);
+    expect(names(scene)).toEqual(['good']);
+  });
+
   it('follows devices that join, leave, go offline and change their tags', async () => {
     const scene = await EndpointsScene.start(tailnet(), web());
     expect(conditionOf(scene, 'Ready')).toMatchObject({ status: 'False', reason: 'NoEndpoints' });
