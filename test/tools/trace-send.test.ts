@@ -12,8 +12,10 @@ import { AUTHORITY } from '../support/kubernetes/wire-certificates.ts';
 import { meshEndpoints, meshTailnet } from '../support/objects.ts';
 
 let out: string[] = [];
+let err: string[] = [];
 beforeEach(() => {
-  out = [];
+  [out, err] = [[], []];
+  vi.spyOn(console, 'error').mockImplementation((text: string) => void err.push(text));
   vi.spyOn(console, 'log').mockImplementation((text: string) => void out.push(text));
 });
 afterEach(() => vi.restoreAllMocks());
@@ -77,10 +79,12 @@ describe('trace --send', () => {
       http(port, 'public', { addresses: [{ type: 'IPAddress', value: '127.0.0.1' }] }),
     );
     const url = `http://web.example.com:${port}/path?a=b`;
-    expect(await traced(folder, url, '--method', 'POST', '--header', 'X-One: two')).toEqual({
+    const options = ['--method', 'POST', '--header', 'X-One: two', '--from', 'default/public'];
+    expect(await traced(folder, url, ...options)).toEqual({
       status: 0,
       answers: [`ok answer 200 OK from 127.0.0.1:${port} after N ms`],
     });
+    expect(err).toEqual([`sending POST to 127.0.0.1:${port} for Gateway default/public`]);
     expect(requests.map(({ method, url: target }) => `${method} ${target}`)).toEqual(['POST /path?a=b']);
     expect(requests[0]?.headers).toMatchObject({ host: `web.example.com:${port}`, 'x-one': 'two' });
   });
@@ -139,14 +143,44 @@ describe('trace --send', () => {
   it.each([
     [['a:80', '--send'], '--send is for URLs'],
     [['http://a/', '--address', '127.0.0.1:1'], '--address needs --send'],
+    [['http://a/', '--send', '--header', 'Authorization: secret'], '--send with --header needs --from: name'],
+    [['http://a/', '--send', '--method', 'post'], '--send with --method needs --from: name'],
     [['http://a/', '--send', '--address', 'here'], '--address "here" is not HOST:PORT'],
   ])('refuses %j', async (args, message) => {
     await expect(runTrace(args, {})).rejects.toThrow(message);
   });
 
-  it('refuses one address for two Gateways', async () => {
-    const folder = folderWith(http(80, 'public', {}), http(80, 'other', {}));
-    const found = traced(folder, 'http://web.example.com/', '--address', '127.0.0.1:1');
-    await expect(found).rejects.toThrow('name it by --from (default/public, default/other)');
+  it('sends nothing to a Gateway of a tenant with the same host and port, to which no route attaches', async () => {
+    const { port, requests } = await serverOf((_request, response) => response.end('fine'));
+    const tenant = await serverOf((_request, response) => response.end('mine'));
+    const listeners = [{ name: 'web', port, protocol: 'HTTP', hostname: 'web.example.com' }];
+    const attacker = {
+      ...openGateway('tenant/public', { listeners }),
+      status: { addresses: [{ type: 'IPAddress', value: '127.0.0.2' }] },
+    };
+    const victim = http(port, 'public', { addresses: [{ type: 'IPAddress', value: '127.0.0.1' }] });
+    const folder = folderWith(attacker, victim);
+    const url = `http://web.example.com:${port}/`;
+    const { answers } = await traced(folder, url);
+    expect(answers).toEqual([
+      '? answer nothing was sent: a step before is broken',
+      `ok answer 200 OK from 127.0.0.1:${port} after N ms`,
+    ]);
+    out = [];
+    const address = `127.0.0.1:${tenant.port}`;
+    const options = ['--header', 'Authorization: secret', '--from', 'tenant/public', '--address', address];
+    const asked = await traced(folder, url, ...options);
+    expect(asked).toEqual({ status: 1, answers: ['? answer nothing was sent: a step before is broken'] });
+    expect([requests.length, tenant.requests.length]).toEqual([1, 0]);
+  });
+
+  it('sends nothing where several Gateways are left', async () => {
+    const { port, requests } = await serverOf((_request, response) => response.end('fine'));
+    const status = { addresses: [{ type: 'IPAddress', value: '127.0.0.1' }] };
+    const folder = folderWith(http(port, 'public', status), http(port, 'other', status));
+    const found = traced(folder, `http://web.example.com:${port}/`);
+    await expect(found).rejects.toThrow('needs --from: name the Gateway that may get the request');
+    await expect(found).rejects.toThrow('one of default/public, default/other');
+    expect(requests).toEqual([]);
   });
 });

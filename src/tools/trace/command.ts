@@ -25,8 +25,10 @@ decides by the objects of the cluster, or of files, and sends nothing without --
   --from        only through this Gateway, as NAMESPACE/NAME
   --method      of the request (default: GET)
   --header      of the request, as "NAME: VALUE"; may be repeated
-  --send        send the request, too, and print the answer after the steps: to the address in the
-                status of each Gateway and the port of the listener, over HTTP or HTTPS
+  --send        send the request, too, where no step is broken, and print the answer after the steps:
+                to the address in the status of the Gateway and the port of the listener, over HTTP
+                or HTTPS. It needs --from where several Gateways are left, with --header, and with
+                a method other than GET
   --address     send it to this HOST:PORT instead
   --envoy       also show what each Envoy of the Gateway has for the rule, and first of all where it
                 differs: by a port-forward to its admin interface, with your own rights
@@ -38,7 +40,7 @@ decides by the objects of the cluster, or of files, and sends nothing without --
 Examples:
   mesh-gateway trace http://web.example.com/
   mesh-gateway trace https://web.example.com/api --method POST --header "X-Version: 2"
-  mesh-gateway trace http://web.example.com/ --send --address 127.0.0.1:8080
+  mesh-gateway trace http://web.example.com/ --send --from default/public --address 127.0.0.1:8080
   mesh-gateway trace http://web.example.com/ --envoy
   mesh-gateway trace db.example.com:5432 --file my-objects
 
@@ -75,6 +77,10 @@ export async function runTrace(
   const request = parseRequest(target, { method, headers });
   if (values.send && request.over === 'connection')
     throw new Error('trace: --send is for URLs: only requests over HTTP and HTTPS can be sent');
+  if (values.send && values.from === undefined && (headers.length > 0 || request.method !== 'GET'))
+    throw new Error(
+      `trace: --send with ${headers.length > 0 ? '--header' : '--method'} needs --from: ${FROM}`,
+    );
   if (values.address !== undefined && !values.send) throw new Error('trace: --address needs --send');
   const address = values.address === undefined ? undefined : parseDestination(values.address);
   if (values.envoy && values.file.length > 0)
@@ -123,25 +129,41 @@ async function traceCluster(
   });
 }
 
-/** With the answer of each Gateway, after the steps that lead to it. */
+/** Whoever may write a Gateway can have one with the same host and port. */
+const FROM = 'name the Gateway that may get the request, as NAMESPACE/NAME';
+
+/** With the answer of the one Gateway through which the request gets, after the steps that lead to it. */
 async function withAnswers(
   ways: readonly Way[],
   request: TracedRequest,
   declarations: Declarations,
   address: Destination | undefined,
 ): Promise<readonly Way[]> {
-  if (address && ways.length > 1) {
-    const names = ways.map(({ gateway }) => gateway).join(', ');
-    throw new Error(`trace: --address is that of one Gateway: name it by --from (${names})`);
+  const open = ways.filter(({ steps }) => steps.every(({ is }) => is !== 'broken'));
+  if (open.length > 1) {
+    const names = open.map(({ gateway }) => gateway).join(', ');
+    throw new Error(`trace: --send needs --from: ${FROM}, one of ${names}`);
   }
   return await Promise.all(
     ways.map(async way => {
       const to = address ?? destinationOf(way.gateway, request, declarations);
-      const answer = to ? await send(request, to) : NO_ADDRESS;
-      return { ...way, steps: [...way.steps, answer] };
+      const answerOf = async () => {
+        if (!open.includes(way)) return NOT_SENT;
+        if (!to) return NO_ADDRESS;
+        const place = `${to.host}:${to.port}`;
+        console.error(plainText(`sending ${request.method} to ${place} for Gateway ${way.gateway}`));
+        return await send(request, to);
+      };
+      return { ...way, steps: [...way.steps, await answerOf()] };
     }),
   );
 }
+
+const NOT_SENT: Step = {
+  is: 'unknown',
+  name: 'answer',
+  text: 'nothing was sent: a step before is broken',
+};
 
 const NO_ADDRESS: Step = {
   is: 'unknown',
