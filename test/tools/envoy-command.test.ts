@@ -141,10 +141,11 @@ describe('mesh-gateway status --envoy', () => {
       'gateway.envoyproxy.io/owning-gateway-namespace': 'default',
       'gateway.envoyproxy.io/owning-gateway-name': 'other',
     };
+    const at = (name: string) => ({ name, namespace: 'envoy-gateway-system' });
     installation.envoys = [
-      { metadata: { name: 'envoy-other', labels: { ...labels, ...ofOther } }, status: { phase: 'Running' } },
-      { metadata: { name: 'envoy-unknown', labels }, status: { phase: 'Running' } },
-      { metadata: { name: 'envoy-pending', labels }, status: { phase: 'Pending' } },
+      { metadata: { ...at('envoy-other'), labels: { ...labels, ...ofOther } }, status: { phase: 'Running' } },
+      { metadata: { ...at('envoy-unknown'), labels }, status: { phase: 'Running' } },
+      { metadata: { ...at('envoy-pending'), labels }, status: { phase: 'Pending' } },
     ];
     const { out: printed } = await status(await serveInstallation(installation), '--output', 'json');
     const { envoys, unknown } = JSON.parse(printed) as Status;
@@ -183,6 +184,72 @@ describe('mesh-gateway status --envoy', () => {
     const { out: printed } = await status(kubeconfig, '--output', 'json');
     expect(printed).toContain(CLUSTER);
     expect(printed).not.toContain(secret);
+  });
+});
+
+describe('an Envoy', () => {
+  const ofPublic = {
+    ...ENVOY_LABELS,
+    'gateway.envoyproxy.io/owning-gateway-namespace': 'default',
+    'gateway.envoyproxy.io/owning-gateway-name': 'public',
+  };
+  /** A cluster in which pods have the labels of an Envoy of default/public, each with an admin interface. */
+  async function clusterOf(ports: Readonly<Record<string, number>>): Promise<string> {
+    const installation = healthyInstallation();
+    installation.envoys = Object.keys(ports).map(path => {
+      const [namespace = '', name = ''] = path.split('/');
+      return { metadata: { namespace, name, labels: ofPublic }, status: { phase: 'Running' } };
+    });
+    const texts = { 'mesh-extension-server-1:8080/proxy/metrics': '', 'mesh-extension-server-1/log': '' };
+    const portOf = (pod: string) =>
+      Object.entries(ports).find(([path]) => path.endsWith(`/${pod}`))?.[1] ?? 0;
+    return await serveInstallation(installation, undefined, texts, portOf);
+  }
+
+  it('is taken only from where Envoy Gateway deploys it, whatever labels a tenant gives a pod', async () => {
+    const good = await serveEnvoyAdmin({ clusters: { [CLUSTER]: [WEB] } });
+    const forged = await serveEnvoyAdmin(EJECTED);
+    const pods = { 'tenant/forged': forged, 'envoy-gateway-system/envoy-1': good, 'default/envoy-2': good };
+    const kubeconfig = await clusterOf(pods);
+    const { code, out: printed } = await trace(kubeconfig);
+    expect(printed).toContain('envoy-1 and 1 more has cluster');
+    expect(printed).not.toContain('forged');
+    expect(code).toBe(0);
+    out = [];
+    const { gateways, envoys } = JSON.parse((await status(kubeconfig, '--output', 'json')).out) as Status;
+    expect(envoys?.map(({ pod }) => pod)).toEqual(['envoy-1', 'envoy-2']);
+    expect(gateways.map(each => each.envoys?.total)).toEqual([2]);
+    out = [];
+    const other = await trace(kubeconfig, '--envoy-gateway-namespace', 'tenant');
+    expect(other.out).toContain('forged');
+  });
+
+  it('is read up to 16 MB, and at most four at a time', async () => {
+    let [open, most] = [0, 0];
+    const server = createServer((_, response) => {
+      most = Math.max(most, ++open);
+      response.once('close', () => {
+        open--;
+      });
+      const part = Buffer.alloc(1024 * 1024, ' ');
+      const write = (left: number) => {
+        if (left === 0) response.end('{}');
+        else
+          response.write(part, () => {
+            write(left - 1);
+          });
+      };
+      write(9);
+    });
+    await new Promise<void>(resolve => void server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void server.close());
+    const { port } = server.address() as AddressInfo;
+    const names = Array.from({ length: 6 }, (_, at) => [`envoy-gateway-system/envoy-${at}`, port]);
+    const { out: printed } = await trace(
+      await clusterOf(Object.fromEntries(names) as Record<string, number>),
+    );
+    expect(printed.match(/clusters of Envoy .*: the response has more than \d+ bytes$/gm)).toHaveLength(6);
+    expect(most).toBeLessThanOrEqual(4);
   });
 });
 

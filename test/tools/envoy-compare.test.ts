@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { KubeError } from '../../src/kubernetes/transport/transport.ts';
-import type { KubeTransport } from '../../src/kubernetes/transport/transport.ts';
+import type { Reading } from '../../src/tools/doctor/observed.ts';
 import { readObjects } from '../../src/tools/check/objects.ts';
 import { compareRule } from '../../src/tools/envoy/compare.ts';
 import { stateOf } from '../../src/tools/envoy/state.ts';
@@ -192,21 +192,20 @@ describe('trace --envoy', () => {
     );
   });
 
-  it.each<readonly [string, KubeTransport['send'], string]>([
+  it.each<readonly [string, Reading, string]>([
     [
       'reads the Envoys of the Gateway and of no other',
-      () => Promise.resolve({ items: [podOf('public', 'envoy-1'), podOf('other', 'envoy-2')] }),
+      { items: [podOf('public', 'envoy-1'), podOf('other', 'envoy-2')] },
       'unknown envoy-1: refused',
     ],
     [
       'shows the steps where it may list no pods',
-      () => Promise.reject(new KubeError('Forbidden', 'forbidden')),
-      'unknown you have no right to list /api/v1/pods',
+      { why: 'no right to list pods' },
+      'unknown no right to list pods',
     ],
-  ])('%s', async (_, send, last) => {
+  ])('%s', async (_, envoys, last) => {
     const refusing = () => Promise.reject(new KubeError('Unreachable', 'refused'));
-    const transport = { send, stream: refusing, close: () => Promise.resolve() };
-    const [shown] = await withEnvoys([way], declared(), transport, refusing);
+    const [shown] = await withEnvoys([way], declared(), envoys, refusing);
     expect(shown?.steps.slice(0, -1)).toEqual(steps);
     expect(shown?.steps.slice(-1).map(({ is, text }) => `${is} ${text}`)).toEqual([last]);
   });

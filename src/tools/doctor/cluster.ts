@@ -13,7 +13,7 @@ import { HTTP_ROUTES, OWN_DEFINITIONS } from './definitions.ts';
 import { DNS_NAMESPACE } from './dns.ts';
 import { ENVOY_GATEWAY } from './envoy-gateway.ts';
 import { DNS_LABELS, ENVOY_LABELS } from './network-policies.ts';
-import { at, namedIn, textAt } from './observed.ts';
+import { at, mapAt, namedIn, textAt } from './observed.ts';
 import type { Observed, Place, Reading } from './observed.ts';
 
 /** What is read, and by whom. */
@@ -48,7 +48,7 @@ export async function observe(options: ReadOptions): Promise<Observed> {
     envoyGateways: list(`/apis/apps/v1/${gateway}/deployments`),
     envoyGatewayPods: list(`/api/v1/${gateway}/pods`),
     envoyGatewayConfig: readOne(transport, `/api/v1/${gateway}/configmaps/${ENVOY_GATEWAY.configMap}`),
-    envoys: list('/api/v1/pods', labelled(ENVOY_LABELS)),
+    envoys: listEnvoys(transport, envoyGatewayNamespace),
     policies: list('/apis/networking.k8s.io/v1/networkpolicies'),
     dnsPods: list(`/api/v1/namespaces/${DNS_NAMESPACE}/pods`, labelled(DNS_LABELS)),
     dnsConfig: readOne(transport, `/api/v1/namespaces/${DNS_NAMESPACE}/configmaps/coredns`),
@@ -83,6 +83,26 @@ export async function readList(
 ): Promise<Reading> {
   const read = async () => (await pagesOf(path, PAGE_SIZE, transport, selection)).filter(isRecord);
   return await reading(`list ${path}`, read);
+}
+
+/** Where Envoy Gateway is by default. */
+export const ENVOY_GATEWAY_NAMESPACE = 'envoy-gateway-system';
+
+/** The beginning of labels that Envoy Gateway gives the pods of Envoys. */
+export const OWNER = 'gateway.envoyproxy.io/owning-gateway';
+
+/**
+ * Lists the pods of Envoys where Envoy Gateway deploys them: in its own namespace or, where it is configured so, in that of
+ * their Gateway. Elsewhere everyone who may create pods can give them the same labels.
+ */
+export async function listEnvoys(transport: KubeTransport, envoyGatewayNamespace: string): Promise<Reading> {
+  const listed = await readList(transport, '/api/v1/pods', labelled(ENVOY_LABELS));
+  if (!listed.items) return listed;
+  const isDeployed = (pod: Fields) =>
+    [envoyGatewayNamespace, mapAt(pod, 'metadata', 'labels')[`${OWNER}-namespace`]].includes(
+      textAt(pod, 'metadata', 'namespace'),
+    );
+  return { items: listed.items.filter(isDeployed) };
 }
 
 async function readOne(transport: KubeTransport, path: string): Promise<Reading> {

@@ -5,7 +5,7 @@ import { NAMESPACE } from '../../api/names.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { withCluster } from '../check/cluster.ts';
 import { jsonText, plainText } from '../plain-text.ts';
-import { observe } from './cluster.ts';
+import { ENVOY_GATEWAY_NAMESPACE, observe } from './cluster.ts';
 import { checkConnections } from './connect.ts';
 import { diagnose } from './diagnose.ts';
 import type { Line } from './observed.ts';
@@ -26,7 +26,7 @@ no Secret.
                 for the operator
   --namespace   of the installation (default: ${NAMESPACE})
   --envoy-gateway-namespace
-                of Envoy Gateway (default: envoy-gateway-system)
+                of Envoy Gateway (default: ${ENVOY_GATEWAY_NAMESPACE})
   --output      text, which is the default, or json
   --kubeconfig, --context
                 the cluster, as in mesh-gateway check
@@ -57,7 +57,7 @@ export async function runDoctor(args: readonly string[], deps: DoctorDeps): Prom
       connect: { type: 'string' },
       wait: { type: 'string', default: '0s' },
       namespace: { type: 'string', default: NAMESPACE },
-      'envoy-gateway-namespace': { type: 'string', default: 'envoy-gateway-system' },
+      'envoy-gateway-namespace': { type: 'string', default: ENVOY_GATEWAY_NAMESPACE },
       output: { type: 'string', default: 'text' },
       kubeconfig: { type: 'string' },
       context: { type: 'string' },

@@ -3,14 +3,11 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { readAll } from '../../kubernetes/transport/body.ts';
 import { KubeError } from '../../kubernetes/transport/transport.ts';
-import type { KubeTransport } from '../../kubernetes/transport/transport.ts';
 import type { Fields } from '../../api/json.ts';
 import type { OpenPort } from '../check/cluster.ts';
 import type { Declarations } from '../check/objects.ts';
-import { labelled, readList } from '../doctor/cluster.ts';
-import { ENVOY_LABELS } from '../doctor/network-policies.ts';
+import { OWNER } from '../doctor/cluster.ts';
 import { mapAt, nameOf, textAt } from '../doctor/observed.ts';
-import type { Reading } from '../doctor/observed.ts';
 import { stateOf } from './state.ts';
 import type { EnvoyState } from './state.ts';
 
@@ -21,8 +18,6 @@ export type ReadEnvoy = {
   /** As gatewayOf returns it. */
   readonly gateway: string;
 } & ({ readonly state: EnvoyState } | { readonly why: string });
-
-const OWNER = 'gateway.envoyproxy.io/owning-gateway';
 
 /**
  * What an Envoy serves by the labels of its pod: a Gateway, such as default/public, or where Envoy Gateway merges Gateways
@@ -51,11 +46,6 @@ export function servingIn({ objects }: Declarations): (gateway: string) => reado
   return gateway => [gateway, classes.get(gateway) ?? ''].filter(Boolean);
 }
 
-/** Lists the pods of Envoys, in all namespaces. */
-export async function listEnvoys(transport: KubeTransport): Promise<Reading> {
-  return await readList(transport, '/api/v1/pods', labelled(ENVOY_LABELS));
-}
-
 /** Reads what the running Envoys among pods have, by port-forwards to their admin interfaces; all clusters, or those of one rule. */
 export async function readEnvoys(
   pods: readonly Fields[],
@@ -66,21 +56,34 @@ export async function readEnvoys(
     pod =>
       textAt(pod, 'status', 'phase') === 'Running' && textAt(pod, 'metadata', 'deletionTimestamp') === '',
   );
-  return await Promise.all(running.map(pod => readEnvoy(pod, openPort, cluster)));
+  const waiting = running.entries();
+  const read: ReadEnvoy[] = [];
+  const readNext = async () => {
+    for (const [at, pod] of waiting) read[at] = await readEnvoy(pod, openPort, cluster);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, readNext));
+  return read;
 }
+
+const AT_ONCE = 4;
 
 async function readEnvoy(pod: Fields, openPort: OpenPort, cluster: string | undefined): Promise<ReadEnvoy> {
   const one = { pod: textAt(pod, 'metadata', 'name'), gateway: gatewayOf(pod) };
   if (one.gateway === '') return { ...one, why: 'its labels name neither a Gateway nor a GatewayClass' };
   const only = cluster === undefined ? '' : `^${cluster.replaceAll('.', String.raw`\.`)}(/backend/[0-9]+)?$`;
   const filtered = (name: string) => (only === '' ? '' : `&${name}=${encodeURIComponent(only)}`);
-  const get = (path: string) => readAdmin(pod, path, openPort);
+  let left = MAX_BYTES;
+  const get = async (path: string) => {
+    const body = await readAdmin(pod, path, openPort, left);
+    left -= Buffer.byteLength(body);
+    return parsed(body, whatOf(pod, path));
+  };
   try {
-    const [dump, clusters, stats] = await Promise.all([
-      get(`/config_dump?include_eds${filtered('name_regex')}`),
-      get(`/clusters?format=json${filtered('filter')}`),
-      get(`/stats?format=json&filter=${encodeURIComponent(String.raw`\.update_rejected$`)}`),
-    ]);
+    const dump = await get(`/config_dump?include_eds${filtered('name_regex')}`);
+    const clusters = await get(`/clusters?format=json${filtered('filter')}`);
+    const stats = await get(
+      `/stats?format=json&filter=${encodeURIComponent(String.raw`\.update_rejected$`)}`,
+    );
     return { ...one, state: stateOf({ dump, clusters, stats }) };
   } catch (error) {
     if (!(error instanceof KubeError)) throw error;
@@ -95,30 +98,47 @@ function refusalOf(pod: Fields): string {
 
 const ADMIN_PORT = 19_000;
 const TIMEOUT_MS = 15_000;
-const MAX_BYTES = 128 * 1024 * 1024;
+/** Of one Envoy: whoever may create pods where Envoys run can send more. */
+const MAX_BYTES = 16 * 1024 * 1024;
+
+function whatOf(pod: Fields, path: string): string {
+  return `${path.replace(/\?.*/, '')} of Envoy ${nameOf(pod)}`;
+}
 
 /** Sends a request to the admin interface of an Envoy, which only its own pod can reach. */
-async function readAdmin(pod: Fields, path: string, openPort: OpenPort): Promise<unknown> {
-  const what = `${path.replace(/\?.*/, '')} of Envoy ${nameOf(pod)}`;
+async function readAdmin(pod: Fields, path: string, openPort: OpenPort, maxBytes: number): Promise<string> {
+  const what = whatOf(pod, path);
   const place = { namespace: textAt(pod, 'metadata', 'namespace'), pod: textAt(pod, 'metadata', 'name') };
   const connection = await openPort({ ...place, port: ADMIN_PORT }, TIMEOUT_MS);
   try {
-    const { statusCode, body } = await answerOf(connection, path, what);
-    if (statusCode === 200) return JSON.parse(body) as unknown;
+    const { statusCode, body } = await answerOf(connection, path, maxBytes, what);
+    if (statusCode === 200) return body;
     throw new KubeError('Malformed', `${what}: status ${statusCode}`);
   } catch (error) {
-    if (error instanceof KubeError) throw error;
-    throw new KubeError('Malformed', `${what}: ${error instanceof Error ? error.message : 'failed'}`);
+    throw malformed(error, what);
   } finally {
     connection.destroy();
   }
 }
 
-async function answerOf(connection: Duplex, path: string, what: string) {
+function parsed(body: string, what: string): unknown {
+  try {
+    return JSON.parse(body) as unknown;
+  } catch (error) {
+    throw malformed(error, what);
+  }
+}
+
+function malformed(error: unknown, what: string): KubeError {
+  if (error instanceof KubeError) return error;
+  return new KubeError('Malformed', `${what}: ${error instanceof Error ? error.message : 'failed'}`);
+}
+
+async function answerOf(connection: Duplex, path: string, maxBytes: number, what: string) {
   const signal = AbortSignal.timeout(TIMEOUT_MS);
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     const options = { path, headers: { host: 'localhost' }, createConnection: () => connection, signal };
     requestHttp(options, resolve).once('error', reject).end();
   });
-  return { statusCode: response.statusCode ?? 0, body: await readAll(response, MAX_BYTES, what) };
+  return { statusCode: response.statusCode ?? 0, body: await readAll(response, maxBytes, what) };
 }

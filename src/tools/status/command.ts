@@ -4,9 +4,9 @@ import { KubeError } from '../../kubernetes/transport/transport.ts';
 import type { KubeTransport, TextTransport } from '../../kubernetes/transport/transport.ts';
 import { readDeclarations, withCluster } from '../check/cluster.ts';
 import type { OpenPort } from '../check/cluster.ts';
-import { labelled, readList } from '../doctor/cluster.ts';
+import { ENVOY_GATEWAY_NAMESPACE, labelled, listEnvoys, readList } from '../doctor/cluster.ts';
 import { textAt } from '../doctor/observed.ts';
-import { gatewayOf, listEnvoys, readEnvoys, servingIn } from '../envoy/admin.ts';
+import { gatewayOf, readEnvoys, servingIn } from '../envoy/admin.ts';
 import { jsonText, plainText } from '../plain-text.ts';
 import { envoysStatusOf } from './envoys.ts';
 import { isReady, SERVER_LABELS, statusOf } from './status.ts';
@@ -24,6 +24,8 @@ last hour. It reads the log and the metrics of the extension servers with your o
   --envoy       also read what each Envoy has, by a port-forward to its admin interface
                 (pods/portforward), and print first where it differs from the objects
   --namespace   of the installation (default: ${NAMESPACE})
+  --envoy-gateway-namespace
+                of Envoy Gateway (default: ${ENVOY_GATEWAY_NAMESPACE})
   --output      text, which is the default, or json
   --kubeconfig, --context
                 the cluster, as in mesh-gateway check
@@ -48,6 +50,7 @@ export async function runStatus(
     options: {
       envoy: { type: 'boolean', default: false },
       namespace: { type: 'string', default: NAMESPACE },
+      'envoy-gateway-namespace': { type: 'string', default: ENVOY_GATEWAY_NAMESPACE },
       output: { type: 'string', default: 'text' },
       kubeconfig: { type: 'string' },
       context: { type: 'string' },
@@ -57,7 +60,7 @@ export async function runStatus(
   if (output !== 'text' && output !== 'json')
     throw new Error(`status: --output ${JSON.stringify(output)} is neither text nor json`);
   const status = await withCluster({ kubeconfig, context, environment }, async (transport, openPort) => {
-    const read = await readStatus(transport, namespace);
+    const read = await readStatus(transport, namespace, values['envoy-gateway-namespace']);
     return envoy ? await withEnvoys(statusOf(read), read, openPort) : statusOf(read);
   });
   console.log(output === 'json' ? jsonText(status) : formatStatus(status));
@@ -79,11 +82,15 @@ async function withEnvoys(
   return { ...status, ...read, unknown: [...status.unknown, ...unknown] };
 }
 
-async function readStatus(transport: KubeTransport & TextTransport, namespace: string): Promise<StatusInput> {
+async function readStatus(
+  transport: KubeTransport & TextTransport,
+  namespace: string,
+  envoyGatewayNamespace: string,
+): Promise<StatusInput> {
   const own = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`;
   const [declarations, envoys, pods] = await Promise.all([
     readDeclarations(transport, { namespace: undefined, onKind: () => undefined }),
-    listEnvoys(transport),
+    listEnvoys(transport, envoyGatewayNamespace),
     readList(transport, own, labelled(SERVER_LABELS)),
   ]);
   const servers = (pods.items ?? []).map(async (pod): Promise<ReadServer> => {

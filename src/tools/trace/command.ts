@@ -3,6 +3,7 @@ import { readDeclarations, withCluster } from '../check/cluster.ts';
 import type { ClusterOptions } from '../check/cluster.ts';
 import { readObjects } from '../check/objects.ts';
 import type { Declarations, Finding } from '../check/objects.ts';
+import { ENVOY_GATEWAY_NAMESPACE, listEnvoys } from '../doctor/cluster.ts';
 import { jsonText, plainText } from '../plain-text.ts';
 import { readFiles } from '../sources.ts';
 import { withEnvoys } from './envoys.ts';
@@ -32,6 +33,8 @@ decides by the objects of the cluster, or of files, and sends nothing without --
   --address     send it to this HOST:PORT instead
   --envoy       also show what each Envoy of the Gateway has for the rule, and first of all where it
                 differs: by a port-forward to its admin interface, with your own rights
+  --envoy-gateway-namespace
+                of Envoy Gateway (default: ${ENVOY_GATEWAY_NAMESPACE})
   --file        a file or folder with the objects, instead of a cluster; may be repeated
   --output      text, which is the default, or json
   --kubeconfig, --context
@@ -60,6 +63,7 @@ export async function runTrace(
       send: { type: 'boolean', default: false },
       address: { type: 'string' },
       envoy: { type: 'boolean', default: false },
+      'envoy-gateway-namespace': { type: 'string', default: ENVOY_GATEWAY_NAMESPACE },
       method: { type: 'string', default: 'GET' },
       header: { type: 'string', multiple: true, default: [] },
       file: { type: 'string', multiple: true, default: [] },
@@ -119,13 +123,18 @@ function tracedIn(declarations: Declarations, request: TracedRequest, from: stri
 async function traceCluster(
   cluster: Pick<ClusterOptions, 'kubeconfig' | 'context' | 'environment'>,
   request: TracedRequest,
-  { from, envoy }: { readonly from?: string | undefined; readonly envoy: boolean },
+  options: {
+    readonly from?: string | undefined;
+    readonly envoy: boolean;
+    readonly 'envoy-gateway-namespace': string;
+  },
 ): Promise<Traced> {
   return await withCluster(cluster, async (transport, openPort) => {
     const read = await readDeclarations(transport, { namespace: undefined, onKind: () => undefined });
-    const { declarations, traced } = tracedIn(read, request, from);
-    if (!envoy) return { declarations, traced };
-    return { declarations, traced: await withEnvoys(traced, declarations, transport, openPort) };
+    const { declarations, traced } = tracedIn(read, request, options.from);
+    if (!options.envoy) return { declarations, traced };
+    const envoys = await listEnvoys(transport, options['envoy-gateway-namespace']);
+    return { declarations, traced: await withEnvoys(traced, declarations, envoys, openPort) };
   });
 }
 

@@ -1,13 +1,13 @@
 import type { RuleTraffic } from '../../traffic/endpoints/route-traffic.ts';
-import type { KubeTransport } from '../../kubernetes/transport/transport.ts';
 import type { OpenPort } from '../check/cluster.ts';
 import { keyOf } from '../../api/key.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
 import { Catalog } from '../check/objects.ts';
 import type { Declarations } from '../check/objects.ts';
 import { trafficIn } from '../check/traffic.ts';
-import { gatewayOf, listEnvoys, mergedClassOf, readEnvoys, servingIn } from '../envoy/admin.ts';
+import { gatewayOf, mergedClassOf, readEnvoys, servingIn } from '../envoy/admin.ts';
 import type { ReadEnvoy } from '../envoy/admin.ts';
+import type { Reading } from '../doctor/observed.ts';
 import { compareRule } from '../envoy/compare.ts';
 import type { Comparison } from '../envoy/compare.ts';
 import type { Step, TracedWay } from './trace.ts';
@@ -16,23 +16,24 @@ import type { Step, TracedWay } from './trace.ts';
 export async function withEnvoys(
   ways: readonly TracedWay[],
   declarations: Declarations,
-  transport: KubeTransport,
+  { items, why }: Reading,
   openPort: OpenPort,
 ): Promise<readonly TracedWay[]> {
-  const listed = await listEnvoys(transport);
   const servingOf = servingIn(declarations);
   const trafficInClass = trafficOfMerged(declarations);
-  return await Promise.all(
-    ways.map(async way => {
-      if (!way.traffic) return way;
-      if (!listed.items) return { ...way, steps: [...way.steps, unknown(listed.why)] };
-      const pods = listed.items.filter(pod => servingOf(way.gateway).includes(gatewayOf(pod)));
-      const envoys = await readEnvoys(pods, openPort, way.traffic.rule.cluster.text);
-      const [mergedClass] = pods.flatMap(pod => mergedClassOf(gatewayOf(pod)) ?? []);
-      const traffic = mergedClass === undefined ? way.traffic : trafficInClass(way.traffic, mergedClass);
-      return { ...way, steps: stepsWithEnvoys(way.steps, traffic, envoys) };
-    }),
-  );
+  const all: TracedWay[] = [];
+  for (const way of ways) all.push(await withEnvoysOf(way));
+  return all;
+
+  async function withEnvoysOf(way: TracedWay): Promise<TracedWay> {
+    if (!way.traffic) return way;
+    if (!items) return { ...way, steps: [...way.steps, unknown(why)] };
+    const pods = items.filter(pod => servingOf(way.gateway).includes(gatewayOf(pod)));
+    const envoys = await readEnvoys(pods, openPort, way.traffic.rule.cluster.text);
+    const [mergedClass] = pods.flatMap(pod => mergedClassOf(gatewayOf(pod)) ?? []);
+    const traffic = mergedClass === undefined ? way.traffic : trafficInClass(way.traffic, mergedClass);
+    return { ...way, steps: stepsWithEnvoys(way.steps, traffic, envoys) };
+  }
 }
 
 /** What the Envoy of a GatewayClass gets for a rule, where Envoy Gateway merges its Gateways. */
