@@ -304,7 +304,8 @@ function healthChecksFrom(
 /** What VIP services are registered with. */
 function vipServicesFrom(namespace: string, read: ReadResources, { metrics: { record } }: ProcessTelemetry) {
   const vipServices = createPublished<ServicesOfTailnet>();
-  return { vipServices, record, installation: installationIn(read, namespace), random: Math.random };
+  const unserved = createPublished<ReadonlyMap<string, string>>();
+  return { vipServices, unserved, record, installation: installationIn(read, namespace), random: Math.random };
 }
 
 /** Undefined where this installation has no id. */

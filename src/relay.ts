@@ -1,6 +1,6 @@
 import { MESH_POD } from './api/names.ts';
 import { parseTargets, TARGETS_KEY, targetsVersion } from './api/relay-targets.ts';
-import { parseServices, SERVICES_KEY } from './api/served-services.ts';
+import { formatServices, parseServices, SERVICES_KEY, servicesVersion } from './api/served-services.ts';
 import { clusterSettings, relaySettings, telemetrySettings } from './process/declared-settings.ts';
 import { helpOn, readSettings } from './process/settings.ts';
 import type { Given } from './process/settings.ts';
@@ -80,11 +80,12 @@ export async function runRelay(given: Given, version: string): Promise<number> {
       telemetry,
       onData: data => {
         onData(data);
-        followed(data);
+        followed.onData(data);
       },
       onMissing,
     });
-    const routes = [...metricsRoutes(metrics), ...healthRoutes(readiness), relayRoute(relay, currentVersion)];
+    const versions = { version: currentVersion, services: followed.servedVersion };
+    const routes = [...metricsRoutes(metrics), ...healthRoutes(readiness), relayRoute(relay, versions)];
     const listeners = options.addresses.map(host => ({
       setting: 'RELAY_HTTP_PORT',
       address: { host, port: httpPort },
@@ -110,12 +111,18 @@ export async function runRelay(given: Given, version: string): Promise<number> {
   }
 }
 
-/** By the version of the targets, the operator knows on which ports a relay listens. */
-function relayRoute(relay: Relay, currentVersion: () => string | undefined): Route {
+type Versions = {
+  readonly version: () => string | undefined;
+  readonly services: () => string | undefined;
+};
+
+/** By the versions, the operator knows on which ports a relay listens, and what its pod does not serve any more. */
+function relayRoute(relay: Relay, { version, services }: Versions): Route {
   return {
     path: '/relay',
     handle: () => {
-      const body = { version: currentVersion(), failed: Object.fromEntries(relay.failed()) };
+      const failed = Object.fromEntries(relay.failed());
+      const body = { version: version(), services: services(), failed };
       return { status: 200, type: 'application/json', body: JSON.stringify(body) };
     },
   };
@@ -124,12 +131,18 @@ function relayRoute(relay: Relay, currentVersion: () => string | undefined): Rou
 /** Updates what meshd serves by the ConfigMap; without a list of services the last one stays. */
 function followServices(serving: Serving | undefined, log: Log) {
   let current: string | undefined;
-  return ({ [SERVICES_KEY]: text }: Readonly<Record<string, string>>) => {
-    if (text === undefined || text === current) return;
-    current = text;
-    const services = parseServices(text, ignored => log.warn('ignored lines of VIP services', ignored));
-    if (serving) serving.update(services);
-    else if (services.length > 0) log.warn('VIP services are not served: MESHD_SOCKET is not set');
+  return {
+    servedVersion: () => {
+      const services = serving?.served();
+      return services && servicesVersion(formatServices(services));
+    },
+    onData: ({ [SERVICES_KEY]: text }: Readonly<Record<string, string>>) => {
+      if (text === undefined || text === current) return;
+      current = text;
+      const services = parseServices(text, ignored => log.warn('ignored lines of VIP services', ignored));
+      if (serving) serving.update(services);
+      else if (services.length > 0) log.warn('VIP services are not served: MESHD_SOCKET is not set');
+    },
   };
 }
 

@@ -21,6 +21,11 @@ export function canonicalIPv6(address: string): string {
   return new SocketAddress({ address, family: 'ipv6' }).address;
 }
 
+/** The canonical text of an address; any other text stays as it is. */
+export function canonicalIP(text: string): string {
+  return familyOf(text) === 'ipv6' ? canonicalIPv6(text) : text;
+}
+
 /** Parses a CIDR such as 100.64.0.0/10; throws if it is not valid. */
 export function parseCidr(text: string): Cidr {
   const [, address = '', length = ''] = /^(.*)\/(0|[1-9]\d{0,2})$/.exec(text) ?? [];

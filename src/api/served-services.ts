@@ -18,6 +18,14 @@ export type ServedService = {
   readonly isAdvertised: boolean;
 };
 
+/** The name of a service in the tailnet, which may be listed without `svc:`. */
+export function fullServiceName(name: string): string {
+  return name.startsWith('svc:') ? name : `svc:${name}`;
+}
+
+/** The version of the text of services, by which operator and relay compare it. */
+export { targetsVersion as servicesVersion } from './relay-targets.ts';
+
 /** The most services of a tailnet. */
 export const MAX_SERVED = 1000;
 

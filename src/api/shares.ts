@@ -21,8 +21,8 @@ export const MAX_EVENT_WRITES = 4;
 /** A namespace may take one part of this many of the relay ports of a tailnet, so that eight of them can have all they may. */
 export const RELAY_PORT_SHARES = 8;
 
-/** A namespace may have one part of this many of the VIP services that mesh pods serve on a tailnet. */
-export const SERVED_SHARES = 4;
+/** A namespace may have one part of this many of the names of VIP services that one tailnet may have. */
+export const HELD_SHARES = 8;
 
 /** Secrets that the checks of one MeshEndpoints may name: a token for each of its servers, as far as these differ. */
 export const SECRETS_OF_OBJECT = 64;

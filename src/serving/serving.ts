@@ -26,6 +26,7 @@ export class Serving {
   readonly #deps: ServingDeps;
   readonly #hops: Hops;
   #wanted: readonly ServedService[] | undefined;
+  #served: readonly ServedService[] | undefined;
   #plan: Plan = NOTHING_SERVED;
   #state: 'serving' | 'ending' | 'closed' = 'serving';
   #failure: string | undefined;
@@ -42,6 +43,11 @@ export class Serving {
   update(services: readonly ServedService[]): void {
     this.#wanted = services;
     if (this.#state === 'serving') void this.#reconcile();
+  }
+
+  /** The services that tailscaled serves, once it serves no others: those that drain have ended. */
+  served(): readonly ServedService[] | undefined {
+    return this.#served;
   }
 
   /** Withdraws all services, and goes on serving them until tailscaled ends, for 20 s at most. */
@@ -109,7 +115,8 @@ export class Serving {
     const { localApi, clock, log } = this.#deps;
     const { served, draining } = this.#plan;
     const isEnding = this.#state === 'ending';
-    this.#plan = plan({ wanted: this.#wanted ?? [], served, draining, isEnding, now: clock.now() });
+    const wanted = this.#wanted;
+    this.#plan = plan({ wanted: wanted ?? [], served, draining, isEnding, now: clock.now() });
     const targets = hopTargets(this.#plan.served);
     const forwards = await this.#hops.open(targets);
     const { config, etag } = await localApi.readConfig();
@@ -120,6 +127,7 @@ export class Serving {
       log.info('changed what meshd serves', fieldsOf(step));
     }
     this.#hops.closeOthers(targets);
+    if (this.#plan.draining.size === 0) this.#served = wanted;
   }
 
   #nextMs(): number {

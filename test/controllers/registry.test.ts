@@ -51,6 +51,7 @@ describe('the registry of controllers', () => {
       relayPortsPerNamespace: undefined,
       relayImage: undefined,
       vipServices: createPublished<ServicesOfTailnet>(),
+      unserved: createPublished<ReadonlyMap<string, string>>(),
       installation: '0a1b2c3d',
       random: () => 0,
       record: { registrations: () => undefined },

@@ -163,13 +163,18 @@ describe('what meshd serves', () => {
     const scene = await openScene();
     scene.serving.update([scene.service({ via: 'direct' })]);
     await scene.served(['svc:web']);
+    const before = scene.serving.served();
+    expect(before).toMatchObject([{ name: 'svc:web' }]);
     scene.serving.update([]);
     await scene.served([]);
     expect(forwardOf(scene.meshd.config)).toBe(scene.echo);
+    // It serves the old one still, and does not report anything else.
+    expect(scene.serving.served()).toBe(before);
     await eventually(async () => {
       await scene.clock.advance(20_000);
       expect(scene.meshd.config).toEqual({});
     });
+    await eventually(() => expect(scene.serving.served()).toEqual([]));
   });
 
   it('is put right where others change it, also while it is being changed', async () => {

@@ -15,8 +15,8 @@ export function oldestFirst<T extends Created>(objects: readonly T[]): readonly 
   return objects.toSorted((one, other) => (isOlder(one, other) ? -1 : 1));
 }
 
-function isOlder({ metadata: a }: Created, { metadata: b }: Created): boolean {
-  const [createdA, createdB] = [timeMs(a.creationTimestamp), timeMs(b.creationTimestamp)];
+function isOlder(a: Created, b: Created): boolean {
+  const [createdA, createdB] = [timeMs(a.metadata.creationTimestamp), timeMs(b.metadata.creationTimestamp)];
   return createdA === createdB ? placeOf(a) < placeOf(b) : createdA < createdB;
 }
 
@@ -26,6 +26,7 @@ function timeMs(timestamp: string | undefined): number {
   return Number.isNaN(time) ? Infinity : time;
 }
 
-function placeOf({ namespace = '', name }: Created['metadata']): string {
+/** The namespace and name of an object, as in `default/web`. */
+export function placeOf({ metadata: { namespace = '', name } }: Pick<Created, 'metadata'>): string {
   return `${namespace}/${name}`;
 }

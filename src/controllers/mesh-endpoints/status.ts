@@ -124,11 +124,15 @@ function wasProgrammed({ metadata, status }: MeshEndpoints, routes: Status['rout
   return isEqual(status?.routes, routes);
 }
 
-/** The status of a paused object: the one that it has, but for Ready. */
+/** The status of a paused object: the one that it has, but for Ready, and without VIP services that it lists no more. */
 export function pausedStatusOf(object: MeshEndpoints, now: Date): Status {
   const conditions = conditionsWith([PAUSED], object, now);
-  const isSame = object.status !== undefined && isEqual(object.status.conditions, conditions);
-  return isSame ? object.status : { ...object.status, conditions };
+  const { vipServices: before = [], ...rest } = object.status ?? {};
+  const listed = new Set(vipServicesIn(object).map(({ name }) => name));
+  const vipServices = before.filter(({ name }) => listed.has(name));
+  const isSame = isEqual(rest.conditions, conditions) && vipServices.length === before.length;
+  if (isSame && object.status) return object.status;
+  return { ...rest, conditions, ...(vipServices.length > 0 && { vipServices }) };
 }
 
 /** The conditions of an object with some replaced. */

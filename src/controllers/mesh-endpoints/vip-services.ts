@@ -21,6 +21,18 @@ export type ServicesOfTailnet = {
   readonly states: ReadonlyMap<string, ReadonlyMap<string, VipServiceState>>;
   /** Why the services of the tailnet cannot be read or written now, so states are as they were. */
   readonly problem: { readonly reason: string; readonly message: string } | undefined;
+  /** Undefined until it is known who has them: mesh pods go on as they are. */
+  readonly names: ServiceNames | undefined;
+};
+
+/** Who has which names of VIP services on a tailnet, with `svc:` before them. */
+export type ServiceNames = {
+  /** The MeshEndpoints that has a name, as in `default/web`, and lists it. */
+  readonly holders: ReadonlyMap<string, string>;
+  /** The names that their holders have left; each departure has a text of its own. */
+  readonly left: ReadonlyMap<string, string>;
+  /** The addresses of all services of the tailnet, in canonical form. */
+  readonly addresses: ReadonlySet<string>;
 };
 
 /** The registration of one VIP service. */

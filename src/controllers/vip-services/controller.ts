@@ -8,7 +8,7 @@ import type { Controller } from '../../runtime/controller.ts';
 import type { Outcome } from '../../runtime/queue/queue.ts';
 import { isBeingDeleted } from '../../store/lifecycle.ts';
 import type { WriteResources } from '../../store/resources.ts';
-import type { Tracking } from '../../store/tracking.ts';
+import type { TrackedRead, Tracking } from '../../store/tracking.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { Recorder } from '../../telemetry/metric-recorder.ts';
 import type { vipServiceMetrics } from '../../telemetry/metrics.ts';
@@ -16,19 +16,27 @@ import type { TrafficValues } from '../../store/traffic/values.ts';
 import { operatorTrafficKinds } from '../../traffic/access.ts';
 import type { ServicesOfTailnet } from '../mesh-endpoints/vip-services.ts';
 import { connectionOf } from './connection.ts';
-import type { ConnectionDeps } from './connection.ts';
+import type { Connection, ConnectionDeps } from './connection.ts';
 import { coordinate, NOTHING_KNOWN } from './coordination.ts';
 import type { Memory } from './coordination.ts';
 import { FINALIZER, hasFinalizer, skipsCleanup } from './finalizer.ts';
 import {
+  addressesOf,
   advertisedOf,
   claimsOf,
   heirOf,
   intervalMsOf,
+  namesOf,
   NOT_SUPPORTED,
+  offeringOf,
   registrantsOf,
-  servicesWith,
+  statesOf,
 } from './gather.ts';
+import type { Offering } from './gather.ts';
+import { departureOf, nextLedger } from './ledger.ts';
+import type { Ledger } from './ledger.ts';
+import { ledgerStore } from './ledger-store.ts';
+import type { LedgerStoreDeps } from './ledger-store.ts';
 import type { Published } from '../../runtime/published.ts';
 
 type MeshTailnet = Kinds['MeshTailnet'];
@@ -39,6 +47,9 @@ export type VipServicesDeps = ConnectionDeps & {
   readonly tracking: Pick<Tracking, 'untracked'>;
   readonly values: Pick<TrafficValues, 'serviceGateways'>;
   readonly vipServices: Published<ServicesOfTailnet>;
+  /** The departures of names that no mesh pod serves, by the name. */
+  readonly unserved: Published<ReadonlyMap<string, string>>;
+  readonly ownNamespace: LedgerStoreDeps['ownNamespace'];
   readonly write: Pick<WriteResources, 'addFinalizer' | 'removeFinalizer'>;
   readonly clock: Pick<Clock, 'now'>;
   /** The time of day. */
@@ -51,15 +62,33 @@ export type VipServicesDeps = ConnectionDeps & {
 /** The kinds that the controller reads: what is listed, and by which routes a MeshGateway decides about it. */
 export const reads: readonly ResourceKind[] = operatorTrafficKinds;
 
-/** What the controller may do in a cluster, beside watching what it reads: hold finalizers of MeshTailnets. */
+/** What the controller may do in a cluster, beside watching what it reads: hold finalizers of MeshTailnets, and keep ledgers. */
 export const access: Access = {
   cluster: [{ apiGroups: [GROUP], resources: ['meshtailnets'], verbs: ['get', 'patch'] }],
-  own: [],
+  own: [{ apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'create', 'patch', 'delete'] }],
 };
 
 const ON_CHANGE: Outcome = { requeue: 'on-change' };
 
-const NO_STATES: ServicesOfTailnet['states'] = new Map();
+const NO_HOLDERS: Ledger = new Map();
+
+const NO_ADDRESSES: ReadonlySet<string> = new Set();
+
+/** Of a tailnet without VIP services. */
+const NOTHING: ServicesOfTailnet = {
+  states: new Map(),
+  problem: undefined,
+  names: { holders: new Map(), left: new Map(), addresses: NO_ADDRESSES },
+};
+
+type HeldOptions = {
+  readonly offering: Offering;
+  /** Undefined where there is no ledger yet. */
+  readonly stored: Ledger | undefined;
+  /** Undefined where nothing is listed, and nothing of this installation may exist in the tailnet. */
+  readonly connection: Connection | undefined;
+  readonly read: TrackedRead;
+};
 
 /** A list may lack a service that was just created: this many in a row must have none before the finalizer is removed. */
 const LISTS_WITHOUT = 3;
@@ -68,11 +97,17 @@ const LISTS_WITHOUT = 3;
 export function vipServicesController(deps: VipServicesDeps): Controller<'MeshTailnet'> {
   const { tailnets, values, vipServices, write } = deps;
   const memories = new Map<string, Memory>();
+  const addresses = new Map<string, ReadonlySet<string>>();
+  const ledgers = ledgerStore(deps);
   return {
     name: 'vip-services',
     kind: 'MeshTailnet',
     reads,
-    subscribe: enqueue => tailnets.subscribe(name => enqueue({ kind: 'MeshTailnet', namespace: '', name })),
+    subscribe: enqueue => {
+      const enqueueTailnet = (name: string) => enqueue({ kind: 'MeshTailnet', namespace: '', name });
+      const ends = [tailnets.subscribe(enqueueTailnet), deps.unserved.subscribe(enqueueTailnet)];
+      return () => ends.forEach(end => end());
+    },
     reconcile: async (ref, read, { signal }): Promise<Outcome> => {
       const { name } = ref;
       const tailnet = read.get(ref);
@@ -90,26 +125,38 @@ export function vipServicesController(deps: VipServicesDeps): Controller<'MeshTa
         await handOver(tailnet, heir);
         return ON_CHANGE;
       }
-      const listed = claimsOf(tailnet, read, values);
-      if (listed.claims.size === 0 && !hasFinalizer(tailnet)) {
-        memories.delete(name);
-        vipServices.publish(name, servicesWith(listed, new Map()));
-        return ON_CHANGE;
-      }
-      const before = memories.get(name) ?? NOTHING_KNOWN;
-      const connection = await connectionOf(tailnet, deps);
-      if (connection.is === 'unusable') {
-        const { problem } = connection;
-        vipServices.publish(name, { states: NO_STATES, ...vipServices.of(name), problem });
-        return { requeue: 'after', ms: intervalMsOf(tailnet) };
-      }
-      if (connection.is === 'without-services') {
-        vipServices.publish(name, servicesWith(listed, new Map(), NOT_SUPPORTED));
+      const stored = await ledgers.read(tailnet.spec.tailnet);
+      const isIdle = offeringOf(tailnet, read).objects.length === 0 && !hasFinalizer(tailnet);
+      const connection = isIdle ? undefined : await connectionOf(tailnet, deps);
+      // As it is now: an object that was created meanwhile keeps its name.
+      const offering = offeringOf(tailnet, read);
+      if (connection?.is === 'without-services') {
+        const states = statesOf(claimsOf(tailnet, offering, NO_HOLDERS, read, values), new Map(), NOT_SUPPORTED);
+        vipServices.publish(name, { ...NOTHING, states });
         await write.removeFinalizer(tailnet, FINALIZER);
         return { requeue: 'after', ms: intervalMsOf(tailnet) };
       }
-      const registrants = registrantsOf(connection.services, connection.installation);
-      const claims = claimsOf(tailnet, read, values, registrants);
+      if (!stored && connection?.is === 'unusable') {
+        // An object that registered a service has its name, and which ones did is not known yet.
+        const { problem } = connection;
+        vipServices.publish(name, { ...NOTHING, names: undefined, ...vipServices.of(name), problem });
+        return { requeue: 'after', ms: intervalMsOf(tailnet) };
+      }
+      const ledger = await heldNames(tailnet, { offering, stored, connection, read });
+      const claims = claimsOf(tailnet, offering, ledger, read, values);
+      if (connection?.is === 'usable') addresses.set(name, addressesOf(connection.services));
+      const names = namesOf(claims, ledger, addresses.get(name) ?? NO_ADDRESSES);
+      if (!connection) {
+        memories.delete(name);
+        vipServices.publish(name, { ...NOTHING, names });
+        return ledger.size === 0 ? ON_CHANGE : { requeue: 'after', ms: intervalMsOf(tailnet) };
+      }
+      if (connection.is === 'unusable') {
+        const { problem } = connection;
+        vipServices.publish(name, { ...NOTHING, ...vipServices.of(name), names, problem });
+        return { requeue: 'after', ms: intervalMsOf(tailnet) };
+      }
+      const before = memories.get(name) ?? NOTHING_KNOWN;
       if (claims.claims.size > 0 && !hasFinalizer(tailnet)) await write.addFinalizer(tailnet, FINALIZER);
       const { devices, isStale = true } = tailnets.lastView(name) ?? {};
       // A change of health alone needs no list of the services.
@@ -125,11 +172,41 @@ export function vipServicesController(deps: VipServicesDeps): Controller<'MeshTa
         },
       );
       memories.set(name, memory);
-      vipServices.publish(name, servicesWith(claims, states));
+      vipServices.publish(name, { states: statesOf(claims, states), problem: undefined, names });
       if (memory.listsWithout >= LISTS_WITHOUT) await write.removeFinalizer(tailnet, FINALIZER);
       return { requeue: 'after', ms: Math.min(nextMs, intervalMsOf(tailnet)) };
     },
   };
+
+  /** Who has which name, once that is stored: nothing is registered or served before. */
+  async function heldNames(
+    tailnet: MeshTailnet,
+    { offering, stored, connection, read }: HeldOptions,
+  ): Promise<Ledger> {
+    const { tailnet: domain, pool } = tailnet.spec;
+    // Their mesh pods end, and proxies that others run serve none.
+    const isNeverServed = isBeingDeleted(tailnet) || pool.mode !== 'Managed';
+    const unserved = deps.unserved.of(tailnet.metadata.name);
+    const ledger = nextLedger({
+      before: stored ?? NO_HOLDERS,
+      listers: offering.listers,
+      exists: place => {
+        const [namespace = '', name = ''] = place.split('/');
+        const object = read.exceptStatus.get({ kind: 'MeshEndpoints', namespace, name });
+        return object !== undefined && !isBeingDeleted(object);
+      },
+      isUnserved: (name, holder) => isNeverServed || unserved?.get(name) === departureOf(holder),
+      registrants:
+        stored || connection?.is !== 'usable'
+          ? new Map()
+          : registrantsOf(connection.services, connection.installation),
+      now: deps.now(),
+    });
+    if (ledger.size === 0 && !connection) {
+      if (stored) await ledgers.remove(domain);
+    } else await ledgers.write(tailnet, ledger);
+    return ledger;
+  }
 
   /**
    * The heir keeps what this one has registered, or removes it. One that is being deleted takes no finalizer: this one has the

@@ -1,18 +1,23 @@
+import { inSeconds } from '../../api/clock.ts';
 import { durationMs } from '../../api/duration.ts';
+import { canonicalIP } from '../../api/ip.ts';
 import type { Kinds, MeshEndpoint } from '../../api/generated/types.ts';
 import { endpointsOf, vipServicesIn } from '../../api/objects/endpoints.ts';
 import { keyOf, refOf } from '../../api/key.ts';
 import type { Ref } from '../../api/key.ts';
-import { oldestOf } from '../../api/objects/oldest.ts';
+import { oldestOf, placeOf } from '../../api/objects/oldest.ts';
 import { refTo } from '../../api/objects/references.ts';
+import { fullServiceName, MAX_SERVED } from '../../api/served-services.ts';
 import { vipServicesByTailnet } from '../../store/indexes.ts';
 import { tailnetsByDomain } from '../../store/traffic/resources.ts';
 import type { ReadObjects } from '../../store/resources.ts';
 import { isBeingDeleted } from '../../store/lifecycle.ts';
 import type { TrackedRead } from '../../store/tracking.ts';
 import type { TrafficValues } from '../../store/traffic/values.ts';
-import type { ServicesOfTailnet, VipServiceState } from '../mesh-endpoints/vip-services.ts';
+import type { ServiceNames, ServicesOfTailnet, VipServiceState } from '../mesh-endpoints/vip-services.ts';
 import type { VipService } from '../../control/control.ts';
+import { departureOf, MAX_HELD_OF_NAMESPACE } from './ledger.ts';
+import type { Holder, Ledger } from './ledger.ts';
 import { ownersOf } from './owners.ts';
 import { HEARTBEAT_MS, STALE_MS } from './decision.ts';
 import type { Claim } from './decision.ts';
@@ -58,10 +63,7 @@ export function heirOf(tailnet: MeshTailnet, read: TrackedRead): MeshTailnet | u
   return isBeingDeleted(tailnet) ? oldestOf(all.filter(each => !isBeingDeleted(each))) : undefined;
 }
 
-/**
- * The objects of this installation that have registered a service, as in `default/web`, by its name: others that list it later
- * do not take it, however old they are.
- */
+/** The objects of this installation that registered a service before there was a ledger, as in `default/web`, by its name. */
 export function registrantsOf(
   services: readonly VipService[],
   installation: string,
@@ -74,18 +76,15 @@ export function registrantsOf(
   );
 }
 
-const NO_REGISTRANTS: ReadonlyMap<string, string> = new Map();
+/** The MeshEndpoints of a tailnet that list VIP services. */
+export type Offering = {
+  readonly objects: readonly MeshEndpoints[];
+  /** Those that may use it, by the name of the service. */
+  readonly listers: ReadonlyMap<string, readonly MeshEndpoints[]>;
+};
 
-/**
- * What the MeshEndpoints of a tailnet want registered. The object that has registered a service has it while it lists it, else the
- * oldest one that does.
- */
-export function claimsOf(
-  tailnet: MeshTailnet,
-  read: TrackedRead,
-  values: Pick<TrafficValues, 'serviceGateways'>,
-  registrants = NO_REGISTRANTS,
-): Claims {
+/** Reads what the MeshEndpoints of a tailnet list. */
+export function offeringOf(tailnet: MeshTailnet, read: TrackedRead): Offering {
   const isUsed = !isBeingDeleted(tailnet);
   const objects = read.exceptStatus
     .find(vipServicesByTailnet, tailnet.spec.tailnet)
@@ -95,13 +94,27 @@ export function claimsOf(
   };
   const mayUse = ({ metadata }: MeshEndpoints) =>
     isUsed && isAllowed(resources, tailnet.spec.allowedNamespaces, metadata.namespace ?? '');
-  const users = objects.filter(mayUse);
-  const owners = new Map<string, MeshEndpoints>();
-  for (const [name, candidates] of byService(users)) {
-    const registrant = candidates.find(each => placeOf(each) === registrants.get(name));
-    const owner = registrant ?? oldestOf(candidates);
-    if (owner) owners.set(name, owner);
+  const listers = new Map<string, MeshEndpoints[]>();
+  for (const object of objects.filter(mayUse)) {
+    for (const name of new Set(vipServicesIn(object).map(service => fullServiceName(service.name)))) {
+      const others = listers.get(name);
+      if (others) others.push(object);
+      else listers.set(name, [object]);
+    }
   }
+  return { objects, listers };
+}
+
+/** What the MeshEndpoints of a tailnet want registered: each name by its holder. */
+export function claimsOf(
+  tailnet: MeshTailnet,
+  { objects, listers }: Offering,
+  ledger: Ledger,
+  read: TrackedRead,
+  values: Pick<TrafficValues, 'serviceGateways'>,
+): Claims {
+  const isUsed = !isBeingDeleted(tailnet);
+  const users = new Set([...listers.values()].flat());
   const uid = read.exceptStatus.get({ kind: 'Namespace', namespace: '', name: 'kube-system' })?.metadata.uid;
   const claims = new Map<string, Claim>();
   const targets = new Map<string, Target>();
@@ -110,13 +123,12 @@ export function claimsOf(
     const given = gateway?.spec.serviceCoordination;
     const { enabled = true, strategy = 'shared', clusterID = uid ?? 'unknown' } = given ?? {};
     return vipServicesIn(object).map((service): Listing => {
-      const name = fullNameOf(service.name);
+      const name = fullServiceName(service.name);
       const listing = { object: placeOf(object), listed: service.name, name };
-      if (!users.includes(object)) return { ...listing, problem: isUsed ? NOT_ALLOWED : BEING_DELETED };
-      const owner = owners.get(name);
-      const isRepeated = claims.get(name)?.object === placeOf(object);
-      if ((owner && owner !== object) || isRepeated)
-        return { ...listing, problem: listedByOther(name, owner, isRepeated) };
+      if (!users.has(object)) return { ...listing, problem: isUsed ? NOT_ALLOWED : BEING_DELETED };
+      const holder = ledger.get(name);
+      if (holder?.object !== placeOf(object)) return { ...listing, problem: heldByOther(name, holder) };
+      if (claims.has(name)) return { ...listing, problem: repeated(name) };
       const tags = service.tags ?? tailnet.spec.tags;
       const problem = targetProblem(object, service.targetEndpoint) ?? tagProblem({ tags, tailnet, gateway });
       targets.set(name, { object: refTo(object), endpoint: service.targetEndpoint });
@@ -156,37 +168,33 @@ export const NOT_SUPPORTED: VipServiceState = {
 };
 
 /** What the listings of a tailnet are shown as; all of them as `all`, where that is given. */
-export function servicesWith(
+export function statesOf(
   { listings }: Claims,
   states: ReadonlyMap<string, VipServiceState>,
   all?: VipServiceState,
-): ServicesOfTailnet {
+): ServicesOfTailnet['states'] {
   const byObject = new Map<string, Map<string, VipServiceState>>();
   for (const { object, listed, name, problem } of listings) {
     const state = all ?? problem ?? states.get(name);
     const ofObject = byObject.get(object) ?? new Map<string, VipServiceState>();
     if (state) byObject.set(object, ofObject.set(listed, state));
   }
-  return { states: byObject, problem: undefined };
+  return byObject;
 }
 
-function byService(objects: readonly MeshEndpoints[]): ReadonlyMap<string, readonly MeshEndpoints[]> {
-  const found = new Map<string, MeshEndpoints[]>();
-  for (const object of objects) {
-    for (const { name } of vipServicesIn(object)) {
-      const full = fullNameOf(name);
-      found.set(full, [...(found.get(full) ?? []), object]);
-    }
-  }
-  return found;
+/** The addresses of services, in canonical form. */
+export function addressesOf(services: readonly VipService[]): ReadonlySet<string> {
+  return new Set(services.flatMap(({ addrs }) => addrs.map(canonicalIP)));
 }
 
-function fullNameOf(name: string): string {
-  return name.startsWith('svc:') ? name : `svc:${name}`;
-}
-
-function placeOf({ metadata }: Pick<MeshEndpoints, 'metadata'>): string {
-  return `${metadata.namespace ?? ''}/${metadata.name}`;
+/** Who has which name, for mesh pods. */
+export function namesOf({ claims }: Claims, ledger: Ledger, addresses: ReadonlySet<string>): ServiceNames {
+  const left = [...ledger].flatMap(([name, holder]) => {
+    const departure = departureOf(holder);
+    return departure === undefined ? [] : [[name, departure] as const];
+  });
+  const holders = [...claims].map(([name, { object }]) => [name, object] as const);
+  return { holders: new Map(holders), left: new Map(left), addresses };
 }
 
 const NOT_ALLOWED: VipServiceState = {
@@ -201,10 +209,20 @@ const BEING_DELETED: VipServiceState = {
   message: 'it is not registered: the MeshTailnet is being deleted',
 };
 
-function listedByOther(name: string, owner: MeshEndpoints | undefined, isRepeated: boolean): VipServiceState {
-  const message = isRepeated
-    ? `the object lists service ${name} twice: remove one of them`
-    : `MeshEndpoints ${owner ? placeOf(owner) : ''} lists service ${name} and has it: use another name, or remove it there`;
+function heldByOther(name: string, holder: Holder | undefined): VipServiceState {
+  if (!holder) {
+    const message = `the namespace has ${MAX_HELD_OF_NAMESPACE} VIP services on this tailnet already, or all have ${MAX_SERVED}: remove others`;
+    return { status: 'Failed', reason: 'TooManyServices', message };
+  }
+  const { object, leftAt } = holder;
+  const message = leftAt
+    ? `MeshEndpoints ${object} had service ${name} until ${inSeconds(leftAt)}, and keeps it until no mesh pod serves it, and for 10 minutes if it was deleted: wait, or use another name`
+    : `MeshEndpoints ${object} lists service ${name} and has it: use another name, or remove it there`;
+  return { status: 'Conflict', reason: 'ListedByOther', message };
+}
+
+function repeated(name: string): VipServiceState {
+  const message = `the object lists service ${name} twice: remove one of them`;
   return { status: 'Conflict', reason: 'ListedByOther', message };
 }
 

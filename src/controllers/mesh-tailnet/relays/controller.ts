@@ -4,6 +4,7 @@ import type { Controller } from '../../../runtime/controller.ts';
 import type { Published } from '../../../runtime/published.ts';
 import type { Outcome } from '../../../runtime/queue/queue.ts';
 import type { PortsOfTailnet } from '../../mesh-endpoints/relay-ports.ts';
+import { servicesVersion } from '../../../api/served-services.ts';
 import { UNCONFIRMED } from './confirmation.ts';
 import type { Confirmation } from './confirmation.ts';
 import { gather } from './gather.ts';
@@ -11,12 +12,15 @@ import type { GatherDeps, Input } from './gather.ts';
 import { perform } from './perform.ts';
 import type { PerformDeps } from './perform.ts';
 import { NO_PLAN, plan } from './plan.ts';
+import { readRelays } from './relay-status.ts';
 import type { Plan, PlanOptions, PreviousPlan } from './plan.ts';
 
 /** What the controller works with. */
 export type RelayPortsDeps = GatherDeps &
   PerformDeps & {
     readonly relayPorts: Published<PortsOfTailnet>;
+    /** The departures of holders whose names no mesh pod serves any more. */
+    readonly unserved: Published<ReadonlyMap<string, string>>;
     /** Which ports relays may listen on. */
     readonly relayPortRange: PlanOptions['range'];
     readonly relayPortsPerNamespace: PlanOptions['perNamespace'];
@@ -38,22 +42,34 @@ type Memory = { readonly plan: PreviousPlan; readonly confirmation: Confirmation
 
 /** Assigns a relay port to each UDP endpoint of a tailnet, publishes the targets to its relays, and the ports once they listen. */
 export function relayPortsController(deps: RelayPortsDeps): Controller<'MeshTailnet'> {
-  const { relayPorts, relayImage, relayPortRange: range, relayPortsPerNamespace: perNamespace, clock } = deps;
+  const {
+    relayPorts,
+    unserved,
+    vipServices,
+    relayImage,
+    relayPortRange: range,
+    relayPortsPerNamespace: perNamespace,
+    clock,
+  } = deps;
   const memories = new Map<string, Memory>();
   return {
     name: 'relay-ports',
     kind: 'MeshTailnet',
     reads,
+    subscribe: enqueue =>
+      vipServices.subscribe(name => enqueue({ kind: 'MeshTailnet', namespace: '', name })),
     reconcile: async (ref, read, { signal }) => {
       const { name } = ref;
       const input = await gather(ref, read, deps);
       if (!input) {
         memories.delete(name);
         relayPorts.publish(name, undefined);
+        unserved.publish(name, undefined);
         return { requeue: 'on-change' };
       }
       if (relayImage === undefined) {
         relayPorts.publish(name, portsWithoutRelays(input));
+        unserved.publish(name, input.left);
         return { requeue: 'on-change' };
       }
       const before = memories.get(name) ?? { plan: NO_PLAN, confirmation: UNCONFIRMED };
@@ -64,9 +80,31 @@ export function relayPortsController(deps: RelayPortsDeps): Controller<'MeshTail
       const confirmation = await perform(planned, { input, before: before.confirmation, signal }, deps);
       memories.set(name, { plan: { owners, freed, appliedAt }, confirmation });
       relayPorts.publish(name, portsOf(planned, confirmation));
-      return outcomeOf(planned, confirmation, clock.now());
+      const isUnserved = await servesNoOthers(input, signal, deps);
+      unserved.publish(name, isUnserved ? input.left : undefined);
+      const outcome = outcomeOf(planned, confirmation, clock.now());
+      return isUnserved ? outcome : soonest(outcome, { requeue: 'after', ms: UNSERVED_MS });
     },
   };
+}
+
+/** How often relays are read while pods may serve a name that its holder has left. */
+const UNSERVED_MS = 5000;
+
+/** Whether no pod serves what the ConfigMap lacks; they are not asked where no holder has left a name, or they never served any. */
+async function servesNoOthers(
+  { left, serving, services, storedServices }: Input,
+  signal: AbortSignal,
+  deps: PerformDeps,
+): Promise<boolean> {
+  if (left.size === 0 || (services === '' && storedServices === undefined)) return true;
+  const version = servicesVersion(services);
+  const reports = await readRelays(serving, signal, deps);
+  return reports.every(({ response }) => 'version' in response && response.services === version);
+}
+
+function soonest(one: Outcome, other: Extract<Outcome, { requeue: 'after' }>): Outcome {
+  return one.requeue === 'after' && one.ms < other.ms ? one : other;
 }
 
 function outcomeOf({ retryAt }: Plan, { nextMs = Infinity }: Confirmation, now: number): Outcome {

@@ -2,13 +2,15 @@ import type { Clock } from '../../../api/clock.ts';
 import type { Kinds } from '../../../api/generated/types.ts';
 import { endpointsOf } from '../../../api/objects/endpoints.ts';
 import { isRecord } from '../../../api/json.ts';
+import type { Pod } from '../../../api/objects/pod.ts';
 import type { Ref } from '../../../api/key.ts';
 import { RELAY, relayName } from '../../../api/names.ts';
 import { TARGETS_KEY } from '../../../api/relay-targets.ts';
-import { parseServices, SERVICES_KEY } from '../../../api/served-services.ts';
-import type { ServedService } from '../../../api/served-services.ts';
+import { formatServices, parseServices, SERVICES_KEY } from '../../../api/served-services.ts';
 import { isRelayed } from '../../../api/objects/references.ts';
 import { addressText } from '../../../api/socket-address.ts';
+import type { Published } from '../../../runtime/published.ts';
+import type { ServicesOfTailnet } from '../../mesh-endpoints/vip-services.ts';
 import { podsByTailnet } from '../pool/gather.ts';
 import { udpEndpointsByTailnet, vipServicesByTailnet } from '../../../store/indexes.ts';
 import type { OwnNamespace } from '../../../store/own-namespace.ts';
@@ -32,18 +34,23 @@ export type Input = {
   readonly needsConfigMap: boolean;
   /** The text of the targets in the ConfigMap. */
   readonly stored: string | undefined;
-  /** The VIP services that mesh pods should serve. */
-  readonly services: readonly ServedService[];
+  /** The text of the VIP services that mesh pods should serve; that in the ConfigMap until it is known who has their names. */
+  readonly services: string;
+  /** The names that mesh pods should serve no more, with the departures of their holders. */
+  readonly left: ReadonlyMap<string, string>;
   /** Their text in the ConfigMap. */
   readonly storedServices: string | undefined;
   /** The ready ones. */
   readonly pods: readonly RelayPod[];
+  /** All that may serve VIP services. */
+  readonly serving: readonly RelayPod[];
   readonly now: number;
 };
 
 export type GatherDeps = {
   readonly ownNamespace: Pick<OwnNamespace, 'get'>;
   readonly values: Pick<TrafficValues, 'settingsResources'>;
+  readonly vipServices: Pick<Published<ServicesOfTailnet>, 'of' | 'subscribe'>;
   readonly clock: Pick<Clock, 'now'>;
 };
 
@@ -51,7 +58,7 @@ export type GatherDeps = {
 export async function gather(
   ref: Ref<'MeshTailnet'>,
   read: TrackedRead,
-  { ownNamespace, values, clock }: GatherDeps,
+  { ownNamespace, values, vipServices, clock }: GatherDeps,
 ): Promise<Input | undefined> {
   const tailnet = read.get(ref);
   const traffic = values.settingsResources(read);
@@ -62,21 +69,25 @@ export async function gather(
   const users = read.exceptStatus.find(udpEndpointsByTailnet, tailnet.spec.tailnet);
   const offering = read.find(vipServicesByTailnet, tailnet.spec.tailnet);
   const withRelay = read.find(podsByTailnet, ref.name).filter(hasRelay);
+  const { names, states = new Map() } = vipServices.of(ref.name) ?? {};
+  const before = new Map(parseServices(storedServices ?? '').map(service => [service.name, service]));
   return {
     tailnet,
     wanted: users.filter(user => mayUse(user, tailnet, traffic)).flatMap(user => wantedBy(user, traffic)),
     needsConfigMap: configMap !== undefined || [users, offering, withRelay].some(({ length }) => length > 0),
-    services: servedServicesOf(
-      offering.filter(each => mayUse(each, tailnet, traffic)),
-      { guard: traffic.guard, before: new Set(parseServices(storedServices ?? '').map(({ name }) => name)) },
-    ),
+    services: names
+      ? formatServices(
+          servedServicesOf(
+            offering.filter(each => mayUse(each, tailnet, traffic)),
+            { guard: traffic.guard, before, names, states },
+          ),
+        )
+      : (storedServices ?? ''),
+    left: names?.left ?? new Map(),
     storedServices,
     stored: typeof data[TARGETS_KEY] === 'string' ? data[TARGETS_KEY] : undefined,
-    pods: withRelay.flatMap(({ metadata, status }) => {
-      const [address] = status.addresses;
-      const isServing = status.isReady && metadata.deletionTimestamp === undefined && address !== undefined;
-      return isServing ? [{ uid: metadata.uid ?? metadata.name, name: metadata.name, address }] : [];
-    }),
+    pods: withRelay.filter(isReady).flatMap(podOf),
+    serving: withRelay.flatMap(podOf),
     now: clock.now(),
   };
 }
@@ -85,6 +96,16 @@ export async function gather(
 function runsRelays({ metadata, spec }: MeshTailnet, traffic: TrafficResources): boolean {
   if (spec.pool.mode !== 'Managed' || metadata.deletionTimestamp !== undefined) return false;
   return oldestOf(traffic.tailnets(spec.tailnet))?.metadata.name === metadata.name;
+}
+
+function isReady({ metadata, status }: Pod): boolean {
+  return status.isReady && metadata.deletionTimestamp === undefined;
+}
+
+/** One without an address has not started. */
+function podOf({ metadata, status }: Pod): readonly RelayPod[] {
+  const [address] = status.addresses;
+  return address === undefined ? [] : [{ uid: metadata.uid ?? metadata.name, name: metadata.name, address }];
 }
 
 function hasRelay({ metadata }: { readonly metadata: MeshTailnet['metadata'] }): boolean {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { relayName } from '../../../api/names.ts';
 import { formatTargets, parseTargets, TARGETS_KEY } from '../../../api/relay-targets.ts';
-import { formatServices, SERVICES_KEY } from '../../../api/served-services.ts';
+import { SERVICES_KEY } from '../../../api/served-services.ts';
 import { RELAY_PORT_SHARES } from '../../../api/shares.ts';
 import { addressText } from '../../../api/socket-address.ts';
 import type { Workload } from '../../../store/own-namespace.ts';
@@ -120,12 +120,11 @@ function actionFor(
   { tailnet, needsConfigMap, stored, services, storedServices, now }: Input,
   { appliedAt }: PreviousPlan,
 ): Action {
-  const served = formatServices(services);
-  const hasServices = served !== '' || storedServices !== undefined;
-  const isCurrent = stored === text && (storedServices ?? '') === served && now - appliedAt < REAPPLY_MS;
+  const hasServices = services !== '' || storedServices !== undefined;
+  const isCurrent = stored === text && (storedServices ?? '') === services && now - appliedAt < REAPPLY_MS;
   if (!needsConfigMap || isCurrent) return { do: 'nothing' };
   const metadata = metadataOf({ tailnet }, relayName(tailnet.metadata.name));
-  const data = { [TARGETS_KEY]: text, ...(hasServices ? { [SERVICES_KEY]: served } : {}) };
+  const data = { [TARGETS_KEY]: text, ...(hasServices ? { [SERVICES_KEY]: services } : {}) };
   return { do: 'apply', object: { apiVersion: 'v1', kind: 'ConfigMap', metadata, data } };
 }
 

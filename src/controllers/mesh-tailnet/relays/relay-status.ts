@@ -9,6 +9,8 @@ import type { Clock } from '../../../api/clock.ts';
 export type RelayStatus = {
   /** Of the targets that it serves. */
   readonly version: string;
+  /** Of the VIP services that the pod serves, where it serves no others; relays of earlier versions do not tell. */
+  readonly services?: string;
   /** Why it cannot listen on ports, such as EADDRINUSE. */
   readonly failed: ReadonlyMap<number, string>;
 };
@@ -69,9 +71,15 @@ function urlOf(address: string): string {
 
 /** Parses the status of a relay, which a compromised mesh pod may send; throws where it is not one. */
 export function parseRelayStatus(text: string): RelayStatus {
-  const { version, failed } = jsonObjectIn(text) ?? {};
-  if (typeof version !== 'string' || !/^[0-9a-f]{16}$/.test(version) || !isRecord(failed)) throw malformed();
-  return { version, failed: new Map(Object.entries(failed).map(failureOf)) };
+  const { version, services, failed } = jsonObjectIn(text) ?? {};
+  if (!isVersion(version) || !isRecord(failed)) throw malformed();
+  if (services !== undefined && !isVersion(services)) throw malformed();
+  const ports = new Map(Object.entries(failed).map(failureOf));
+  return { version, ...(services !== undefined && { services }), failed: ports };
+}
+
+function isVersion(value: unknown): value is string {
+  return typeof value === 'string' && /^[0-9a-f]{16}$/.test(value);
 }
 
 function failureOf([port, reason]: [string, unknown]): [number, string] {

@@ -378,7 +378,9 @@ function planned(fields: Partial<Input> = {}, before: Partial<PreviousPlan> = {}
       stored,
       pods: [],
       now: 1_000_000,
-      services: [],
+      serving: [],
+      left: new Map(),
+      services: '',
       storedServices: undefined,
       ...fields,
     },
@@ -387,7 +389,6 @@ function planned(fields: Partial<Input> = {}, before: Partial<PreviousPlan> = {}
   );
 }
 
-const SERVICE = { name: 'svc:web', port: 443, via: 'mesh', target: ONE, isAdvertised: true } as const;
 const LINE = `svc:web 443 mesh ${ONE} on\n`;
 
 describe('the ConfigMap of a plan', () => {
@@ -397,7 +398,7 @@ describe('the ConfigMap of a plan', () => {
       return action.do === 'apply' ? (action.object as { data?: object }).data : undefined;
     };
     const targets = `20000 ${ONE}\n`;
-    expect(data({ services: [SERVICE] })).toEqual({ targets, services: LINE });
+    expect(data({ services: LINE })).toEqual({ targets, services: LINE });
     expect(data({ storedServices: LINE })).toEqual({ targets, services: '' });
     expect(Object.keys(data({ stored: '' }) ?? {})).toEqual(['targets']);
   });
@@ -407,8 +408,8 @@ describe('the ConfigMap of a plan', () => {
     ['is applied where its targets differ', { stored: `20001 ${TWO}\n` }, {}, 'apply'],
     ['is applied where it does not exist', { stored: undefined }, {}, 'apply'],
     ['is applied by a new process', {}, NO_PLAN, 'apply'],
-    ['is applied where it lacks VIP services', { services: [SERVICE] }, {}, 'apply'],
-    ['is not applied where it has them', { services: [SERVICE], storedServices: LINE }, {}, 'nothing'],
+    ['is applied where it lacks VIP services', { services: LINE }, {}, 'apply'],
+    ['is not applied where it has them', { services: LINE, storedServices: LINE }, {}, 'nothing'],
     ['is applied where it has others', { storedServices: LINE }, {}, 'apply'],
     ['is not applied again for ten minutes', {}, { appliedAt: 400_001 }, 'nothing'],
     ['is applied again after ten minutes', {}, { appliedAt: 400_000 }, 'apply'],

@@ -1,11 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import type { Kinds } from '../../../../src/api/generated/types.ts';
+import { vipServicesIn } from '../../../../src/api/objects/endpoints.ts';
+import { placeOf } from '../../../../src/api/objects/oldest.ts';
+import { fullServiceName } from '../../../../src/api/served-services.ts';
+import type { ServedService } from '../../../../src/api/served-services.ts';
 import { servedServicesOf } from '../../../../src/controllers/mesh-tailnet/relays/served.ts';
 import { createGuard } from '../../../../src/traffic/address-guard.ts';
 import { endpoint } from '../../../support/objects.ts';
 
 const GUARD = createGuard({ allow: [], refuse: ['100.88.0.0/16'], apiServer: [] });
-const OPTIONS = { guard: GUARD, before: new Set<string>() };
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -31,6 +34,25 @@ function offering(fields: {
   } as unknown as Kinds['MeshEndpoints'];
 }
 
+/** What is served of objects: each name for the first that lists it, with the states in their statuses. */
+function servedOf(objects: readonly Kinds['MeshEndpoints'][], more: Partial<Options> = {}) {
+  const states = new Map(
+    objects.map(object => [
+      placeOf(object),
+      new Map(
+        (object.status?.vipServices ?? []).map(each => [each.name, { ...each, reason: '', message: '' }]),
+      ),
+    ]),
+  ) as unknown as Options['states'];
+  const holders = new Map<string, string>();
+  for (const object of objects.toReversed())
+    for (const { name } of vipServicesIn(object)) holders.set(fullServiceName(name), placeOf(object));
+  const names = { holders, left: new Map(), addresses: new Set(['100.100.0.1', 'fd7a::1']) };
+  return servedServicesOf(objects, { guard: GUARD, before: new Map(), states, names, ...more });
+}
+
+type Options = Parameters<typeof servedServicesOf>[1];
+
 const SHOP = { name: 'svc:shop', port: 443, via: 'mesh', target: '100.64.0.1:8080', isAdvertised: true };
 
 const EXTERNAL = { endpoint: { externalTarget: 'Shop.example.com:8443' } };
@@ -49,6 +71,7 @@ describe('the VIP services of one object', () => {
     ['not toward a UDP endpoint', { endpoint: { protocol: 'UDP' } }, undefined],
     ['not toward an address that gets no traffic', { endpoint: { meshIP: '100.88.0.1' } }, undefined],
     ['not toward an address of a service', { endpoint: { meshIP: '100.100.0.1' } }, undefined],
+    ['not toward one that is written otherwise', { endpoint: { meshIP: 'fd7a:0::0:1' } }, undefined],
     ['withdrawn while the endpoint is not healthy', { entry: { status: 'Unhealthy' } }, withdrawn(SHOP)],
     ['withdrawn while its health is not known', { entry: { name: 'other' } }, withdrawn(SHOP)],
     [
@@ -73,17 +96,23 @@ describe('the VIP services of one object', () => {
       undefined,
     ],
   ])('are served %s', (_, fields, expected) => {
-    expect(servedServicesOf([offering(fields)], OPTIONS)).toEqual(expected === undefined ? [] : [expected]);
+    expect(servedOf([offering(fields)])).toEqual(expected === undefined ? [] : [expected]);
   });
 });
 
 describe('a VIP service that was served', () => {
-  it.each<[string, string, number]>([
-    ['goes on where a change of it failed', 'Failed', 1],
-    ['ends where another object or owner has its name', 'Conflict', 0],
-  ])('%s', (_, status, count) => {
-    const options = { guard: GUARD, before: new Set(['svc:shop']) };
-    expect(servedServicesOf([offering({ state: { status } })], options)).toHaveLength(count);
+  const before = new Map([['svc:shop', { ...SHOP, target: '100.64.0.7:1' } as ServedService]]);
+  it.each<[string, Parameters<typeof offering>[0], readonly string[]]>([
+    ['goes on where a change of it failed', { state: { status: 'Failed' } }, ['100.64.0.1:8080']],
+    ['goes on as it was while its state is not known', { states: [] }, ['100.64.0.7:1']],
+    ['ends where another owner has its name', { state: { status: 'Conflict' } }, []],
+  ])('%s', (_, fields, targets) => {
+    expect(servedOf([offering(fields)], { before }).map(({ target }) => target)).toEqual(targets);
+  });
+
+  it('ends once its object has the name no more, whatever its status has', () => {
+    const names = { holders: new Map([['svc:shop', 'other/shop']]), left: new Map(), addresses: new Set<string>() };
+    expect(servedOf([offering({})], { before, names })).toEqual([]);
   });
 });
 
@@ -91,46 +120,8 @@ function withdrawn(service: Fields): Fields {
   return { ...service, isAdvertised: false };
 }
 
-/** An object with many services. */
-function many(count: number, namespace: string, second: number): Kinds['MeshEndpoints'] {
-  const names = Array.from({ length: count }, (_, index) => `${namespace}-${index}`);
-  const creationTimestamp = new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString();
-  return offering({
-    metadata: { namespace, creationTimestamp },
-    services: names.map(name => ({ name, port: 443, targetEndpoint: 'web' })),
-    states: names.map(name => ({ name, status: 'Registered' })),
-  });
-}
-
-describe('the VIP services of several objects', () => {
-  it('are those of the oldest that has a name', () => {
-    const [newer, older] = ['2026-01-02T00:00:00Z', '2026-01-01T00:00:00Z'];
-    const served = servedServicesOf(
-      [
-        offering({ metadata: { name: 'b', creationTimestamp: newer } }),
-        offering({ metadata: { name: 'a', creationTimestamp: older }, service: { port: 80 } }),
-      ],
-      OPTIONS,
-    );
-    expect(served.map(({ port }) => port)).toEqual([80]);
-  });
-
-  it('are at most a quarter of what a tailnet may have for one namespace, the older objects first', () => {
-    const objects = [many(300, 'new', 9), many(100, 'one', 1), many(100, 'two', 2), many(100, 'one', 3)];
-    const counts = new Map<string, number>();
-    for (const { name } of servedServicesOf(objects, OPTIONS)) {
-      const namespace = name.slice(4, 7);
-      counts.set(namespace, (counts.get(namespace) ?? 0) + 1);
-    }
-    expect([...counts]).toEqual([
-      ['one', 100],
-      ['two', 100],
-      ['new', 250],
-    ]);
-  });
-
-  it('are 1,000 at most', () => {
-    const objects = Array.from({ length: 5 }, (_, index) => many(250, `n-${index}`, index));
-    expect(servedServicesOf(objects, OPTIONS)).toHaveLength(1000);
-  });
+it('a name is served once, for the object that has it', () => {
+  const other = offering({ metadata: { name: 'b' }, service: { port: 80 } });
+  expect(servedOf([offering({}), other]).map(({ port }) => port)).toEqual([443]);
+  expect(servedOf([other, offering({})]).map(({ port }) => port)).toEqual([80]);
 });

@@ -159,6 +159,7 @@ function startProcess({ start, counted, ...deps }: ProcessDeps, outside: Outside
     relayPortsController({
       values,
       relayPorts,
+      ...{ unserved: createPublished(), vipServices: createPublished() },
       clock,
       events,
       log,

@@ -16,6 +16,8 @@ import { createRegistry } from '../../../../src/telemetry/registry.ts';
 import { named } from '../../declared.ts';
 import { meshTailnet } from '../../objects.ts';
 import { TRAFFIC } from '../mesh-endpoints/scene.ts';
+import { MemoryNamespace } from '../mesh-tailnet/namespace.ts';
+import { withoutMeshPods } from '../vip-services/scene.ts';
 import { servicesApiOn } from '../vip-services/services-api.ts';
 import { ClusterRun } from './cluster-run.ts';
 import type { ProcessDeps } from './cluster-run.ts';
@@ -39,12 +41,13 @@ export class VipServicesRun extends ClusterRun {
 
   private constructor(state: State, run: Run, controllers: Controllers) {
     let states: ServicesOfTailnet | undefined;
+    const namespace = new MemoryNamespace();
     const process = (deps: ProcessDeps): undefined => {
       const vipServices = createPublished<ServicesOfTailnet>();
       vipServices.subscribe(name => {
         states = vipServices.of(name);
       });
-      startOn(state, deps, { vipServices, controllers });
+      startOn(state, deps, { vipServices, controllers, namespace });
     };
     const objects = [named(meshTailnet(), 'example')];
     const outside = () => ({ services: state.services.all(), states });
@@ -68,12 +71,13 @@ export class VipServicesRun extends ClusterRun {
 type Options = {
   readonly vipServices: ReturnType<typeof createPublished<ServicesOfTailnet>>;
   readonly controllers: Controllers;
+  readonly namespace: MemoryNamespace;
 };
 
 function startOn(
   state: State,
   { tracking, write, events, clock, now, log, counted, start }: ProcessDeps,
-  { vipServices, controllers }: Options,
+  { vipServices, controllers, namespace }: Options,
 ): void {
   const api = servicesApiOn(state, async (name, act) => {
     const port = counted({ [name]: () => Promise.resolve(act()) });
@@ -91,6 +95,8 @@ function startOn(
   start(
     vipServicesController({
       ...{ ...shared, vipServices, values, clock, log, random: () => 0 },
+      ownNamespace: counted(namespace),
+      unserved: withoutMeshPods(vipServices),
       tailnets: { ...tailnets, subscribe: () => () => undefined },
     }),
   );

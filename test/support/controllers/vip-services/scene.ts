@@ -16,6 +16,10 @@ import { TRAFFIC } from '../mesh-endpoints/scene.ts';
 import { ScriptedHealth } from '../mesh-endpoints/scripted-health.ts';
 import { ScriptedRevisions } from '../mesh-endpoints/scripted-revisions.ts';
 import { createPublished } from '../../../../src/runtime/published.ts';
+import type { Published } from '../../../../src/runtime/published.ts';
+import { MemoryNamespace } from '../mesh-tailnet/namespace.ts';
+import { relayPortsController } from '../../../../src/controllers/mesh-tailnet/relays/controller.ts';
+import type { ServingPods } from './serving-pods.ts';
 import type { ServicesOfTailnet } from '../../../../src/controllers/mesh-endpoints/vip-services.ts';
 
 const START = Date.UTC(2026, 0, 15, 12);
@@ -28,7 +32,22 @@ export type VipSceneOptions = {
   readonly scopes?: readonly string[];
   /** Of the MeshTailnet. */
   readonly spec?: object;
+  /** The operator's namespace. */
+  readonly namespace?: MemoryNamespace;
+  /** The mesh pods of a managed pool; without them others run the proxies. */
+  readonly meshPods?: ServingPods;
 };
+
+/** No mesh pod serves what its holder has left. */
+export function withoutMeshPods(
+  vipServices: Published<ServicesOfTailnet>,
+): Published<ReadonlyMap<string, string>> {
+  return {
+    of: tailnet => vipServices.of(tailnet)?.names?.left,
+    subscribe: listener => vipServices.subscribe(listener),
+    publish: () => undefined,
+  };
+}
 
 /** A MeshEndpoints that lists a VIP service for each of these names, at port 443. */
 export function publishing(name: string, services: readonly string[], more: object = {}): object {
@@ -42,8 +61,10 @@ export async function startVipScene({
   api = {},
   scopes = ['devices:core', 'auth_keys', 'services'],
   spec = {},
+  namespace = new MemoryNamespace(),
+  meshPods,
 }: VipSceneOptions = {}) {
-  const pool = { mode: 'External', addresses: ['127.0.0.1:1055'] };
+  const pool = meshPods ? { mode: 'Managed' } : { mode: 'External', addresses: ['127.0.0.1:1055'] };
   const scene = await startScene({ api, spec: { pool, ...spec }, scopes });
   const { runtime, tailnets, memory, clock, api: simulated } = scene;
   const { tracking } = runtime;
@@ -61,6 +82,7 @@ export async function startVipScene({
         ...{ tracking, tailnets, values, vipServices, clock, now, record: registry.record },
         installation: INSTALLATION,
         ...{ write: memory.write, log: runtime.telemetry.log },
+        ...{ ownNamespace: namespace, unserved: meshPods?.unserved ?? withoutMeshPods(vipServices) },
         random: () => 0,
       }),
     ),
@@ -84,6 +106,11 @@ export async function startVipScene({
       }),
     ),
   ];
+  if (meshPods) {
+    meshPods.putPods(memory.observe);
+    const more = { values, vipServices, clock, events: recorder, log: runtime.telemetry.log };
+    running.push(runtime.start(relayPortsController({ ...meshPods.deps(), ...more })));
+  }
   onTestFinished(async () => {
     for (const controller of running) await controller.drain({ graceMs: 0, abortMs: 0 });
     await scene.close();

@@ -226,6 +226,8 @@ export class RelayScene {
       values: traffic,
       ownNamespace: calls.counted(this.namespace),
       relayPorts,
+      unserved: createPublished(),
+      vipServices: createPublished(),
       relayPortRange: { first: 20_000, last: 29_999 },
       relayPortsPerNamespace: undefined,
       relayImage: 'mesh-gateway:test',

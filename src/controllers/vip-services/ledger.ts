@@ -1,0 +1,142 @@
+import { inSeconds } from '../../api/clock.ts';
+import { oldestFirst, placeOf } from '../../api/objects/oldest.ts';
+import type { Kinds } from '../../api/generated/types.ts';
+import { MAX_SERVED } from '../../api/served-services.ts';
+import { HELD_SHARES } from '../../api/shares.ts';
+
+type MeshEndpoints = Kinds['MeshEndpoints'];
+
+/** The MeshEndpoints that has the name of a VIP service. */
+export type Holder = {
+  /** As in `default/web`. */
+  readonly object: string;
+  readonly uid: string;
+  readonly since: Date;
+  /** Since when it lists the name no more, or may not have it. */
+  readonly leftAt?: Date;
+};
+
+/** Who has the name of which VIP service of a tailnet in this installation, by the name with `svc:` before it. */
+export type Ledger = ReadonlyMap<string, Holder>;
+
+/** For how long a holder that was deleted keeps its name: tools delete and create an object to replace it. */
+export const HELD_MS = 600_000;
+
+/** How many names a namespace may have: those that it had before this version stay. */
+export const MAX_HELD_OF_NAMESPACE = MAX_SERVED / HELD_SHARES;
+
+export type LedgerInput = {
+  readonly before: Ledger;
+  /** The objects that list a name and may use the tailnet, by the name. */
+  readonly listers: ReadonlyMap<string, readonly MeshEndpoints[]>;
+  /** Whether an object such as `default/web` exists, and is not being deleted. */
+  readonly exists: (object: string) => boolean;
+  /** Whether no mesh pod serves a name that its holder has left. */
+  readonly isUnserved: (name: string, holder: Holder) => boolean;
+  /** The objects that have registered a service before there was a ledger, by its name. */
+  readonly registrants: ReadonlyMap<string, string>;
+  readonly now: Date;
+};
+
+/*
+ * A name belongs to
+ *
+ *   its holder                        while that lists it, and the tailnet allows its namespace
+ *   its holder, which lists it not    until no mesh pod serves it
+ *   its holder, which was deleted     the same, and for 10 minutes: for an object with its namespace and name
+ *   where it has no holder            the object that registered it, before there was a ledger; else
+ *                                     the oldest that lists it, of a namespace that has fewer names than its share
+ */
+
+/** Who has which name next. The status of an object and the tailnet do not decide about a name that is held. */
+export function nextLedger({ before, listers, exists, isUnserved, registrants, now }: LedgerInput): Ledger {
+  const held = new Map<string, Holder>();
+  const counts = new Map<string, number>();
+  const hold = (name: string, holder: Holder) => {
+    const namespace = namespaceOf(holder.object);
+    counts.set(namespace, (counts.get(namespace) ?? 0) + 1);
+    held.set(name, holder);
+  };
+  for (const [name, holder] of before) {
+    const { leftAt, ...rest } = holder;
+    const object = listers.get(name)?.find(each => placeOf(each) === holder.object);
+    if (object) {
+      const { uid = '' } = object.metadata;
+      hold(name, leftAt || uid !== holder.uid ? { ...rest, uid } : holder);
+      continue;
+    }
+    // By a clock that was set back, it left in the future.
+    const left = { ...rest, leftAt: leftAt && leftAt < now ? leftAt : now };
+    if (!isFree(name, left)) hold(name, leftAt && leftAt <= now ? holder : left);
+  }
+  for (const [name, objects] of unheld()) {
+    const place = registrants.get(name);
+    const registrant = objects.find(each => placeOf(each) === place);
+    const object = registrant ?? oldestFirst(objects).find(hasRoom);
+    if (object && held.size < MAX_SERVED) hold(name, holderOf(object));
+  }
+  return held;
+
+  /** Names that existed before the ledger come first, so that new ones do not take their room. */
+  function unheld() {
+    const names = [...listers].filter(([name]) => !held.has(name));
+    const isOld = ([name]: readonly [string, unknown]) => registrants.has(name);
+    return [...names.filter(isOld), ...names.filter(each => !isOld(each))];
+  }
+
+  function isFree(name: string, holder: Holder & { readonly leftAt: Date }): boolean {
+    const isOver = exists(holder.object) || now.getTime() - holder.leftAt.getTime() >= HELD_MS;
+    return isOver && isUnserved(name, holder);
+  }
+
+  function hasRoom(object: MeshEndpoints): boolean {
+    return (counts.get(object.metadata.namespace ?? '') ?? 0) < MAX_HELD_OF_NAMESPACE;
+  }
+
+  function holderOf(object: MeshEndpoints): Holder {
+    return { object: placeOf(object), uid: object.metadata.uid ?? '', since: now };
+  }
+}
+
+/** Identifies that a holder has left a name, also for other controllers. */
+export function departureOf({ object, leftAt }: Holder): string | undefined {
+  return leftAt && `${object} ${inSeconds(leftAt)}`;
+}
+
+function namespaceOf(object: string): string {
+  return object.replace(/\/.*/, '');
+}
+
+/** The key of the ConfigMap of a ledger that has the holders. */
+export const HOLDERS_KEY = 'holders';
+
+const TIME = String.raw`(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)`;
+const LINE = new RegExp(
+  String.raw`^(svc:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?) ([a-z0-9-]{1,63}/[a-z0-9.-]{1,253}) ([\w-]{1,64}) ${TIME}(?: ${TIME})?$`,
+);
+
+/** Parses a ledger, one `<name> <namespace>/<name> <uid> <since> [<left at>]` per line; what is not valid is reported. */
+export function parseLedger(text: string, report: (line: number) => void): Ledger {
+  const ledger = new Map<string, Holder>();
+  for (const [index, line] of text.split('\n', 2 * MAX_SERVED).entries()) {
+    if (line === '') continue;
+    const [, name = '', object = '', uid = '', sinceText = '', leftText] = LINE.exec(line) ?? [];
+    const since = new Date(sinceText);
+    const leftAt = leftText === undefined ? undefined : new Date(leftText);
+    const isValid = [since, leftAt].every(date => !date || !Number.isNaN(date.getTime()));
+    if (!isValid || ledger.has(name) || ledger.size === MAX_SERVED) report(index + 1);
+    else ledger.set(name, { object, uid: uid === '-' ? '' : uid, since, ...(leftAt && { leftAt }) });
+  }
+  return ledger;
+}
+
+/** The text of a ledger, sorted by name: equal for equal ones. */
+export function formatLedger(ledger: Ledger): string {
+  const lines = [...ledger].map(([name, { object, uid, since, leftAt }]) =>
+    [name, object, uid || '-', inSeconds(since), ...(leftAt ? [inSeconds(leftAt)] : [])].join(' '),
+  );
+  return lines
+    .sort()
+    .map(line => `${line}\n`)
+    .join('');
+}

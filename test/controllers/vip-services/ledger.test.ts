@@ -1,0 +1,143 @@
+import { describe, expect, it } from 'vitest';
+import type { Kinds } from '../../../src/api/generated/types.ts';
+import {
+  departureOf,
+  formatLedger,
+  HELD_MS,
+  MAX_HELD_OF_NAMESPACE,
+  nextLedger,
+  parseLedger,
+} from '../../../src/controllers/vip-services/ledger.ts';
+import type { Holder, LedgerInput } from '../../../src/controllers/vip-services/ledger.ts';
+
+const NOW = new Date('2026-01-15T12:00:00Z');
+const before = (ms: number) => new Date(NOW.getTime() - ms);
+const HOLDER: Holder = { object: 'a/web', uid: 'uid-a', since: before(3_600_000) };
+
+function object(place: string, createdMs = 0, uid = 'uid-new'): Kinds['MeshEndpoints'] {
+  const [namespace = '', name = ''] = place.split('/');
+  const creationTimestamp = before(createdMs).toISOString();
+  return { metadata: { namespace, name, uid, creationTimestamp } } as Kinds['MeshEndpoints'];
+}
+
+/** Who has svc:web next. */
+function holderAfter(
+  holder: Holder | undefined,
+  listers: readonly string[],
+  more: Partial<LedgerInput> = {},
+) {
+  const objects = listers.map((place, index) => object(place, 1000 * (listers.length - index)));
+  return nextLedger({
+    before: new Map(holder ? [['svc:web', holder]] : []),
+    listers: new Map(objects.length > 0 ? [['svc:web', objects]] : []),
+    exists: place => listers.includes(place),
+    isUnserved: () => true,
+    registrants: new Map(),
+    now: NOW,
+    ...more,
+  }).get('svc:web');
+}
+
+const LEFT: Holder = { ...HOLDER, leftAt: before(HELD_MS - 1000) };
+const LONG_LEFT: Holder = { ...HOLDER, leftAt: before(HELD_MS) };
+const EXISTS = { exists: () => true };
+const SERVED = { isUnserved: () => false };
+
+describe('the holder of a name', () => {
+  it.each<[string, Holder | undefined, readonly string[], Partial<LedgerInput>, string | undefined]>([
+    ['is the oldest that lists it, at first', undefined, ['b/web', 'a/web'], {}, 'b/web'],
+    [
+      'is the one that registered it, before there was a ledger',
+      undefined,
+      ['b/web', 'a/web'],
+      { registrants: new Map([['svc:web', 'a/web']]) },
+      'a/web',
+    ],
+    ['stays, however old another is', HOLDER, ['b/web', 'a/web'], {}, 'a/web'],
+    [
+      'stays, whoever has registered it',
+      HOLDER,
+      ['b/web', 'a/web'],
+      { registrants: new Map([['svc:web', 'b/web']]) },
+      'a/web',
+    ],
+    ['stays for ten minutes after it was deleted', LEFT, ['b/web'], {}, 'a/web'],
+    ['stays for as long while another object of its namespace lists it', LEFT, ['a/other'], {}, 'a/web'],
+    ['is another after ten minutes', LONG_LEFT, ['b/web'], {}, 'b/web'],
+    ['is another at once where it lists the name no more', HOLDER, ['b/web'], EXISTS, 'b/web'],
+    ['stays while a mesh pod serves it', HOLDER, ['b/web'], { ...EXISTS, ...SERVED }, 'a/web'],
+    ['stays while a mesh pod serves it, however long', LONG_LEFT, ['b/web'], SERVED, 'a/web'],
+    ['is none where no object lists it', LONG_LEFT, [], {}, undefined],
+  ])('%s', (_, holder, listers, more, expected) => {
+    expect(holderAfter(holder, listers, more)?.object).toBe(expected);
+  });
+
+  it('has left since it was missed first, and has not once it is back, with another uid', () => {
+    const missed = holderAfter(HOLDER, ['b/web']);
+    expect(missed).toEqual({ ...HOLDER, leftAt: NOW });
+    expect(holderAfter(LEFT, ['b/web'])).toEqual(LEFT);
+    expect(holderAfter(LEFT, ['a/web'])).toEqual({ ...HOLDER, uid: 'uid-new' });
+  });
+
+  it('that left in the future, by a clock that was set back, leaves now', () => {
+    const future = { ...HOLDER, leftAt: new Date(NOW.getTime() + 3_600_000) };
+    expect(holderAfter(future, ['b/web'])).toEqual({ ...HOLDER, leftAt: NOW });
+  });
+
+  it('differs for each departure', () => {
+    expect(departureOf(HOLDER)).toBeUndefined();
+    expect(departureOf(LEFT)).not.toBe(departureOf(LONG_LEFT));
+  });
+});
+
+describe('a namespace', () => {
+  const names = (count: number) => Array.from({ length: count }, (_, index) => `svc:s-${index}`);
+  const listed = (count: number, place: string) =>
+    new Map(names(count).map(name => [name, [object(place)]] as const));
+  const next = (more: Partial<LedgerInput>) =>
+    nextLedger({
+      ...{ before: new Map(), listers: new Map(), exists: () => true, isUnserved: () => true },
+      ...{ registrants: new Map(), now: NOW, ...more },
+    });
+
+  it('has no more names than its share, and the next goes to another namespace', () => {
+    const listers = listed(MAX_HELD_OF_NAMESPACE + 1, 'greedy/web');
+    const other = object('other/web');
+    const held = next({ listers: new Map([...listers].map(([name, all]) => [name, [...all, other]])) });
+    const counts = [...held.values()].filter(holder => holder.object === 'greedy/web').length;
+    expect([counts, held.size]).toEqual([MAX_HELD_OF_NAMESPACE, MAX_HELD_OF_NAMESPACE + 1]);
+  });
+
+  it('keeps what it had registered before there was a ledger, beyond its share', () => {
+    const listers = listed(MAX_HELD_OF_NAMESPACE + 20, 'old/web');
+    const registrants = new Map([...listers.keys()].map(name => [name, 'old/web']));
+    expect(next({ listers, registrants }).size).toBe(MAX_HELD_OF_NAMESPACE + 20);
+  });
+});
+
+describe('the text of a ledger', () => {
+  const ledger = new Map([
+    ['svc:web', LEFT],
+    ['svc:api', { ...HOLDER, uid: '' }],
+  ]);
+
+  it('is read as it was written', () => {
+    const ignored: number[] = [];
+    const text = formatLedger(ledger);
+    expect(new Map(parseLedger(text, line => void ignored.push(line)))).toEqual(ledger);
+    expect([text.split('\n').length, ignored]).toEqual([3, []]);
+  });
+
+  it.each([
+    'svc:web a/web uid-a yesterday-at-noon-00',
+    'svc:web a uid-a 2026-01-15T11:00:00Z',
+    'web a/web uid-a 2026-01-15T11:00:00Z',
+    'svc:web a/web uid-a 2026-01-15T11:00:00Z 2026-01-15T11:00:00Z more',
+    'svc:api b/web uid-b 2026-01-15T11:00:00Z',
+  ])('without a valid line lacks that alone: %s', line => {
+    const ignored: number[] = [];
+    const valid = 'svc:api a/web uid-a 2026-01-15T11:00:00Z';
+    const parsed = parseLedger(`${valid}\n${line}\n`, at => void ignored.push(at));
+    expect([[...parsed.values()].map(holder => holder.object), ignored]).toEqual([['a/web'], [2]]);
+  });
+});
