@@ -6,6 +6,8 @@ import { until } from '../../../../lab/process/wait.ts';
 /** Datagrams at a steady rate to a service that sends each back to its sender. */
 export interface DatagramLoad {
   readonly returned: () => number;
+  /** How long those that came back were on their way, in milliseconds: 99 of 100 at most this long. */
+  readonly onTheWayMs: () => number;
   /** Waits until a number of further datagrams have come back. */
   readonly more: (count: number) => Promise<void>;
   /** Stops, waits for the last ones, and returns when those that were lost had been sent, in milliseconds since the start. */
@@ -30,12 +32,16 @@ export async function startDatagrams(options: DatagramOptions): Promise<Datagram
   const { host, port, perSecond, clients, bytes = 512 } = options;
   const sockets = await Promise.all(Array.from({ length: clients }, () => openSocket()));
   const underWay = new Map<string, number>();
-  let [sent, returned] = [0, 0];
+  const tookMs: number[] = [];
+  let sent = 0;
   sockets.forEach((socket, client) => {
     socket.on('message', message => {
       // Only to the socket that has sent it.
       const key = message.toString('latin1').split(' ', 1)[0] ?? '';
-      if (key.startsWith(`${client}/`) && message.length === bytes && underWay.delete(key)) returned++;
+      const sentMs = underWay.get(key);
+      if (!key.startsWith(`${client}/`) || message.length !== bytes || sentMs === undefined) return;
+      underWay.delete(key);
+      tookMs.push(performance.now() - startMs - sentMs);
     });
   });
   const startMs = performance.now();
@@ -50,11 +56,11 @@ export async function startDatagrams(options: DatagramOptions): Promise<Datagram
   };
   const timer = setInterval(tick, TICK_MS);
   return {
-    returned: () => returned,
+    returned: () => tookMs.length,
+    onTheWayMs: () => tookMs.toSorted((a, b) => a - b)[Math.floor(tookMs.length * 0.99)] ?? 0,
     more: async count => {
-      const wanted = returned + count;
-      const poll = () => Promise.resolve(returned >= wanted);
-      await until(`${count} more datagrams`, poll, { everyMs: 20 });
+      const wanted = tookMs.length + count;
+      await until(`${count} more datagrams`, () => tookMs.length >= wanted, { everyMs: 20 });
     },
     stop: async () => {
       clearInterval(timer);
