@@ -305,7 +305,13 @@ function healthChecksFrom(
 function vipServicesFrom(namespace: string, read: ReadResources, { metrics: { record } }: ProcessTelemetry) {
   const vipServices = createPublished<ServicesOfTailnet>();
   const unserved = createPublished<ReadonlyMap<string, string>>();
-  return { vipServices, unserved, record, installation: installationIn(read, namespace), random: Math.random };
+  return {
+    vipServices,
+    unserved,
+    record,
+    installation: installationIn(read, namespace),
+    random: Math.random,
+  };
 }
 
 /** Undefined where this installation has no id. */

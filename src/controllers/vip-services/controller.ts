@@ -131,7 +131,11 @@ export function vipServicesController(deps: VipServicesDeps): Controller<'MeshTa
       // As it is now: an object that was created meanwhile keeps its name.
       const offering = offeringOf(tailnet, read);
       if (connection?.is === 'without-services') {
-        const states = statesOf(claimsOf(tailnet, offering, NO_HOLDERS, read, values), new Map(), NOT_SUPPORTED);
+        const states = statesOf(
+          claimsOf(tailnet, offering, NO_HOLDERS, read, values),
+          new Map(),
+          NOT_SUPPORTED,
+        );
         vipServices.publish(name, { ...NOTHING, states });
         await write.removeFinalizer(tailnet, FINALIZER);
         return { requeue: 'after', ms: intervalMsOf(tailnet) };

@@ -54,7 +54,7 @@ export function ledgerStore({ ownNamespace, log }: LedgerStoreDeps): LedgerStore
 }
 
 /** The name of the ConfigMap with the ledger of a tailnet. */
-export function ledgerName(domain: string): string {
+function ledgerName(domain: string): string {
   return `vip-services-${createHash('sha256').update(domain).digest('hex').slice(0, 16)}`;
 }
 

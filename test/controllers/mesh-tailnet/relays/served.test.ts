@@ -111,7 +111,11 @@ describe('a VIP service that was served', () => {
   });
 
   it('ends once its object has the name no more, whatever its status has', () => {
-    const names = { holders: new Map([['svc:shop', 'other/shop']]), left: new Map(), addresses: new Set<string>() };
+    const names = {
+      holders: new Map([['svc:shop', 'other/shop']]),
+      left: new Map(),
+      addresses: new Set<string>(),
+    };
     expect(servedOf([offering({})], { before, names })).toEqual([]);
   });
 });
