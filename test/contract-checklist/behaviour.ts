@@ -1,7 +1,8 @@
 import { METRIC_NAMES } from './metric-names.ts';
 import { row } from './row.ts';
 import type { NamedTest, Table } from './row.ts';
-import { REAL_TRAFFIC, ROUTE_KINDS, SERVICE_TABLES, STATUS, VIP_SERVICES, WRITTEN } from './service.ts';
+import { REAL_TRAFFIC, ROUTE_KINDS, SERVICE_TABLES, WRITTEN } from './service.ts';
+import { DECIDED, REFUSED, STATE_TABLES } from './states.ts';
 
 const NAMES = 'test/contract-checklist/names.test.ts';
 const TAILNET = 'test/controllers/mesh-tailnet/controller.test.ts';
@@ -12,13 +13,10 @@ const SETTINGS = 'test/api-server/processes/settings.test.ts';
 /** The cases of the tests of doctor. */
 const BREAKS = 'test/support/tools/breaks.ts';
 
-const REFUSED: NamedTest = ['test/corpus.test.ts', 'refuses $file at one path'];
 const UNUSED: NamedTest = [
   'test/traffic/unused.test.ts',
   'is reported with the reason $reason, the field and the fix',
 ];
-const DECIDED: NamedTest = ['test/health/threshold.test.ts', '%s is after %j %s with the error %j'];
-const CHECKED_AT: NamedTest = ['test/health/threshold.test.ts', 'is that of %s'];
 const ALERT: NamedTest = [ALERTS, '$sentence'];
 const FIRING_WHEN_DOWN: NamedTest = [ALERTS, 'it is down for 3 minutes'];
 const CREDENTIALS: NamedTest = [TAILNET, 'with a wrong secret, at %s'];
@@ -138,54 +136,6 @@ const OBJECTS: readonly Table[] = [
           'test/traffic/route-policy.test.ts',
           'orders endpoints by the first entry that they match, and those without a match last',
         ],
-      ),
-    ],
-  },
-];
-
-const STATES: readonly Table[] = [
-  {
-    name: 'States',
-    columns: ['Object', 'State values'],
-    rows: [
-      row(['Endpoint status', '`Healthy`, `Unhealthy`'], REFUSED, [
-        'test/corpus.test.ts',
-        'have every field and enum value, and reach every limit',
-      ]),
-      row(['VIP service status', '`Registered`'], VIP_SERVICES),
-      row(
-        ['Condition `Ready`', 'status `True` with reason `EndpointsConfigured`'],
-        [STATUS, 'is True while an endpoint is healthy'],
-      ),
-    ],
-  },
-  {
-    name: 'Transitions',
-    columns: ['State', 'Trigger', 'Condition', 'Next state', 'Other effects'],
-    rows: [
-      row(
-        [
-          'Unhealthy',
-          'health check result',
-          '`healthyThreshold` consecutive successes',
-          'Healthy',
-          '`lastChecked` updated',
-        ],
-        DECIDED,
-        CHECKED_AT,
-        WRITTEN,
-      ),
-      row(
-        [
-          'Healthy',
-          'health check result',
-          '`unhealthyThreshold` consecutive failures',
-          'Unhealthy',
-          '`error` set, `lastChecked` updated',
-        ],
-        DECIDED,
-        CHECKED_AT,
-        WRITTEN,
       ),
     ],
   },
@@ -399,8 +349,17 @@ const SAFETY: readonly Table[] = [
           'interval 30s, timeout 10s, thresholds 2 and 3, expectedStatus 200, path /',
         ],
         [NAMES, 'has the defaults of the contract'],
+        ['test/traffic/envoy-health-check.test.ts', 'are those of the only checked endpoint'],
+        [
+          'test/controllers/mesh-endpoints/checks.test.ts',
+          'has the defaults of the contract, and goes through the pool',
+        ],
       ),
-      row(['Operator resources', 'limits cpu 1000m, memory 1Gi; requests cpu 200m, memory 256Mi'], SUGGESTED),
+      row(
+        ['Operator resources', 'limits cpu 1000m, memory 1Gi; requests cpu 200m, memory 256Mi'],
+        SUGGESTED,
+        ['test/synth/processes.test.ts', 'has the resources of its configuration'],
+      ),
       row(['Extension server autoscaling', '2 to 10 replicas at 70 percent average CPU'], SUGGESTED, [
         'test/synth/processes.test.ts',
         'has 2 to 10 pods, at 70 percent of the CPU that they request',
@@ -466,7 +425,7 @@ const SAFETY: readonly Table[] = [
 export const BEHAVIOUR_TABLES: readonly Table[] = [
   ...SERVICE_TABLES,
   ...OBJECTS,
-  ...STATES,
+  ...STATE_TABLES,
   ...OPERATION,
   ...SAFETY,
 ];

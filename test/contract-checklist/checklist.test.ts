@@ -16,6 +16,7 @@ import { BEHAVIOUR_TABLES } from './behaviour.ts';
 import { differencesOf, fieldOf, withoutField } from './fields-of-kind.ts';
 import { FIELD_TABLES } from './fields.ts';
 import { faultOf, titlesIn } from './named-tests.ts';
+import { isOnRealParts, NAMED_ROWS, realTestsOf, WITHOUT_REAL_TESTS } from './real-tests.ts';
 
 /**
  * The contract, row by row. Proved by the checklist itself: each field has its type, default and whether it is required,
@@ -23,7 +24,11 @@ import { faultOf, titlesIn } from './named-tests.ts';
  * only the names of the tests are checked: that they fail without what the row promises is for their reader to judge.
  */
 const rows = [...FIELD_TABLES, ...BEHAVIOUR_TABLES].flatMap(table =>
-  table.rows.map(row => ({ table, row, id: `${table.name}: ${row.cells[0]}`, field: fieldOf(table, row) })),
+  table.rows.map(row => {
+    const id = `${table.name}: ${row.cells[0]}`;
+    const tests = [...row.tests, ...realTestsOf(id)];
+    return { table, row: { ...row, tests }, id, field: fieldOf(table, row) };
+  }),
 );
 const fields = rows.flatMap(({ id, field }) => (field ? [{ id, field }] : []));
 const kinds = productKinds();
@@ -39,6 +44,22 @@ describe('a row of the contract', () => {
     expect(row.tests.map(faultOf).filter(fault => fault !== undefined)).toEqual([]);
     const message = `write a test that fails without what ${id} promises, and name it`;
     expect(row.tests.length, message).toBeGreaterThan(0);
+  });
+});
+
+describe('the tests on real parts', () => {
+  it('cover rows that exist', () => {
+    const ids = new Set(rows.map(({ id }) => id));
+    expect(NAMED_ROWS.filter(id => !ids.has(id))).toEqual([]);
+  });
+
+  it('cover each row but those that are listed', () => {
+    const message = 'name a test in real-tests.ts, or the row among those without';
+    const without = rows.filter(({ row }) => !row.tests.some(isOnRealParts));
+    expect(
+      without.map(({ id }) => id),
+      message,
+    ).toEqual(WITHOUT_REAL_TESTS);
   });
 });
 

@@ -1,6 +1,7 @@
 import { row } from './row.ts';
 import type { NamedTest, Table } from './row.ts';
 import { STATUS, VIP_SERVICES, WRITTEN } from './service.ts';
+import { DECIDED } from './states.ts';
 
 /** Each field is in a valid object of the corpus, and its limits in invalid ones. */
 const CORPUS: NamedTest = ['test/corpus.test.ts', 'have every field and enum value, and reach every limit'];
@@ -26,12 +27,16 @@ const SELECTOR: NamedTest = [
   'test/controllers/mesh-endpoints/discovery/discover.test.ts',
   'with %s matches devices by the forms of their tags',
 ];
-const DECIDED: NamedTest = ['test/health/threshold.test.ts', '%s is after %j %s with the error %j'];
 const HTTP_CHECK: NamedTest = [
   'test/health/http.test.ts',
   'sends one GET to the address and port of the endpoint, with the host and headers of the check',
 ];
 const ENVOY_CHECKS: NamedTest = ['test/traffic/envoy-health-check.test.ts', 'have all fields'];
+
+const APPROVAL: NamedTest = [
+  'test/controllers/mesh-tailnet/pool/reconcile.test.ts',
+  'waits for approval with %j, which the condition asks for',
+];
 
 /** The tables of fields of the contract. */
 export const FIELD_TABLES: readonly Table[] = [
@@ -252,14 +257,16 @@ export const FIELD_TABLES: readonly Table[] = [
         'test/traffic/permissions.test.ts',
         'those with another domain are ignored',
       ]),
-      row(['configuration.devices.preauth', 'bool', 'enables pre-authorization'], CORPUS, [
-        'test/controllers/mesh-tailnet/pool/reconcile.test.ts',
-        'needs no approval by default, where the tailnet requires it',
-      ]),
-      row(['configuration.devices.requireApproval', 'bool', 'manual approval'], CORPUS, [
-        'test/controllers/mesh-tailnet/pool/reconcile.test.ts',
-        'waits for approval with %j, which the condition asks for',
-      ]),
+      row(
+        ['configuration.devices.preauth', 'bool', 'enables pre-authorization'],
+        CORPUS,
+        [
+          'test/controllers/mesh-tailnet/pool/reconcile.test.ts',
+          'needs no approval by default, where the tailnet requires it',
+        ],
+        APPROVAL,
+      ),
+      row(['configuration.devices.requireApproval', 'bool', 'manual approval'], CORPUS, APPROVAL),
     ],
   },
 ];

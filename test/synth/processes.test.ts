@@ -10,7 +10,7 @@ import {
 import { addressSettings } from '../../src/process/addresses.ts';
 import { meshPodSettings } from '../../src/process/mesh-pods.ts';
 import { at, containersOf, listAt, textsAt } from '../support/synth/parts.ts';
-import { everyKnob, objectOf, objectsIn, synthesized } from '../support/synth/synthesized.ts';
+import { everyKnob, installationOf, objectOf, objectsIn, synthesized } from '../support/synth/synthesized.ts';
 import type { Written } from '../support/synth/synthesized.ts';
 
 const shared = {
@@ -69,6 +69,14 @@ describe.each(PROCESSES)('the container of $name', ({ name, command, settings })
       }
     },
   );
+
+  it('has the resources of its configuration', () => {
+    const process = name === 'mesh-operator' ? 'operator' : 'extensionServer';
+    const { resources } = installationOf({})[process];
+    expect(at(containerOf(name), 'resources')).toEqual(resources);
+    const more = { limits: { cpu: '3', memory: '3Gi' }, requests: { cpu: '2', memory: '2Gi' } };
+    expect(at(containerOf(name, { [process]: { resources: more } }), 'resources')).toEqual(more);
+  });
 
   it('gets its namespace and pod name', () => {
     const fields = listAt(containerOf(name), 'env').flatMap(one => {
