@@ -5,7 +5,7 @@ import { codePoints, holds, isRecord } from '../../src/api/validation/validator-
 
 const pattern0 = new RegExp("^([^/]{1,253}/)?[^/]+$", "u");
 const pattern1 = new RegExp("^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$", "u");
-const pattern2 = new RegExp("^[A-Za-z_][A-Za-z0-9_]*$", "u");
+const pattern2 = new RegExp("^(GOGC|GOMAXPROCS|GOMEMLIMIT|TS_BOOT_TIMEOUT|TS_DEBUG_(ALWAYS_USE_DERP|DERP[A-Z0-9_]*|DISCO|ENABLE_PMTUD|MTU|NETCHECK|PMTUD|USE_DERP_HTTP)|TS_DISABLE_(PORTMAPPER|UPNP)|TS_NO_LOGS_NO_SUPPORT|TZ)$", "u");
 
 // self.all(key, key.size() <= 317 && key.matches('^([^/]{1,253}/)?[^/]+$') && key.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))
 const rule0 = self => Object.keys(self).every($1 => (((codePoints($1) <= 317) && pattern0.test($1)) && pattern1.test($1)));
@@ -17,7 +17,7 @@ const rule2 = self => ((!(self.key !== undefined) || (self.key === "")) || (patt
 const rule3 = self => ((self.operator === "Exists") || ((self.key !== undefined) && (self.key !== "")));
 // self.operator == 'Equal' || !has(self.value)
 const rule4 = self => ((self.operator === "Equal") || !(self.value !== undefined));
-// self.all(name, name.size() <= 128 && name.matches('^[A-Za-z_][A-Za-z0-9_]*$'))
+// self.all(name, name.size() <= 128 && name.matches('^(GOGC|GOMAXPROCS|GOMEMLIMIT|TS_BOOT_TIMEOUT|TS_DEBUG_(ALWAYS_USE_DERP|DERP[A-Z0-9_]*|DISCO|ENABLE_PMTUD|MTU|NETCHECK|PMTUD|USE_DERP_HTTP)|TS_DISABLE_(PORTMAPPER|UPNP)|TS_NO_LOGS_NO_SUPPORT|TZ)$'))
 const rule5 = self => Object.keys(self).every($1 => ((codePoints($1) <= 128) && pattern2.test($1)));
 // self.first <= self.last
 const rule6 = self => (self.first <= self.last);
@@ -91,6 +91,6 @@ export const rules = [
   {"message":"key must look like team or example.com/team: letters, digits, '-', '_' and '.', a name of DNS before the '/', and at most 63 characters after it","fieldPath":".key"},
   {"message":"key is required where operator is Equal","fieldPath":".key"},
   {"message":"value must be left out where operator is Exists","fieldPath":".value"},
-  {"message":"names of environment variables must be letters, digits and '_', at most 128 characters, and not begin with a digit","fieldPath":""},
+  {"message":"names must be of GOGC, GOMAXPROCS, GOMEMLIMIT, TS_BOOT_TIMEOUT, TS_DEBUG_ALWAYS_USE_DERP, TS_DEBUG_DERP (and what begins with it), TS_DEBUG_DISCO, TS_DEBUG_ENABLE_PMTUD, TS_DEBUG_MTU, TS_DEBUG_NETCHECK, TS_DEBUG_PMTUD, TS_DEBUG_USE_DERP_HTTP, TS_DISABLE_PORTMAPPER, TS_DISABLE_UPNP, TS_NO_LOGS_NO_SUPPORT, TZ, at most 128 characters: others decide what a mesh pod runs, listens on or trusts","fieldPath":""},
   {"message":"first must not be more than last","fieldPath":".first"},
 ];

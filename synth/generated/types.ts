@@ -293,7 +293,7 @@ export interface MeshPodInstallation {
    */
   readonly priorityClassName?: string;
   /**
-   * Environment variables of the mesh daemon. Do not put secrets here: they are readable in the Deployment of the operator.
+   * Environment variables of the mesh daemon: those for its log, relays (DERP), path MTU, port mapping, the Go runtime and the time zone. Do not put secrets here: they are readable in the Deployment of the operator.
    */
   readonly extraEnv?: {readonly [k: string]: string};
   /**

@@ -133,11 +133,11 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       `spec.endpoints[0].healthCheck.headers.Token: a list is not ${HEADER}`,
     ],
     [
-      meshTailnet({ pool: { extraEnv: [{ name: 'PIN', value: 1234 }] } }),
+      meshTailnet({ pool: { extraEnv: [{ name: 'TZ', value: 1234 }] } }),
       'spec.pool.extraEnv[0].value: the value (not shown) is not a text',
     ],
     [
-      meshTailnet({ pool: { extraEnv: [{ name: 'KEY', value: 'x'.repeat(4097) }] } }),
+      meshTailnet({ pool: { extraEnv: [{ name: 'TZ', value: 'x'.repeat(4097) }] } }),
       'spec.pool.extraEnv[0].value: has 4097 characters, and at most 4096 are allowed',
     ],
     [

@@ -60,7 +60,11 @@ describe('the settings of mesh pods', () => {
       { MESH_PODS: '{"image":"a b"}' },
       'MESH_PODS: image: "a b" is not an image reference, such as registry.example.com/mesh/meshd:1.0',
     ],
-    [{ MESH_PODS: '{"extraEnv":[{"name":"A"}]}' }, 'MESH_PODS: extraEnv[0].value: is required: give a text'],
+    [
+      { MESH_PODS: '{"extraEnv":[{"name":"TS_EXTRA_ARGS","value":"--ssh"}]}' },
+      'MESH_PODS: extraEnv[0].name: the value (not shown) is not one of GOGC, GOMAXPROCS, GOMEMLIMIT, TS_BOOT_TIMEOUT, TS_DEBUG_ALWAYS_USE_DERP, TS_DEBUG_DERP (and what begins with it), TS_DEBUG_DISCO, TS_DEBUG_ENABLE_PMTUD, TS_DEBUG_MTU, TS_DEBUG_NETCHECK, TS_DEBUG_PMTUD, TS_DEBUG_USE_DERP_HTTP, TS_DISABLE_PORTMAPPER, TS_DISABLE_UPNP, TS_NO_LOGS_NO_SUPPORT, TZ, at most 128 characters: others decide what a mesh pod runs, listens on or trusts',
+    ],
+    [{ MESH_PODS: '{"extraEnv":[{"name":"TZ"}]}' }, 'MESH_PODS: extraEnv[0].value: is required: give a text'],
     [{ RELAY_PORTS: '80-90' }, `RELAY_PORTS: "80-90" is not a range of ports; ${PORTS}`],
     [{ RELAY_PORTS: '3000-2000' }, `RELAY_PORTS: "3000-2000" is not a range of ports; ${PORTS}`],
     [{ RELAY_PORTS: '3000' }, `RELAY_PORTS: "3000" is not a range of ports; ${PORTS}`],

@@ -183,9 +183,14 @@ describe('a configuration', () => {
       'meshPods.tolerations[0].key: key is required where operator is Equal',
     ],
     [
+      'a variable that decides what a mesh pod listens on',
+      "meshPods: {extraEnv: {TS_SOCKS5_SERVER: ':1055'}}",
+      'meshPods.extraEnv: names must be of GOGC, GOMAXPROCS, GOMEMLIMIT, TS_BOOT_TIMEOUT, TS_DEBUG_ALWAYS_USE_DERP, TS_DEBUG_DERP (and what begins with it), TS_DEBUG_DISCO, TS_DEBUG_ENABLE_PMTUD, TS_DEBUG_MTU, TS_DEBUG_NETCHECK, TS_DEBUG_PMTUD, TS_DEBUG_USE_DERP_HTTP, TS_DISABLE_PORTMAPPER, TS_DISABLE_UPNP, TS_NO_LOGS_NO_SUPPORT, TZ, at most 128 characters: others decide what a mesh pod runs, listens on or trusts',
+    ],
+    [
       'variables of mesh pods that no process could be started with',
-      `meshPods: {extraEnv: {A: ${'ä'.repeat(4096)}, ${'BCDE'.replaceAll(/./g, name => `${name}: ${'ä'.repeat(4096)}, `)}}}`,
-      'meshPods.extraEnv: the fields of meshPods must fit into 100000 characters of JSON in total, and takes 123149',
+      `meshPods: {extraEnv: {TS_DEBUG_DERPA: ${'ä'.repeat(4096)}, ${'BCDE'.replaceAll(/./g, name => `TS_DEBUG_DERP${name}: ${'ä'.repeat(4096)}, `)}}}`,
+      'meshPods.extraEnv: the fields of meshPods must fit into 100000 characters of JSON in total, and takes 123214',
     ],
     [
       'a duration without a unit',

@@ -126,7 +126,7 @@ describe('the operator', () => {
       priorityClassName: 'mesh',
       extraEnv: [
         { name: 'TS_DEBUG_MTU', value: '1280' },
-        { name: 'TS_HOSTNAME', value: 'ä-$(POD_NAME)-$$' },
+        { name: 'TS_DEBUG_DERP', value: 'ä-$(POD_NAME)-$$' },
       ],
     });
   });

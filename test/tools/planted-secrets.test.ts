@@ -45,7 +45,9 @@ const PLANTED: readonly (readonly [string, string])[] = [
   ],
   [
     'a variable of mesh pods',
-    inOneLine(named(meshTailnet({ pool: { extraEnv: [{ name: 'A', value: MARKER }], replicas: 'x' } }), 'a')),
+    inOneLine(
+      named(meshTailnet({ pool: { extraEnv: [{ name: 'TZ', value: MARKER }], replicas: 'x' } }), 'a'),
+    ),
   ],
 ];
 

@@ -1507,7 +1507,7 @@ export interface MeshPool {
    */
   readonly priorityClassName?: string;
   /**
-   * Environment variables for the mesh daemon; those by which it joins the tailnet stay as they are. Readable by everyone who may read this object: no secrets here.
+   * Environment variables for the mesh daemon: those for its log, relays (DERP), path MTU, port mapping, the Go runtime and the time zone. Readable by everyone who may read this object: no secrets here.
    */
   readonly extraEnv?: readonly EnvVar[];
   /**

@@ -139,7 +139,7 @@ const tolerationOutline: Outline = {
 const envVarOutline: Outline = {
   is: 'object',
   fields: {
-    name: { is: "text", expect: "an environment variable's name (letters, digits and '_', at most 128 characters)", isSensitive: true, pattern: "^[A-Za-z_][A-Za-z0-9_]*$" },
+    name: { is: "text", expect: "one of GOGC, GOMAXPROCS, GOMEMLIMIT, TS_BOOT_TIMEOUT, TS_DEBUG_ALWAYS_USE_DERP, TS_DEBUG_DERP (and what begins with it), TS_DEBUG_DISCO, TS_DEBUG_ENABLE_PMTUD, TS_DEBUG_MTU, TS_DEBUG_NETCHECK, TS_DEBUG_PMTUD, TS_DEBUG_USE_DERP_HTTP, TS_DISABLE_PORTMAPPER, TS_DISABLE_UPNP, TS_NO_LOGS_NO_SUPPORT, TZ, at most 128 characters: others decide what a mesh pod runs, listens on or trusts", isSensitive: true, pattern: "^(GOGC|GOMAXPROCS|GOMEMLIMIT|TS_BOOT_TIMEOUT|TS_DEBUG_(ALWAYS_USE_DERP|DERP[A-Z0-9_]*|DISCO|ENABLE_PMTUD|MTU|NETCHECK|PMTUD|USE_DERP_HTTP)|TS_DISABLE_(PORTMAPPER|UPNP)|TS_NO_LOGS_NO_SUPPORT|TZ)$" },
     value: { is: "text", isSensitive: true },
   },
 };

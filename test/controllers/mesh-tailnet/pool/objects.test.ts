@@ -279,10 +279,10 @@ describe('a mesh pod listens on its own address, to which meshd forwards nothing
     expect(variables.get('POD_IPS')).toBe(podIPs.join(','));
   });
 
-  it('whatever the variables of the MeshTailnet and of the defaults are', () => {
+  it('whatever the variables of the defaults are', () => {
     const everywhere = ['POD_IP', ...LISTENING].map(name => ({ name, value: '0.0.0.0:1055' }));
     const choices = { defaults: { extraEnv: everywhere } };
-    const variables = podVariables(containerOf({ pool: { extraEnv: everywhere } }, choices), ['10.0.0.7']);
+    const variables = podVariables(containerOf({}, choices), ['10.0.0.7']);
     expect(['POD_IP', ...LISTENING].map(name => variables.get(name))).toEqual([
       '10.0.0.7',
       '[10.0.0.7]:1055',
@@ -404,8 +404,6 @@ describe('a mesh pod', () => {
           extraEnv: [
             { name: 'TS_DEBUG_MTU', value: '1200' },
             { name: 'TS_BOOT_TIMEOUT', value: '10m' },
-            { name: 'TS_HOSTNAME', value: 'mine' },
-            { name: 'POD_NAME', value: 'mine' },
           ],
         },
       },
@@ -413,14 +411,16 @@ describe('a mesh pod', () => {
         defaults: {
           extraEnv: [
             { name: 'TS_DEBUG_MTU', value: '1280' },
-            { name: 'GODEBUG', value: 'netdns=go' },
+            { name: 'TZ', value: 'Europe/Berlin' },
+            { name: 'TS_HOSTNAME', value: 'mine' },
+            { name: 'POD_NAME', value: 'mine' },
           ],
         },
       },
     );
     expect(variables).toMatchObject({
       TS_DEBUG_MTU: '1200',
-      GODEBUG: 'netdns=go',
+      TZ: 'Europe/Berlin',
       TS_BOOT_TIMEOUT: '10m',
       TS_HOSTNAME: '$(POD_NAME)-0a1b2c3d',
       POD_NAME: undefined,
