@@ -120,6 +120,13 @@ describe('check finds nothing in', () => {
       ],
     ],
     [
+      'a policy that prefers no zone, for rules of several backends',
+      [
+        ...[web(), tailnet, gateway, service('default/near'), zonePolicy({})],
+        toBackends('default/web', [meshBackend(), { name: 'near', port: 80 }]),
+      ],
+    ],
+    [
       'a policy of another namespace, without a ReferenceGrant in that of the route',
       [
         ...[web(), tailnet, gateway, service('default/near'), farZonePolicy, grantIn('elsewhere')],

@@ -13,6 +13,7 @@ import { kubeconfigText, makeFiles } from '../support/kubernetes/wire-kubeconfig
 import { endpoint, meshEndpoints, meshTailnet } from '../support/objects.ts';
 
 const MARKER = 'planted-e5f1c0';
+const NUMBER = 4815162342;
 
 let out: string[] = [];
 beforeEach(() => {
@@ -37,6 +38,7 @@ const PLANTED: readonly (readonly [string, string])[] = [
   ['a Secret that is not closed', `${stringify(secret)}stringData: {a: "${MARKER}\n`],
   ['a Secret in a template', `${stringify(secret)}stringData:\n  a: {{ ${MARKER} }}\n`],
   ['a header that is no text', stringify(web({ headers: { Authorization: [MARKER] } }))],
+  ['a header that is a number', stringify(web({ headers: { Authorization: NUMBER } }))],
   ['a header with a line break', stringify(web({ headers: { Authorization: `${MARKER}\r\nx: y` } }))],
   ['a header in the line of a fault', inOneLine(web({ headers: { Authorization: MARKER } }, { port: 0 }))],
   [
@@ -74,6 +76,7 @@ describe('no output has', () => {
     const printed = out.join('\n');
     expect(printed).toContain('web');
     expect(printed).not.toContain(MARKER);
+    expect(printed).not.toContain(String(NUMBER));
   });
 });
 
