@@ -3,7 +3,7 @@ import type { Cluster } from '../../../lab/cluster/cluster-folder.ts';
 import { applyAll } from '../../../lab/kube/apply.ts';
 import type { KubeClient } from '../../../lab/kube/client.ts';
 import type { KubeObject } from '../../../lab/kube/object.ts';
-import { waitForObject } from '../../../lab/kube/wait.ts';
+import { until } from '../../../lab/process/wait.ts';
 import { API_VERSION } from '../../../src/api/generated/kinds.ts';
 import type { Kinds } from '../../../src/api/generated/types.ts';
 import { named } from '../declared.ts';
@@ -66,15 +66,12 @@ export async function serviceWhen(
   what: string,
   isSo: (service: VipService) => boolean,
 ): Promise<VipService> {
-  const of = (object: KubeObject) =>
-    (object as unknown as Kinds['MeshEndpoints']).status?.vipServices?.find(({ name }) => name === 'web');
-  const isFound = (object: KubeObject) => {
-    const service = of(object);
-    return service !== undefined && isSo(service);
-  };
-  const found = of(await waitForObject(client, refToWeb(namespace), what, isFound));
-  if (!found) throw new Error('the service was there');
-  return found;
+  return await until(`VIP service web of ${namespace} ${what}`, async note => {
+    const object = (await client.get(refToWeb(namespace))) as unknown as Kinds['MeshEndpoints'];
+    const service = object.status?.vipServices?.find(({ name }) => name === 'web');
+    note(JSON.stringify(service));
+    return service && isSo(service) && service;
+  });
 }
 
 /** Waits until the service is served. */
