@@ -30,11 +30,17 @@ type services struct {
 	byName   map[tailcfg.ServiceName]*service
 	created  int
 	hashes   map[key.NodePublic]string
+	turns    map[key.NodePublic]*sync.Mutex
 	announce func()
 }
 
 func newServices(announce func()) *services {
-	return &services{byName: map[tailcfg.ServiceName]*service{}, hashes: map[key.NodePublic]string{}, announce: announce}
+	return &services{
+		byName:   map[tailcfg.ServiceName]*service{},
+		hashes:   map[key.NodePublic]string{},
+		turns:    map[key.NodePublic]*sync.Mutex{},
+		announce: announce,
+	}
 }
 
 // create adds a service with addresses of its own, or returns the existing one.
@@ -110,6 +116,28 @@ func (s *services) served(k key.NodePublic, list []*tailcfg.VIPService) {
 	s.announce()
 }
 
+// ask replaces what a node serves with its report. A node is asked once at a time, so that an earlier report, of a
+// service that it served and did not advertise yet, does not replace a later one.
+func (s *services) ask(k key.NodePublic, report func() ([]*tailcfg.VIPService, error)) error {
+	turn := s.turnOf(k)
+	turn.Lock()
+	defer turn.Unlock()
+	list, err := report()
+	if err == nil {
+		s.served(k, list)
+	}
+	return err
+}
+
+func (s *services) turnOf(k key.NodePublic) *sync.Mutex {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.turns[k] == nil {
+		s.turns[k] = &sync.Mutex{}
+	}
+	return s.turns[k]
+}
+
 // primary is the node at which others reach the service: the first that advertises it and is online.
 func (s service) primary(find lookup) (member, bool) {
 	var found []member
@@ -166,9 +194,8 @@ func (c *control) askServices(k key.NodePublic) {
 	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
 	defer cancel()
 	for ctx.Err() == nil {
-		list, err := c.servicesOf(ctx, k)
+		err := c.services.ask(k, func() ([]*tailcfg.VIPService, error) { return c.servicesOf(ctx, k) })
 		if err == nil {
-			c.services.served(k, list)
 			return
 		}
 		c.log.Warn("node did not report what it serves", "error", err.Error())

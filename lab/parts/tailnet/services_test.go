@@ -4,7 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync"
 	"testing"
+	"time"
+
+	"tailscale.com/tailcfg"
+	"tailscale.com/types/key"
 )
 
 // serve has a node serve a service at a port, and advertise it.
@@ -77,5 +82,37 @@ func TestServiceLeadsToANodeThatAdvertisesIt(t *testing.T) {
 	l.must("DELETE", "/services/svc:web", "", nil)
 	if left := l.services(); len(left) > 0 {
 		t.Errorf("%+v is left", left)
+	}
+}
+
+func TestAnEarlierReportDoesNotReplaceALaterOne(t *testing.T) {
+	s := newServices(func() {})
+	s.create("svc:web")
+	k := key.NewNode().Public()
+	report := func(isActive bool) ([]*tailcfg.VIPService, error) {
+		return []*tailcfg.VIPService{{Name: "svc:web", Active: isActive}}, nil
+	}
+	isAsked, isAskedAgain, isAnswered := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	var both sync.WaitGroup
+	both.Go(func() {
+		_ = s.ask(k, func() ([]*tailcfg.VIPService, error) {
+			close(isAsked)
+			<-isAnswered
+			return report(false)
+		})
+	})
+	<-isAsked
+	both.Go(func() {
+		_ = s.ask(k, func() ([]*tailcfg.VIPService, error) { return report(true) })
+		close(isAskedAgain)
+	})
+	select {
+	case <-isAskedAgain:
+	case <-time.After(100 * time.Millisecond):
+	}
+	close(isAnswered)
+	both.Wait()
+	if !s.all()[0].hosts[k] {
+		t.Error("the report from before the service was advertised is kept")
 	}
 }
