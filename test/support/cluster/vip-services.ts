@@ -35,10 +35,7 @@ export async function installVipServices(cluster: Cluster): Promise<VipServicesS
   };
   const scene = await installScene({ tailnet });
   const declared = tailnet.tailnetNamed(scene.namespace);
-  await applyAll(scene.client, [tailnet.secret, declared]);
-  // All mesh pods serve it at once then: hosts of a service that is served are read once a minute.
-  await scene.settled();
-  await scene.client.apply(vipService(cluster, scene.namespace));
+  await applyAll(scene.client, [tailnet.secret, declared, vipService(cluster, scene.namespace)]);
   return { tailnet, scene };
 }
 
