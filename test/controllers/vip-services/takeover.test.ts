@@ -31,8 +31,8 @@ async function startWithPods() {
   const scene = await startVipScene({ namespace, meshPods });
   const stateOf = (owner: string) => {
     const object = scene.memory.read.get({ kind: 'MeshEndpoints', namespace: owner, name: 'payments' });
-    const { status, reason } = object?.status?.vipServices?.find(({ name }) => name === 'payments') ?? {};
-    return `${status} ${reason}`;
+    const entry = object?.status?.vipServices?.find(({ name }) => name === 'payments');
+    return entry ? `${entry.status} ${entry.reason}` : 'none';
   };
   return {
     ...{ ...scene, meshPods, namespace, stateOf },
@@ -60,6 +60,8 @@ describe('the name of a VIP service', () => {
     const paused = { paused: true };
     await scene.put(listing('attacker/payments', ['payments'], paused, { autoRegister: false }));
     await scene.put(listing('attacker/payments', ['other'], paused, { autoRegister: false }));
+    // What it lists no more leaves its status, though it is paused.
+    await scene.until(() => expect(scene.stateOf('attacker')).toBe('none'));
     await scene.put(VICTIMS);
     await scene.isServed(VICTIM);
     await scene.put(listing('attacker/payments', ['payments'], paused, { autoRegister: false }));

@@ -69,56 +69,71 @@ export async function startVipScene({
   const { runtime, tailnets, memory, clock, api: simulated } = scene;
   const { tracking } = runtime;
   const registry = createRegistry({ metrics: vipServiceMetrics, version: 'test' });
-  const vipServices = createPublished<ServicesOfTailnet>();
   const now = () => new Date(START + clock.now());
   const values = trafficValues(tracking, TRAFFIC);
   const events: string[] = [];
   const recorder = {
     record: ({ type, reason, note }: ObjectEvent) => void events.push(`${type} ${reason} ${note}`),
   };
-  const running = [
-    runtime.start(
-      vipServicesController({
-        ...{ tracking, tailnets, values, vipServices, clock, now, record: registry.record },
-        installation: INSTALLATION,
-        ...{ write: memory.write, log: runtime.telemetry.log },
-        ...{ ownNamespace: namespace, unserved: meshPods?.unserved ?? withoutMeshPods(vipServices) },
-        random: () => 0,
-      }),
-    ),
-    runtime.start(
-      endpointsController({
-        ...{ tracking, tailnets, vipServices, now, dataPath: 'Proxy', relayPorts: undefined },
-        ...{ inputs: [], controlURL: undefined, anchorNamespace: undefined, health: new ScriptedHealth() },
-        values: { ...values, revisions: new ScriptedRevisions() },
-        write: memory.write,
-        events: recorder,
-      }),
-    ),
-    runtime.start(
-      meshGatewayController({
-        ...{ tracking, values, clock, now, events: recorder },
-        write: memory.write,
-        sweep: sweeper({
-          ...{ tailnets, now, record: registry.record },
-          ...{ installation: INSTALLATION, write: memory.write },
+  /** One process: what another has published is not known to it. */
+  const start = () => {
+    const vipServices = createPublished<ServicesOfTailnet>();
+    const unserved = meshPods ? createPublished<ReadonlyMap<string, string>>() : withoutMeshPods(vipServices);
+    const pods = {
+      ...{ values, vipServices, unserved, clock },
+      events: recorder,
+      log: runtime.telemetry.log,
+    };
+    return [
+      runtime.start(
+        vipServicesController({
+          ...{ tracking, tailnets, values, vipServices, clock, now, record: registry.record },
+          installation: INSTALLATION,
+          ...{ write: memory.write, log: runtime.telemetry.log },
+          ...{ ownNamespace: namespace, unserved },
+          random: () => 0,
         }),
-      }),
-    ),
-  ];
-  if (meshPods) {
-    meshPods.putPods(memory.observe);
-    const more = { values, vipServices, clock, events: recorder, log: runtime.telemetry.log };
-    running.push(runtime.start(relayPortsController({ ...meshPods.deps(), ...more })));
-  }
-  onTestFinished(async () => {
+      ),
+      runtime.start(
+        endpointsController({
+          ...{ tracking, tailnets, vipServices, now, dataPath: 'Proxy', relayPorts: undefined },
+          ...{ inputs: [], controlURL: undefined, anchorNamespace: undefined, health: new ScriptedHealth() },
+          values: { ...values, revisions: new ScriptedRevisions() },
+          write: memory.write,
+          events: recorder,
+        }),
+      ),
+      runtime.start(
+        meshGatewayController({
+          ...{ tracking, values, clock, now, events: recorder },
+          write: memory.write,
+          sweep: sweeper({
+            ...{ tailnets, now, record: registry.record },
+            ...{ installation: INSTALLATION, write: memory.write },
+          }),
+        }),
+      ),
+      ...(meshPods ? [runtime.start(relayPortsController({ ...meshPods.deps(), ...pods }))] : []),
+    ];
+  };
+  meshPods?.putPods(memory.observe);
+  let running = start();
+  const end = async () => {
     for (const controller of running) await controller.drain({ graceMs: 0, abortMs: 0 });
+  };
+  onTestFinished(async () => {
+    await end();
     await scene.close();
   });
   const get = (name: string) => memory.read.get({ kind: 'MeshEndpoints', namespace: 'default', name });
   return {
     api: simulated,
     ...{ events, clock, memory, lines: scene.lines, metrics: () => registry.text() },
+    /** Replaces the operator by another process. */
+    restart: async () => {
+      await end();
+      running = start();
+    },
     put: (object: object) => memory.author.put(object),
     remove: (name: string) => memory.author.remove({ kind: 'MeshEndpoints', namespace: 'default', name }),
     /** Lets time pass in steps until an expectation holds. */

@@ -10,7 +10,6 @@ const TAILNET = 'example';
 
 /** Two mesh pods, which serve what their ConfigMap has; a test may stop one from following it. */
 export class ServingPods {
-  readonly unserved = createPublished<ReadonlyMap<string, string>>();
   readonly #namespace: MemoryNamespace;
   /** What a pod serves that does not follow, by its address. */
   readonly #stopped = new Map<string, string>();
@@ -50,7 +49,6 @@ export class ServingPods {
   deps() {
     return {
       ownNamespace: this.#namespace,
-      unserved: this.unserved,
       relayPorts: createPublished<PortsOfTailnet>(),
       relayPortRange: { first: 20_000, last: 20_009 },
       relayPortsPerNamespace: undefined,
