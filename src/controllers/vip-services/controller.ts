@@ -8,7 +8,7 @@ import type { Controller } from '../../runtime/controller.ts';
 import type { Outcome } from '../../runtime/queue/queue.ts';
 import { isBeingDeleted } from '../../store/lifecycle.ts';
 import type { WriteResources } from '../../store/resources.ts';
-import type { TrackedRead, Tracking } from '../../store/tracking.ts';
+import type { Tracking } from '../../store/tracking.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { Recorder } from '../../telemetry/metric-recorder.ts';
 import type { vipServiceMetrics } from '../../telemetry/metrics.ts';
@@ -16,7 +16,7 @@ import type { TrafficValues } from '../../store/traffic/values.ts';
 import { operatorTrafficKinds } from '../../traffic/access.ts';
 import type { ServicesOfTailnet } from '../mesh-endpoints/vip-services.ts';
 import { connectionOf } from './connection.ts';
-import type { Connection, ConnectionDeps } from './connection.ts';
+import type { ConnectionDeps } from './connection.ts';
 import { coordinate, NOTHING_KNOWN } from './coordination.ts';
 import type { Memory } from './coordination.ts';
 import { FINALIZER, hasFinalizer, skipsCleanup } from './finalizer.ts';
@@ -29,11 +29,9 @@ import {
   namesOf,
   NOT_SUPPORTED,
   offeringOf,
-  registrantsOf,
   statesOf,
 } from './gather.ts';
-import type { Offering } from './gather.ts';
-import { departureOf, nextLedger } from './ledger.ts';
+import { holdNames } from './hold-names.ts';
 import type { Ledger } from './ledger.ts';
 import { ledgerStore } from './ledger-store.ts';
 import type { LedgerStoreDeps } from './ledger-store.ts';
@@ -81,15 +79,6 @@ const NOTHING: ServicesOfTailnet = {
   names: { holders: new Map(), left: new Map(), addresses: NO_ADDRESSES },
 };
 
-type HeldOptions = {
-  readonly offering: Offering;
-  /** Undefined where there is no ledger yet. */
-  readonly stored: Ledger | undefined;
-  /** Undefined where nothing is listed, and nothing of this installation may exist in the tailnet. */
-  readonly connection: Connection | undefined;
-  readonly read: TrackedRead;
-};
-
 /** A list may lack a service that was just created: this many in a row must have none before the finalizer is removed. */
 const LISTS_WITHOUT = 3;
 
@@ -104,8 +93,8 @@ export function vipServicesController(deps: VipServicesDeps): Controller<'MeshTa
     kind: 'MeshTailnet',
     reads,
     subscribe: enqueue => {
-      const enqueueTailnet = (name: string) => enqueue({ kind: 'MeshTailnet', namespace: '', name });
-      const ends = [tailnets.subscribe(enqueueTailnet), deps.unserved.subscribe(enqueueTailnet)];
+      const listener = (name: string) => enqueue({ kind: 'MeshTailnet', namespace: '', name });
+      const ends = [tailnets.subscribe(listener), deps.unserved.subscribe(listener)];
       return () => ends.forEach(end => end());
     },
     reconcile: async (ref, read, { signal }): Promise<Outcome> => {
@@ -121,44 +110,35 @@ export function vipServicesController(deps: VipServicesDeps): Controller<'MeshTa
         await write.removeFinalizer(tailnet, FINALIZER);
         return ON_CHANGE;
       }
-      if (heir) {
-        await handOver(tailnet, heir);
-        return ON_CHANGE;
-      }
+      if (heir) return await handOver(tailnet, heir, write);
       const stored = await ledgers.read(tailnet.spec.tailnet);
       const isIdle = offeringOf(tailnet, read).objects.length === 0 && !hasFinalizer(tailnet);
       const connection = isIdle ? undefined : await connectionOf(tailnet, deps);
+      const later: Outcome = { requeue: 'after', ms: intervalMsOf(tailnet) };
       // As it is now: an object that was created meanwhile keeps its name.
       const offering = offeringOf(tailnet, read);
       if (connection?.is === 'without-services') {
-        const states = statesOf(
-          claimsOf(tailnet, offering, NO_HOLDERS, read, values),
-          new Map(),
-          NOT_SUPPORTED,
-        );
-        vipServices.publish(name, { ...NOTHING, states });
+        const unheld = claimsOf(tailnet, offering, NO_HOLDERS, read, values);
+        vipServices.publish(name, { ...NOTHING, states: statesOf(unheld, new Map(), NOT_SUPPORTED) });
         await write.removeFinalizer(tailnet, FINALIZER);
-        return { requeue: 'after', ms: intervalMsOf(tailnet) };
+        return later;
       }
-      if (!stored && connection?.is === 'unusable') {
-        // An object that registered a service has its name, and which ones did is not known yet.
-        const { problem } = connection;
-        vipServices.publish(name, { ...NOTHING, names: undefined, ...vipServices.of(name), problem });
-        return { requeue: 'after', ms: intervalMsOf(tailnet) };
-      }
-      const ledger = await heldNames(tailnet, { offering, stored, connection, read });
-      const claims = claimsOf(tailnet, offering, ledger, read, values);
+      // Without a ledger, who has registered which service decides, which is not known yet.
+      const isKnown = stored !== undefined || connection?.is !== 'unusable';
+      const held = { offering, stored, connection, read };
+      const ledger = isKnown ? await holdNames(tailnet, held, { ...deps, ledgers }) : undefined;
+      const claims = claimsOf(tailnet, offering, ledger ?? NO_HOLDERS, read, values);
       if (connection?.is === 'usable') addresses.set(name, addressesOf(connection.services));
-      const names = namesOf(claims, ledger, addresses.get(name) ?? NO_ADDRESSES);
+      const names = ledger && namesOf(claims, ledger, addresses.get(name) ?? NO_ADDRESSES);
       if (!connection) {
         memories.delete(name);
         vipServices.publish(name, { ...NOTHING, names });
-        return ledger.size === 0 ? ON_CHANGE : { requeue: 'after', ms: intervalMsOf(tailnet) };
+        return ledger?.size === 0 ? ON_CHANGE : later;
       }
       if (connection.is === 'unusable') {
         const { problem } = connection;
         vipServices.publish(name, { ...NOTHING, ...vipServices.of(name), names, problem });
-        return { requeue: 'after', ms: intervalMsOf(tailnet) };
+        return later;
       }
       const before = memories.get(name) ?? NOTHING_KNOWN;
       if (claims.claims.size > 0 && !hasFinalizer(tailnet)) await write.addFinalizer(tailnet, FINALIZER);
@@ -181,44 +161,19 @@ export function vipServicesController(deps: VipServicesDeps): Controller<'MeshTa
       return { requeue: 'after', ms: Math.min(nextMs, intervalMsOf(tailnet)) };
     },
   };
+}
 
-  /** Who has which name, once that is stored: nothing is registered or served before. */
-  async function heldNames(
-    tailnet: MeshTailnet,
-    { offering, stored, connection, read }: HeldOptions,
-  ): Promise<Ledger> {
-    const { tailnet: domain, pool } = tailnet.spec;
-    // Their mesh pods end, and proxies that others run serve none.
-    const isNeverServed = isBeingDeleted(tailnet) || pool.mode !== 'Managed';
-    const unserved = deps.unserved.of(tailnet.metadata.name);
-    const ledger = nextLedger({
-      before: stored ?? NO_HOLDERS,
-      listers: offering.listers,
-      exists: place => {
-        const [namespace = '', name = ''] = place.split('/');
-        const object = read.exceptStatus.get({ kind: 'MeshEndpoints', namespace, name });
-        return object !== undefined && !isBeingDeleted(object);
-      },
-      isUnserved: (name, holder) => isNeverServed || unserved?.get(name) === departureOf(holder),
-      registrants:
-        stored || connection?.is !== 'usable'
-          ? new Map()
-          : registrantsOf(connection.services, connection.installation),
-      now: deps.now(),
-    });
-    if (ledger.size === 0 && !connection) {
-      if (stored) await ledgers.remove(domain);
-    } else await ledgers.write(tailnet, ledger);
-    return ledger;
-  }
-
-  /**
-   * The heir keeps what this one has registered, or removes it. One that is being deleted takes no finalizer: this one has the
-   * domain once that has ended.
-   */
-  async function handOver(tailnet: MeshTailnet, heir: MeshTailnet): Promise<void> {
-    if (!hasFinalizer(tailnet) || isBeingDeleted(heir)) return;
-    if (!hasFinalizer(heir)) await write.addFinalizer(heir, FINALIZER);
-    await write.removeFinalizer(tailnet, FINALIZER);
-  }
+/**
+ * The heir keeps what this one has registered, or removes it. One that is being deleted takes no finalizer: this one has the
+ * domain once that has ended.
+ */
+async function handOver(
+  tailnet: MeshTailnet,
+  heir: MeshTailnet,
+  write: VipServicesDeps['write'],
+): Promise<Outcome> {
+  if (!hasFinalizer(tailnet) || isBeingDeleted(heir)) return ON_CHANGE;
+  if (!hasFinalizer(heir)) await write.addFinalizer(heir, FINALIZER);
+  await write.removeFinalizer(tailnet, FINALIZER);
+  return ON_CHANGE;
 }

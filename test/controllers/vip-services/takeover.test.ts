@@ -110,6 +110,7 @@ describe('the name of a VIP service', () => {
     await scene.isServed(VICTIM);
     await scene.removeVictim();
     await scene.pass(590);
+    expect(scene.meshPods.targetsOf(SERVICE)).toEqual([]);
     await scene.isServed(ATTACKER);
   });
 

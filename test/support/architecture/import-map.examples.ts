@@ -28,7 +28,7 @@ export const importMapExamples: readonly Example[] = [
     violations: [
       'src/index.ts:1: imports src/tools/lint-text.ts: src/index.ts may import src/api/, src/library/: hand in what is needed, or decide on an edge in the import map',
       'src/extension/eds/server.ts:1: imports src/control/control.ts: src/extension/ may import src/api/, src/traffic/, src/telemetry/, src/store/: hand in what is needed, or decide on an edge in the import map',
-      'src/controllers/mesh-tailnet/plan.ts:1: imports src/health/monitor.ts: src/controllers/mesh-tailnet/ may import src/api/, src/traffic/, src/telemetry/, src/store/, src/control/control.ts, src/health/check.ts, src/health/health.ts, src/health/threshold.ts, src/runtime/, types of src/controllers/mesh-endpoints/relay-ports.ts: hand in what is needed, or decide on an edge in the import map',
+      'src/controllers/mesh-tailnet/plan.ts:1: imports src/health/monitor.ts: src/controllers/mesh-tailnet/ may import src/api/, src/traffic/, src/telemetry/, src/store/, src/control/control.ts, src/health/check.ts, src/health/health.ts, src/health/threshold.ts, src/runtime/, types of src/controllers/mesh-endpoints/relay-ports.ts, types of src/controllers/mesh-endpoints/vip-services.ts: hand in what is needed, or decide on an edge in the import map',
     ],
   },
   {

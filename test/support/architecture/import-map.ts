@@ -54,6 +54,7 @@ const IMPORT_MAP: Readonly<Record<string, readonly Permission[]>> = {
   'src/controllers/mesh-tailnet/': [
     ...FOR_CONTROLLERS,
     { types: 'src/controllers/mesh-endpoints/relay-ports.ts' },
+    { types: 'src/controllers/mesh-endpoints/vip-services.ts' },
   ],
   'src/controllers/vip-services/': [
     ...FOR_CONTROLLERS,

@@ -3,12 +3,15 @@ import type { ControlApiOptions } from '../../../../lab/control-api/control-api.
 import { endpointsController } from '../../../../src/controllers/mesh-endpoints/controller.ts';
 import { meshGatewayController } from '../../../../src/controllers/mesh-gateway/controller.ts';
 import { vipServicesController } from '../../../../src/controllers/vip-services/controller.ts';
-import type { ObjectEvent } from '../../../../src/store/resources.ts';
+import type { ObjectEvent, RecordEvents } from '../../../../src/store/resources.ts';
 import { sweeper } from '../../../../src/controllers/vip-services/sweep.ts';
 import { trafficValues } from '../../../../src/store/traffic/values.ts';
+import type { TrafficValues } from '../../../../src/store/traffic/values.ts';
 import { vipServiceMetrics } from '../../../../src/telemetry/metrics.ts';
 import { createRegistry } from '../../../../src/telemetry/registry.ts';
+import type { Metrics } from '../../../../src/telemetry/registry.ts';
 import { startScene } from '../../control/scene.ts';
+import type { Scene } from '../../control/scene.ts';
 import { named } from '../../declared.ts';
 import { eventually } from '../../eventually.ts';
 import { endpoint, meshEndpoints } from '../../objects.ts';
@@ -56,6 +59,59 @@ export function publishing(name: string, services: readonly string[], more: obje
   return named(meshEndpoints(spec), `default/${name}`);
 }
 
+type ProcessDeps = Pick<Scene, 'runtime' | 'tailnets' | 'memory' | 'clock'> & {
+  readonly values: TrafficValues;
+  readonly now: () => Date;
+  readonly recorder: RecordEvents;
+  readonly registry: Metrics<typeof vipServiceMetrics>;
+  readonly namespace: MemoryNamespace;
+  readonly meshPods: ServingPods | undefined;
+};
+
+/** The controllers of one process: what another has published is not known to it. */
+function startProcess(deps: ProcessDeps) {
+  const { runtime, tailnets, memory, clock, values, now, recorder, registry, namespace, meshPods } = deps;
+  const { tracking } = runtime;
+  const vipServices = createPublished<ServicesOfTailnet>();
+  const unserved = meshPods ? createPublished<ReadonlyMap<string, string>>() : withoutMeshPods(vipServices);
+  const pods = {
+    ...{ values, vipServices, unserved, clock },
+    events: recorder,
+    log: runtime.telemetry.log,
+  };
+  return [
+    runtime.start(
+      vipServicesController({
+        ...{ tracking, tailnets, values, vipServices, clock, now, record: registry.record },
+        installation: INSTALLATION,
+        ...{ write: memory.write, log: runtime.telemetry.log },
+        ...{ ownNamespace: namespace, unserved },
+        random: () => 0,
+      }),
+    ),
+    runtime.start(
+      endpointsController({
+        ...{ tracking, tailnets, vipServices, now, dataPath: 'Proxy', relayPorts: undefined },
+        ...{ inputs: [], controlURL: undefined, anchorNamespace: undefined, health: new ScriptedHealth() },
+        values: { ...values, revisions: new ScriptedRevisions() },
+        write: memory.write,
+        events: recorder,
+      }),
+    ),
+    runtime.start(
+      meshGatewayController({
+        ...{ tracking, values, clock, now, events: recorder },
+        write: memory.write,
+        sweep: sweeper({
+          ...{ tailnets, now, record: registry.record },
+          ...{ installation: INSTALLATION, write: memory.write },
+        }),
+      }),
+    ),
+    ...(meshPods ? [runtime.start(relayPortsController({ ...meshPods.deps(), ...pods }))] : []),
+  ];
+}
+
 /** The controllers of tailnets, VIP services and MeshEndpoints with a simulated control API. */
 export async function startVipScene({
   api = {},
@@ -66,56 +122,15 @@ export async function startVipScene({
 }: VipSceneOptions = {}) {
   const pool = meshPods ? { mode: 'Managed' } : { mode: 'External', addresses: ['127.0.0.1:1055'] };
   const scene = await startScene({ api, spec: { pool, ...spec }, scopes });
-  const { runtime, tailnets, memory, clock, api: simulated } = scene;
-  const { tracking } = runtime;
+  const { runtime, memory, clock, api: simulated } = scene;
   const registry = createRegistry({ metrics: vipServiceMetrics, version: 'test' });
   const now = () => new Date(START + clock.now());
-  const values = trafficValues(tracking, TRAFFIC);
+  const values = trafficValues(runtime.tracking, TRAFFIC);
   const events: string[] = [];
   const recorder = {
     record: ({ type, reason, note }: ObjectEvent) => void events.push(`${type} ${reason} ${note}`),
   };
-  /** One process: what another has published is not known to it. */
-  const start = () => {
-    const vipServices = createPublished<ServicesOfTailnet>();
-    const unserved = meshPods ? createPublished<ReadonlyMap<string, string>>() : withoutMeshPods(vipServices);
-    const pods = {
-      ...{ values, vipServices, unserved, clock },
-      events: recorder,
-      log: runtime.telemetry.log,
-    };
-    return [
-      runtime.start(
-        vipServicesController({
-          ...{ tracking, tailnets, values, vipServices, clock, now, record: registry.record },
-          installation: INSTALLATION,
-          ...{ write: memory.write, log: runtime.telemetry.log },
-          ...{ ownNamespace: namespace, unserved },
-          random: () => 0,
-        }),
-      ),
-      runtime.start(
-        endpointsController({
-          ...{ tracking, tailnets, vipServices, now, dataPath: 'Proxy', relayPorts: undefined },
-          ...{ inputs: [], controlURL: undefined, anchorNamespace: undefined, health: new ScriptedHealth() },
-          values: { ...values, revisions: new ScriptedRevisions() },
-          write: memory.write,
-          events: recorder,
-        }),
-      ),
-      runtime.start(
-        meshGatewayController({
-          ...{ tracking, values, clock, now, events: recorder },
-          write: memory.write,
-          sweep: sweeper({
-            ...{ tailnets, now, record: registry.record },
-            ...{ installation: INSTALLATION, write: memory.write },
-          }),
-        }),
-      ),
-      ...(meshPods ? [runtime.start(relayPortsController({ ...meshPods.deps(), ...pods }))] : []),
-    ];
-  };
+  const start = () => startProcess({ ...scene, values, now, recorder, registry, namespace, meshPods });
   meshPods?.putPods(memory.observe);
   let running = start();
   const end = async () => {
