@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -17,7 +16,6 @@ import { podsWith } from '../../../lab/kube/pods.ts';
 import { conditionsOf } from '../../../lab/kube/state.ts';
 import { waitForAbsence, waitForCondition, waitForObject } from '../../../lab/kube/wait.ts';
 import { locateBinaries } from '../../../lab/parts/locate.ts';
-import { freePorts } from '../../../lab/process/ports.ts';
 import { processesWith } from '../../../lab/process/process-table.ts';
 import { starterIn } from '../../../lab/process/starter.ts';
 import { until } from '../../../lab/process/wait.ts';
@@ -27,7 +25,13 @@ import type { Kinds } from '../../../src/api/generated/types.ts';
 import { COMPONENTS, MESH_POD, poolName, RELAY, relayName } from '../../../src/api/names.ts';
 import { testCluster } from '../../support/cluster/cluster.ts';
 import { datagramSubject } from '../../support/cluster/install/datagram-subject.ts';
-import { exchangeAtOnce, startDatagrams } from '../../support/cluster/install/datagrams.ts';
+import { startDnsServer } from '../../support/cluster/install/dns-server.ts';
+import {
+  exchangeAtOnce,
+  lostWithoutNeed,
+  maxOnTheWay,
+  startDatagrams,
+} from '../../support/cluster/install/datagrams.ts';
 import { startManagedTailnet } from '../../support/cluster/install/mesh.ts';
 import type { ManagedTailnet } from '../../support/cluster/install/mesh.ts';
 import { waitForReplicas } from '../../support/cluster/install/replicas.ts';
@@ -36,7 +40,6 @@ import type { InstallScene } from '../../support/cluster/install/scene.ts';
 import { printLogsOnFailure } from '../../support/cluster/logs.ts';
 import { runInPod } from '../../support/cluster/run-pod.ts';
 import { gatewayObject, meshBackend, named, route } from '../../support/declared.ts';
-import { IS_LONG } from '../../support/eventually.ts';
 import { ownFolder, remoteOf } from '../../support/lab/lab.ts';
 import { CHECKS } from '../../support/lab/traffic/matrix/checks.ts';
 import { untilItWorks } from '../../support/lab/traffic/matrix/matrix.ts';
@@ -59,7 +62,7 @@ let host: string;
 let dnsPort: number;
 let subject: Subject;
 beforeAll(async () => {
-  dnsPort = await startDnsServer();
+  dnsPort = await startDnsServer(own);
   tailnet = await startManagedTailnet(cluster);
   scene = await installScene({ tailnet });
   name = scene.namespace;
@@ -114,18 +117,6 @@ async function startOtherTailnet() {
 }
 
 const OTHER_SECRET = 'other-oauth';
-
-/** Starts CoreDNS on loopback, where all services of remote nodes are, and returns its port. */
-async function startDnsServer(): Promise<number> {
-  own.folder.create();
-  const starter = starterIn(own.folder, locateBinaries(process.env), process.env['PATH'] ?? '');
-  const [port = 0] = await freePorts(1);
-  const corefile = join(own.folder.path, 'Corefile');
-  const hosts = 'hosts {\n 192.0.2.7 service.example.org\n }';
-  writeFileSync(corefile, `.:${port} {\n bind 127.0.0.1\n ${hosts}\n}\n`);
-  starter.start('dns', 'coredns', ['-conf', corefile]);
-  return port;
-}
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -264,18 +255,6 @@ async function killed(pid: number, ordinal: number): Promise<number> {
 const NO_DIG = !existsSync('/usr/bin/dig') && process.env['CI'] === undefined;
 if (NO_DIG) console.warn("dig is missing: DNS is not tested; install Debian's bind9-dnsutils");
 
-/**
- * Datagrams that were sent from 1 s before something ended are lost, until 5 s after that; on a busy machine, until 2 s after the
- * node has reported it.
- */
-function lostWithoutNeed(lost: readonly number[], reportedMs: number): readonly number[] {
-  const recoveredMs = IS_LONG ? 5_000 : Math.max(5_000, reportedMs + 2_000);
-  return lost.filter(atMs => atMs < -1_000 || atMs > recoveredMs);
-}
-/** What is sent in 100 ms, or in the time for which datagrams are on their way on a busy machine. */
-const maxOnTheWay = (onTheWayMs: number) =>
-  (PER_SECOND * (IS_LONG ? 100 : Math.max(100, onTheWayMs))) / 1_000;
-
 describe('UDP through mesh pods', () => {
   it('carries datagrams of a pod through Envoy, relay and tailnet to a service, and back', async () => {
     printLogsOnFailure(scene.client, name, OWN);
@@ -364,7 +343,7 @@ describe('UDP through mesh pods', () => {
       );
       await waitForCondition(scene.client, podRef(0), 'Ready');
     });
-    expect(lost.length).toBeLessThanOrEqual(maxOnTheWay(onTheWayMs));
+    expect(lost.length).toBeLessThanOrEqual(maxOnTheWay(PER_SECOND, onTheWayMs));
   });
 
   it('replaces no pod and changes no port while an endpoint is added, removed and added', async () => {

@@ -2,6 +2,7 @@ import { createSocket } from 'node:dgram';
 import type { Socket } from 'node:dgram';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { until } from '../../../../lab/process/wait.ts';
+import { IS_LONG } from '../../eventually.ts';
 
 /** Datagrams at a steady rate to a service that sends each back to its sender. */
 export interface DatagramLoad {
@@ -123,4 +124,18 @@ function openSocket(): Promise<Socket> {
       resolve(socket);
     });
   });
+}
+
+/**
+ * Datagrams that were sent from 1 s before something ended are lost, until 5 s after that; on a busy machine, until 2 s after the
+ * node has reported it.
+ */
+export function lostWithoutNeed(lost: readonly number[], reportedMs: number): readonly number[] {
+  const recoveredMs = IS_LONG ? 5_000 : Math.max(5_000, reportedMs + 2_000);
+  return lost.filter(atMs => atMs < -1_000 || atMs > recoveredMs);
+}
+
+/** What is sent in 100 ms, or in the time for which datagrams are on their way on a busy machine. */
+export function maxOnTheWay(perSecond: number, onTheWayMs: number): number {
+  return (perSecond * (IS_LONG ? 100 : Math.max(100, onTheWayMs))) / 1_000;
 }
