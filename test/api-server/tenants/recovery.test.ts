@@ -101,6 +101,7 @@ it(`all objects are current within a minute of the return of an API server that 
   console.log(`requests per second after its return: ${back.perSecond().join(' ')}`);
   console.log(`${OBJECTS} objects were current after ${(tookMs / 1000).toFixed(1)} s`);
   expect(tookMs).toBeLessThan(60_000);
-  expect(Math.max(...away.perSecond())).toBeLessThan(OBJECTS);
+  // Checks of all objects fail in 5 s, and each then tries to write its status; on a busy machine in one second.
+  expect(Math.max(...away.perSecond())).toBeLessThan(IS_LONG ? OBJECTS : 2 * OBJECTS);
   expect(Math.max(...back.perSecond())).toBeLessThan(10 * OBJECTS);
 });
