@@ -81,7 +81,7 @@ export async function coordinate(
   { services, claims, advertised, before, devices, isStale, tags, api, signal }: CoordinationOptions,
   { installation, clock, now, random, count, log }: CoordinationDeps,
 ): Promise<Coordinated> {
-  const online = devices && !isStale ? new Set(onlineIn(devices)) : undefined;
+  const online = devices && !isStale ? new Set(onlineIn(devices, tags)) : undefined;
   const contextOf = (service: string): Context => ({
     installation,
     now: now(),

@@ -2,7 +2,7 @@ import { isEqual } from '../../api/json.ts';
 import type { Fields } from '../../api/json.ts';
 import type { VipService } from '../../control/control.ts';
 import type { VipServiceState } from '../mesh-endpoints/vip-services.ts';
-import { ownershipOf, withOwners } from './owners.ts';
+import { MAX_OWNERS, mayHave, ownershipOf, withOwners } from './owners.ts';
 import type { Owner, Ownership, Strategy } from './owners.ts';
 
 /** A VIP service that a MeshEndpoints of this installation lists. */
@@ -174,13 +174,15 @@ function owned(service: VipService, { owners, isAdopted }: Owned, claim: Claim, 
   const state = missing || stateOf(service, { claim, active, isSettled });
   if (written === own && isSame && list.length === owners.length) return { action: NOTHING, state };
   const result = !own ? 'joined' : isSettled && list.length === owners.length ? 'renewed' : 'updated';
-  const fields = {
-    ...service.fields,
-    ports,
-    tags,
-    annotations: withOwners(service.annotations, list, isAdopted),
-  };
+  const annotations = withOwners(service.annotations, list, isAdopted);
+  if (!mayHave(annotations)) return { action: NOTHING, state: tooManyOwners(service) };
+  const fields = { ...service.fields, ports, tags, annotations };
   return { action: { do: 'put', result, fields }, state };
+}
+
+function tooManyOwners(service: VipService): VipServiceState {
+  const message = `service ${service.name} would have more than ${MAX_OWNERS} owners, or 16 KB of them: use another name, or remove others`;
+  return { status: 'Conflict', reason: 'TooManyOwners', message, ...addressOf(service) };
 }
 
 type Joining = {
@@ -269,13 +271,17 @@ function isCurrent(own: Owner, claim: Claim, { now }: Context): boolean {
   return !own.leaving && isSameOwner(own, claim) && Math.abs(ageMs) < claim.heartbeatMs;
 }
 
-/** Whether an owner has written nothing for long, and has no mesh pod that could serve. */
+/** The clocks of clusters may differ by less than this. */
+const AHEAD_MS = 600_000;
+
+/** Whether an owner has written nothing for long, or in the future, and has no mesh pod that could serve. */
 export function isStale(
   { installation, heartbeat }: Owner,
   { now, isOnline }: Pick<Context, 'now' | 'isOnline'>,
   staleMs: number,
 ): boolean {
-  return now.getTime() - heartbeat.getTime() > staleMs && !isOnline(installation);
+  const ageMs = now.getTime() - heartbeat.getTime();
+  return (ageMs > staleMs || ageMs < -AHEAD_MS) && !isOnline(installation);
 }
 
 function union(lists: readonly (readonly string[])[]): readonly string[] {

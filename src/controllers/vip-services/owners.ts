@@ -15,6 +15,9 @@ import type { VipService } from '../../control/control.ts';
 /** The annotation of a VIP service with its owners. */
 export const OWNERS = `${GROUP}/owners`;
 
+/** What the annotation may have: a service with more is written by no installation. */
+export const [MAX_OWNERS, MAX_BYTES] = [64, 16_384];
+
 /** The annotation of the vendor's operator, whose services are its own. */
 const VENDOR_OWNERS = 'tailscale.com/owner-references';
 
@@ -59,13 +62,24 @@ export function ownershipOf({ annotations }: Pick<VipService, 'annotations'>): O
   }
   const text = annotations[OWNERS];
   if (text === undefined) return { is: 'foreign', why: undefined };
+  if (Buffer.byteLength(text) > MAX_BYTES) return tooLong();
   const body = jsonObjectIn(text);
   const list = body?.['owners'];
+  if (Array.isArray(list) && list.length > MAX_OWNERS) return tooLong();
   const owners = Array.isArray(list) ? list.map(ownerIn) : [undefined];
   if (owners.some(owner => owner === undefined)) {
     return { is: 'foreign', why: `its annotation ${OWNERS} cannot be read` };
   }
   return { is: 'owned', owners: owners as readonly Owner[], isAdopted: body?.['adopted'] === true };
+}
+
+function tooLong(): Ownership {
+  return { is: 'foreign', why: `its annotation ${OWNERS} has more than ${MAX_OWNERS} owners or 16 KB` };
+}
+
+/** Whether a service may have these annotations. */
+export function mayHave(annotations: VipService['annotations']): boolean {
+  return ownershipOf({ annotations }).is === 'owned';
 }
 
 /** The owners of a VIP service; none of one that does not exist, or that someone else created. */

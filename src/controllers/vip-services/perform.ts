@@ -88,9 +88,10 @@ export function installationOf({ hostname, tags, isExternal }: Device): string |
   return isExternal || tags.length === 0 ? undefined : MESH_POD.exec(hostname)?.[1];
 }
 
-/** The installations of mesh pods that are online. */
-export function onlineIn(devices: readonly Device[]): readonly string[] {
-  return devices.flatMap(device => (device.isOnline ? (installationOf(device) ?? []) : []));
+/** The installations of mesh pods that are online: of devices with one of the tags of the MeshTailnet. */
+export function onlineIn(devices: readonly Device[], tags: readonly string[]): readonly string[] {
+  const pods = devices.filter(device => device.isOnline && device.tags.some(tag => tags.includes(tag)));
+  return pods.flatMap(device => installationOf(device) ?? []);
 }
 
 /** Whether a mesh pod of another installation serves a service although that has no entry: it was lost, and is not to be deleted with it. */

@@ -44,7 +44,7 @@ export function sweeper(deps: SweeperDeps) {
     const { devices, isStale: areOld = true } = deps.tailnets.lastView(name) ?? {};
     if (!devices || areOld) return stopped(NOTHING_DONE, 'its devices are not known');
     const { api, installation, services } = connection;
-    const online = new Set(onlineIn(devices));
+    const online = new Set(onlineIn(devices, tailnet.spec.tags));
     const isOnline = (other: string) => online.has(other);
     const context = { installation, now: deps.now(), staleMs, object, isOnline };
     const due = services.filter(service => !tried.has(service.name) && sweep(service, context));

@@ -86,6 +86,12 @@ describe('the entry of an owner whose operator is away', () => {
       ['here'],
     ],
     [
+      'is removed while a device without a tag of the MeshTailnet has the hostname of its mesh pod',
+      [{ ...podOfOther(true), tags: ['tag:laptop'] }],
+      false,
+      ['here'],
+    ],
+    [
       'is kept where the list of devices is stale: a pod may be online by now',
       [podOfOther(false)],
       true,

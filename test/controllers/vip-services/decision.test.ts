@@ -35,6 +35,13 @@ function service(owners: readonly Owner[] | string, ports = ['tcp:443'], isAdopt
   return { ...fields, fields };
 }
 
+const others = (count: number) =>
+  Array.from({ length: count }, (_, index) => other({ installation: String(index).padStart(8, '0') }));
+
+function withVendor(given: VipService): VipService {
+  return { ...given, annotations: { ...given.annotations, 'tailscale.com/owner-references': '{}' } };
+}
+
 const FOREIGN: VipService = { ...service([]), annotations: {}, fields: { name: 'svc:web' } };
 
 type Row = readonly [
@@ -129,6 +136,40 @@ const ROWS: readonly Row[] = [
     {},
     'nothing',
     'Conflict OwnedByOther',
+  ],
+  [
+    'is isolated for an owner whose heartbeat is far in the future, and which is away',
+    service([other({ strategy: 'isolated', heartbeat: ago(-11) })]),
+    {},
+    {},
+    'put joined',
+    'Pending Registering',
+  ],
+  [
+    'is isolated for one whose heartbeat is far in the future, and which is online',
+    service([other({ strategy: 'isolated', heartbeat: ago(-11) })]),
+    {},
+    { isOnline: () => true },
+    'nothing',
+    'Conflict OwnedByOther',
+  ],
+  ['has as many owners as it may', service(others(64)), {}, {}, 'nothing', 'Conflict TooManyOwners'],
+  ['has more owners than it may', service(others(65)), {}, {}, 'nothing', 'Conflict NotOwned'],
+  [
+    'has more text of owners than it may',
+    service([other({ cluster: 'x'.repeat(16_384) })]),
+    {},
+    {},
+    'nothing',
+    'Conflict NotOwned',
+  ],
+  [
+    "is of the vendor's operator, whatever else it has",
+    withVendor(service([owner()])),
+    { mayCreate: false },
+    {},
+    'nothing',
+    'Conflict NotOwned',
   ],
   ['is ours, with another port', service([owner()]), { port: 80 }, {}, 'put updated', 'Pending Registering'],
   [

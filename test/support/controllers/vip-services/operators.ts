@@ -237,7 +237,7 @@ export class Operators {
           before: operator.memory,
           devices: this.#devices(),
           isStale: false,
-          tags: [],
+          tags: ['tag:mesh'],
         },
         {
           installation: operator.installation,
