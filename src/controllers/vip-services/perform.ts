@@ -22,11 +22,21 @@ export type Performed = {
   readonly failures: ReadonlyMap<string, ControlError>;
 };
 
-/** After these, the next request would most likely fail, too. */
+/** What may concern all services, and not only the one of the request. */
 export const OF_ALL: ReadonlySet<ControlErrorReason> = new Set([
   ...(['CredentialsInvalid', 'ScopeMissing', 'NotSupported'] as const),
   ...(['Throttled', 'Unavailable', 'Unreachable'] as const),
 ]);
+
+/** After these, the next request would fail, too. */
+const OF_EACH: ReadonlySet<ControlErrorReason> = new Set([
+  'CredentialsInvalid',
+  'NotSupported',
+  'Unreachable',
+]);
+
+/** One service may be refused as if the control API was away, as by a policy; after this number in a row the others wait. */
+const MAX_IN_A_ROW = 3;
 
 /** Reads each service again, decides by that, and writes it; what cannot be read or written is left for the next time. */
 export async function perform(
@@ -36,10 +46,12 @@ export async function perform(
 ): Promise<Performed> {
   const written: string[] = [];
   const failures = new Map<string, ControlError>();
+  let inARow = 0;
   for (const name of names) {
     options.signal?.throwIfAborted();
     try {
       const result = await performOne(name, options, deps);
+      inARow = 0;
       if (result === undefined) continue;
       written.push(name);
       deps.count(result);
@@ -47,7 +59,8 @@ export async function perform(
       if (!(error instanceof ControlError)) throw error;
       failures.set(name, error);
       deps.count('failed');
-      if (OF_ALL.has(error.reason)) break;
+      inARow = OF_ALL.has(error.reason) ? inARow + 1 : 0;
+      if (OF_EACH.has(error.reason) || inARow === MAX_IN_A_ROW) break;
     }
   }
   return { written, failures };
