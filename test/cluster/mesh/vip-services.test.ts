@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { applyAll } from '../../../lab/kube/apply.ts';
 import type { KubeObject } from '../../../lab/kube/object.ts';
 import { waitForAbsence } from '../../../lab/kube/wait.ts';
@@ -7,7 +7,9 @@ import { testCluster } from '../../support/cluster/cluster.ts';
 import { startLoad } from '../../support/cluster/install/load.ts';
 import { metricsOfLeader } from '../../support/cluster/install/operator-metrics.ts';
 import { PLACE } from '../../support/cluster/install/scene.ts';
+import { SCENE_LABEL } from '../../support/cluster/install/shared.ts';
 import { printLogsOnFailure } from '../../support/cluster/logs.ts';
+import { createNamespace } from '../../support/cluster/namespace.ts';
 import { QUIET, startTenants } from '../../support/cluster/tenants.ts';
 import type { Tenants } from '../../support/cluster/tenants.ts';
 import {
@@ -134,4 +136,46 @@ describe('two installations', () => {
     expect(failures).toEqual([]);
     expect((await servedService(scene)).vipAddress).toBe(vipAddress);
   });
+});
+
+/** The VIP service `web` toward the HTTP service of a remote node; without it, where it is listed no more. */
+function overHttp(namespace: string, remote: string, isListed = true): KubeObject {
+  const { address: meshIP, fqdn: meshFQDN, ports } = remoteOf(cluster, remote);
+  const vipServices = isListed ? [{ name: 'web', port: 443, targetEndpoint: 'web' }] : [];
+  const endpoints = [endpoint({ name: 'web', meshIP, meshFQDN, port: ports['http'] })];
+  const spec = { endpoints, serviceDiscovery: { vipServices } };
+  return named(meshEndpoints(spec), `${namespace}/web`) as KubeObject;
+}
+
+it('a name that its holder lists no more goes to another namespace, and no client gets answers of both by turns', async () => {
+  const { scene } = installed;
+  const { client } = scene;
+  printLogsOnFailure(client, scene.namespace, PLACE.system);
+  const namespace = await createNamespace(client, { [SCENE_LABEL]: '' });
+  onTestFinished(async () => {
+    await client.remove(refToWeb(namespace));
+    await client.remove({ apiVersion: 'v1', kind: 'Namespace', name: namespace });
+  });
+  await client.apply(overHttp(scene.namespace, 'web-1'));
+  const { vipAddress } = await servedService(scene);
+  const device = await strangerForTest(cluster);
+  const ask = async () => {
+    const answer = await askService(device, `${vipAddress}:443`, 'GET / HTTP/1.0\r\nHost: web\r\n\r\n');
+    return /"backend":"([^"]+)"/.exec(answer)?.[1];
+  };
+  const backends: (string | undefined)[] = [];
+  const isAnsweredBy = (remote: string) =>
+    until(`${remote} to answer`, async note => {
+      const backend = await ask().catch(note);
+      backends.push(...(backend ? [backend] : []));
+      return backend === remote;
+    });
+  await isAnsweredBy('web-1');
+  await client.apply(overHttp(namespace, 'web-2'));
+  await serviceWhen({ client, namespace }, 'to be refused', ({ reason }) => reason === 'ListedByOther');
+  await isAnsweredBy('web-1');
+  await client.apply(overHttp(scene.namespace, 'web-1', false));
+  await isAnsweredBy('web-2');
+  for (let left = 20; left > 0; left--) expect(await ask()).toBe('web-2');
+  expect(backends.lastIndexOf('web-1')).toBeLessThan(backends.indexOf('web-2'));
 });
