@@ -15,8 +15,11 @@ import type { VipService } from '../../control/control.ts';
 /** The annotation of a VIP service with its owners. */
 export const OWNERS = `${GROUP}/owners`;
 
-/** What the annotation may have: a service with more is written by no installation. */
-export const [MAX_OWNERS, MAX_BYTES] = [64, 16_384];
+/** The most owners of a service: one with more is written by no installation. */
+export const MAX_OWNERS = 64;
+
+/** The most bytes of their annotation. */
+const MAX_BYTES = 16_384;
 
 /** The annotation of the vendor's operator, whose services are its own. */
 const VENDOR_OWNERS = 'tailscale.com/owner-references';
