@@ -261,3 +261,9 @@ describe('the schema of the configuration', () => {
     expect(validate({ namespace: 'Mesh' })).toBe(false);
   });
 });
+
+it('meshPods.extraEnv takes the names that pool.extraEnv of a MeshTailnet takes', () => {
+  const ofMeshTailnet = readFileSync('schema/mesh-tailnet.json', 'utf8');
+  const [, pattern = 'none'] = /"pattern": "(\^\(GOGC[^"]*)"/.exec(ofMeshTailnet) ?? [];
+  expect(readFileSync('synth/config.json', 'utf8')).toContain(`name.matches('${pattern}')`);
+});
