@@ -1,10 +1,10 @@
 import type { Access } from '../../../api/access.ts';
 import type { ResourceKind } from '../../../api/key.ts';
+import { servicesVersion } from '../../../api/served-services.ts';
 import type { Controller } from '../../../runtime/controller.ts';
 import type { Published } from '../../../runtime/published.ts';
 import type { Outcome } from '../../../runtime/queue/queue.ts';
 import type { PortsOfTailnet } from '../../mesh-endpoints/relay-ports.ts';
-import { servicesVersion } from '../../../api/served-services.ts';
 import { UNCONFIRMED } from './confirmation.ts';
 import type { Confirmation } from './confirmation.ts';
 import { gather } from './gather.ts';
@@ -12,8 +12,8 @@ import type { GatherDeps, Input } from './gather.ts';
 import { perform } from './perform.ts';
 import type { PerformDeps } from './perform.ts';
 import { NO_PLAN, plan } from './plan.ts';
-import { readRelays } from './relay-status.ts';
 import type { Plan, PlanOptions, PreviousPlan } from './plan.ts';
+import { readRelays } from './relay-status.ts';
 
 /** What the controller works with. */
 export type RelayPortsDeps = GatherDeps &
