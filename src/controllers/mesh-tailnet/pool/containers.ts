@@ -1,4 +1,5 @@
 import type { Fields } from '../../../api/json.ts';
+import { quantityOf } from '../../../api/quantity.ts';
 import { isVendorAPI, MESH_POD, RELAY, relayName } from '../../../api/names.ts';
 import type { PoolOptions } from './objects.ts';
 
@@ -120,7 +121,9 @@ const POD_FIELDS = [
 
 function defaultVariables(options: PoolOptions): Texts {
   const loginServer = loginServerOf(options);
+  const softLimit = softMemoryLimitOf(options);
   return {
+    ...(softLimit === undefined ? {} : { GOMEMLIMIT: String(softLimit) }),
     // A mesh pod that waits for approval or for its control server is not restarted, so it is ready as soon as that ends.
     TS_BOOT_TIMEOUT: '24h',
     // A self-hosted tailnet sends no logs to the vendor; one of the vendor may require them.
@@ -130,6 +133,19 @@ function defaultVariables(options: PoolOptions): Texts {
       ? { TS_DEBUG_USE_DERP_HTTP: 'true' }
       : {}),
   };
+}
+
+/** The part of the memory limit from which Go collects garbage whenever it has to. */
+const SOFT_LIMIT = 0.8;
+
+/**
+ * Without a soft limit, tailscaled lets its heap double between two collections, and is killed by half of the connections that the
+ * limit has room for. Undefined for a pod without a limit.
+ */
+function softMemoryLimitOf({ tailnet, defaults }: PoolOptions): number | undefined {
+  const { resources } = { ...defaults, ...tailnet.spec.pool };
+  const limit = quantityOf(String(resources?.limits?.['memory'] ?? ''));
+  return limit === undefined ? undefined : Math.floor(limit * SOFT_LIMIT);
 }
 
 /*

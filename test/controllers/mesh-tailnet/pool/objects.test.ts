@@ -352,6 +352,20 @@ describe('a mesh pod', () => {
     expect(variablesOf({}, { controlURL: VENDOR })).not.toHaveProperty('TS_NO_LOGS_NO_SUPPORT');
   });
 
+  it.each([
+    ['of the MeshTailnet', { pool: { resources: { limits: { memory: '512Mi' } } } }, '429496729'],
+    ['of the defaults', {}, '214748364'],
+    ['of none', { pool: { resources: {} } }, undefined],
+    [
+      'but for the one in spec.pool.extraEnv',
+      { pool: { extraEnv: [{ name: 'GOMEMLIMIT', value: '100MiB' }] } },
+      '100MiB',
+    ],
+  ])('collects garbage before it reaches its memory limit, by the limit %s', (_, spec, wanted) => {
+    const defaults = { resources: { limits: { memory: '256Mi' } } };
+    expect(variablesOf(spec, { defaults })['GOMEMLIMIT']).toBe(wanted);
+  });
+
   const HTTP = 'http://headscale.example.com';
   const OFF = [{ name: 'TS_DEBUG_USE_DERP_HTTP', value: 'false' }];
   it.each([
