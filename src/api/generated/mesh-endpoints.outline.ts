@@ -134,6 +134,14 @@ const tagSelectorOutline: Outline = {
   },
 };
 
+const shareWithOutline: Outline = {
+  is: 'object',
+  fields: {
+    installation: { is: "text", expect: "the id of an installation (8 lower-case hexadecimal digits, the end of the hostnames of its mesh pods)", pattern: "^[0-9a-f]*$" },
+    namespace: { is: "text", expect: "a DNS label (lower-case letters, digits and '-', at most 63 characters, no '_' or '.')", pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" },
+  },
+};
+
 const vipServiceOutline: Outline = {
   is: 'object',
   fields: {
@@ -141,6 +149,7 @@ const vipServiceOutline: Outline = {
     port: { is: "integer", expect: "a port (1 to 65535)" },
     targetEndpoint: { is: "text", expect: "a DNS label (lower-case letters, digits and '-', at most 63 characters, no '_' or '.')", pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" },
     tags: { is: "list", items: { is: "text", expect: "a tag such as tag:web (tag: and a letter, then letters, digits or -_.:, at most 128 characters)", pattern: "^tag:[A-Za-z][-A-Za-z0-9_.:]*$" } },
+    shareWith: { is: "list", items: shareWithOutline },
   },
 };
 
@@ -213,9 +222,18 @@ const endpointStatusOutline: Outline = {
 const vipServiceOwnerOutline: Outline = {
   is: 'object',
   fields: {
+    installation: { is: "text" },
     cluster: { is: "text" },
     object: { is: "text" },
     hosts: { is: "integer" },
+  },
+};
+
+const vipServiceWarningOutline: Outline = {
+  is: 'object',
+  fields: {
+    reason: { is: "text" },
+    message: { is: "text" },
   },
 };
 
@@ -227,6 +245,7 @@ const vipServiceStatusOutline: Outline = {
     reason: { is: "text" },
     message: { is: "text" },
     owners: { is: "list", items: vipServiceOwnerOutline },
+    warnings: { is: "list", items: vipServiceWarningOutline },
     vipAddress: { is: "text" },
     lastUpdated: { is: "date-time" },
   },

@@ -134,6 +134,14 @@ function shapeTagSelector(value) {
   return out;
 }
 
+function shapeShareWith(value) {
+  if (!isRecord(value)) return value;
+  const out = {};
+  if (value.installation !== undefined && value.installation !== null) out.installation = value.installation;
+  if (value.namespace !== undefined && value.namespace !== null) out.namespace = value.namespace;
+  return out;
+}
+
 function shapeVipService(value) {
   if (!isRecord(value)) return value;
   const out = {};
@@ -141,6 +149,7 @@ function shapeVipService(value) {
   if (value.port !== undefined && value.port !== null) out.port = value.port;
   if (value.targetEndpoint !== undefined && value.targetEndpoint !== null) out.targetEndpoint = value.targetEndpoint;
   if (value.tags !== undefined && value.tags !== null) out.tags = copyList(value.tags, 16, undefined);
+  if (value.shareWith !== undefined && value.shareWith !== null) out.shareWith = copyList(value.shareWith, 16, item => shapeShareWith(item));
   return out;
 }
 
@@ -213,9 +222,18 @@ function shapeEndpointStatus(value) {
 function shapeVipServiceOwner(value) {
   if (!isRecord(value)) return value;
   const out = {};
+  if (value.installation !== undefined && value.installation !== null) out.installation = value.installation;
   if (value.cluster !== undefined && value.cluster !== null) out.cluster = value.cluster;
   if (value.object !== undefined && value.object !== null) out.object = value.object;
   if (value.hosts !== undefined && value.hosts !== null) out.hosts = value.hosts;
+  return out;
+}
+
+function shapeVipServiceWarning(value) {
+  if (!isRecord(value)) return value;
+  const out = {};
+  if (value.reason !== undefined && value.reason !== null) out.reason = value.reason;
+  if (value.message !== undefined && value.message !== null) out.message = value.message;
   return out;
 }
 
@@ -227,6 +245,7 @@ function shapeVipServiceStatus(value) {
   if (value.reason !== undefined && value.reason !== null) out.reason = value.reason;
   if (value.message !== undefined && value.message !== null) out.message = value.message;
   if (value.owners !== undefined && value.owners !== null) out.owners = copyList(value.owners, 8, item => shapeVipServiceOwner(item));
+  if (value.warnings !== undefined && value.warnings !== null) out.warnings = copyList(value.warnings, 8, item => shapeVipServiceWarning(item));
   if (value.vipAddress !== undefined && value.vipAddress !== null) out.vipAddress = value.vipAddress;
   if (value.lastUpdated !== undefined && value.lastUpdated !== null) out.lastUpdated = value.lastUpdated;
   return out;

@@ -4,7 +4,7 @@
 import { codePoints, duplicates, isTime } from '../validation/validator-functions.ts';
 
 export const structure = validate10;
-const schema11 = {"$defs":{"OwnerReference":{"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}},"ObjectMeta":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}},"CaReference":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"key":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"}}},"EndpointTls":{"type":"object","required":[],"properties":{"serverName":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"caRef":{"$ref":"#/$defs/CaReference"},"ca":{"type":"string","maxLength":32768,"pattern":"-----BEGIN CERTIFICATE-----"},"insecureSkipVerify":{"type":"boolean"},"minVersion":{"type":"string","enum":["1.2","1.3"]}}},"SecretKeyReference":{"type":"object","required":["name","key"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"key":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"}}},"HeaderFromSecret":{"type":"object","required":["name","secretKeyRef"],"properties":{"name":{"type":"string","maxLength":128,"pattern":"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"},"secretKeyRef":{"$ref":"#/$defs/SecretKeyReference"}}},"HealthCheck":{"type":"object","required":[],"properties":{"enabled":{"type":"boolean"},"type":{"type":"string","enum":["HTTP","TCP","UDP","GRPC"]},"path":{"type":"string","maxLength":1024,"pattern":"^/[!-~]*$"},"interval":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"timeout":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"healthyThreshold":{"type":"integer","minimum":1,"maximum":10},"unhealthyThreshold":{"type":"integer","minimum":1,"maximum":10},"expectedStatus":{"type":"integer","minimum":100,"maximum":599},"headers":{"type":"object","maxProperties":16,"additionalProperties":{"type":"string","maxLength":4096,"pattern":"^[\\t -~]*$"}},"headersFrom":{"type":"array","maxItems":16,"unique":["name"],"items":{"$ref":"#/$defs/HeaderFromSecret"}},"service":{"type":"string","maxLength":253,"pattern":"^[A-Za-z0-9_./-]*$"}}},"MeshEndpoint":{"type":"object","required":["name","meshIP","meshFQDN","port","protocol"],"properties":{"name":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"meshIP":{"type":"string","maxLength":39},"meshFQDN":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)+$"},"port":{"type":"integer","minimum":1,"maximum":65535},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"externalTarget":{"type":"string","maxLength":259,"pattern":"^[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$"},"weight":{"type":"integer","minimum":1,"maximum":100},"priority":{"type":"integer","minimum":0,"maximum":9},"tls":{"$ref":"#/$defs/EndpointTls"},"healthCheck":{"$ref":"#/$defs/HealthCheck"},"metadata":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":1024}}}},"DiscoveryInclude":{"type":"object","required":[],"properties":{"offline":{"type":"boolean"},"expired":{"type":"boolean"}}},"EndpointTemplate":{"type":"object","required":[],"properties":{"port":{"type":"integer","minimum":1,"maximum":65535},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"weight":{"type":"integer","minimum":1,"maximum":100},"healthCheck":{"$ref":"#/$defs/HealthCheck"},"tls":{"$ref":"#/$defs/EndpointTls"},"metadata":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":1024}},"metadataFromTags":{"type":"array","maxItems":16,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^[A-Za-z][-A-Za-z0-9_.]*$"}},"nameFrom":{"type":"string","enum":["Hostname","DeviceID"]},"include":{"$ref":"#/$defs/DiscoveryInclude"}}},"TagSelector":{"type":"object","required":["key","operator"],"properties":{"key":{"type":"string","maxLength":128,"pattern":"^(tag:)?[A-Za-z][-A-Za-z0-9_.]*$"},"operator":{"type":"string","enum":["In","NotIn","Exists","DoesNotExist"]},"values":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^[-A-Za-z0-9_.:]+$"}}}},"VipService":{"type":"object","required":["name","port","targetEndpoint"],"properties":{"name":{"type":"string","maxLength":67,"pattern":"^(svc:)?[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"port":{"type":"integer","minimum":1,"maximum":65535},"targetEndpoint":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"tags":{"type":"array","minItems":1,"maxItems":16,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}}}},"ServiceDiscovery":{"type":"object","required":[],"properties":{"vipServices":{"type":"array","maxItems":100,"unique":["name"],"items":{"$ref":"#/$defs/VipService"}},"autoRegister":{"type":"boolean"}}},"MeshEndpointsSpec":{"type":"object","required":["tailnet"],"properties":{"tailnet":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"endpoints":{"type":"array","maxItems":1000,"unique":["name"],"items":{"$ref":"#/$defs/MeshEndpoint"}},"endpointTemplate":{"$ref":"#/$defs/EndpointTemplate"},"tagSelectors":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/TagSelector"}},"serviceDiscovery":{"$ref":"#/$defs/ServiceDiscovery"},"paused":{"type":"boolean"}}},"Condition":{"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}},"EndpointSummary":{"type":"object","required":["total","healthy","unhealthy","ready"],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"healthy":{"type":"integer","minimum":0,"maximum":2147483647},"unhealthy":{"type":"integer","minimum":0,"maximum":2147483647},"static":{"type":"integer","minimum":0,"maximum":2147483647},"discovered":{"type":"integer","minimum":0,"maximum":2147483647},"ready":{"type":"string","maxLength":32},"metadata":{"type":"string","maxLength":256}}},"EndpointStatus":{"type":"object","required":["name","status"],"properties":{"name":{"type":"string","maxLength":63},"status":{"type":"string","enum":["Healthy","Unhealthy"]},"source":{"type":"string","enum":["Static","TagSelector"]},"deviceID":{"type":"string","maxLength":128},"address":{"type":"string","maxLength":64},"meshFQDN":{"type":"string","maxLength":253},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"port":{"type":"integer","minimum":1,"maximum":65535},"metadata":{"type":"object","maxProperties":16,"additionalProperties":{"type":"string","maxLength":128}},"lastChecked":{"type":"string","time":true},"reason":{"type":"string","enum":["NotCheckedYet","CheckFailed","CannotBeChecked","InvalidReference","NotResolved","NameNotInTailnet","RelayPortPending","NoRelayPort"]},"error":{"type":"string","maxLength":256},"externalTarget":{"type":"string","maxLength":259},"resolvedAddresses":{"type":"array","maxItems":16,"items":{"type":"string","maxLength":45}},"relayPort":{"type":"integer","minimum":1,"maximum":65535}}},"VipServiceOwner":{"type":"object","required":["cluster","object"],"properties":{"cluster":{"type":"string","maxLength":64},"object":{"type":"string","maxLength":320},"hosts":{"type":"integer","minimum":0,"maximum":2147483647}}},"VipServiceStatus":{"type":"object","required":["name","status"],"properties":{"name":{"type":"string","maxLength":67},"status":{"type":"string","enum":["Registered","Pending","Failed","Conflict","NotSupported"]},"reason":{"type":"string","maxLength":64},"message":{"type":"string","maxLength":512},"owners":{"type":"array","maxItems":8,"items":{"$ref":"#/$defs/VipServiceOwner"}},"vipAddress":{"type":"string","maxLength":45},"lastUpdated":{"type":"string","time":true}}},"DiscoveryStatus":{"type":"object","required":[],"properties":{"tailnet":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"lastSync":{"type":"string","time":true},"devices":{"type":"integer","minimum":0,"maximum":2147483647},"matched":{"type":"integer","minimum":0,"maximum":2147483647},"stale":{"type":"boolean"}}},"RouteStatus":{"type":"object","required":["kind","namespace","name","resolved"],"properties":{"kind":{"type":"string","maxLength":63},"namespace":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"resolved":{"type":"boolean"},"message":{"type":"string","maxLength":1024}}},"MeshEndpointsStatus":{"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"summary":{"$ref":"#/$defs/EndpointSummary"},"endpoints":{"type":"array","maxItems":1000,"items":{"$ref":"#/$defs/EndpointStatus"}},"vipServices":{"type":"array","maxItems":100,"items":{"$ref":"#/$defs/VipServiceStatus"}},"discovery":{"$ref":"#/$defs/DiscoveryStatus"},"routes":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/RouteStatus"}}}},"MeshEndpoints":{"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshEndpoints"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshEndpointsSpec"},"status":{"$ref":"#/$defs/MeshEndpointsStatus"}}}},"$ref":"#/$defs/MeshEndpoints"};
+const schema11 = {"$defs":{"OwnerReference":{"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}},"ObjectMeta":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}},"CaReference":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"key":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"}}},"EndpointTls":{"type":"object","required":[],"properties":{"serverName":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"caRef":{"$ref":"#/$defs/CaReference"},"ca":{"type":"string","maxLength":32768,"pattern":"-----BEGIN CERTIFICATE-----"},"insecureSkipVerify":{"type":"boolean"},"minVersion":{"type":"string","enum":["1.2","1.3"]}}},"SecretKeyReference":{"type":"object","required":["name","key"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"key":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"}}},"HeaderFromSecret":{"type":"object","required":["name","secretKeyRef"],"properties":{"name":{"type":"string","maxLength":128,"pattern":"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"},"secretKeyRef":{"$ref":"#/$defs/SecretKeyReference"}}},"HealthCheck":{"type":"object","required":[],"properties":{"enabled":{"type":"boolean"},"type":{"type":"string","enum":["HTTP","TCP","UDP","GRPC"]},"path":{"type":"string","maxLength":1024,"pattern":"^/[!-~]*$"},"interval":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"timeout":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"healthyThreshold":{"type":"integer","minimum":1,"maximum":10},"unhealthyThreshold":{"type":"integer","minimum":1,"maximum":10},"expectedStatus":{"type":"integer","minimum":100,"maximum":599},"headers":{"type":"object","maxProperties":16,"additionalProperties":{"type":"string","maxLength":4096,"pattern":"^[\\t -~]*$"}},"headersFrom":{"type":"array","maxItems":16,"unique":["name"],"items":{"$ref":"#/$defs/HeaderFromSecret"}},"service":{"type":"string","maxLength":253,"pattern":"^[A-Za-z0-9_./-]*$"}}},"MeshEndpoint":{"type":"object","required":["name","meshIP","meshFQDN","port","protocol"],"properties":{"name":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"meshIP":{"type":"string","maxLength":39},"meshFQDN":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)+$"},"port":{"type":"integer","minimum":1,"maximum":65535},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"externalTarget":{"type":"string","maxLength":259,"pattern":"^[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$"},"weight":{"type":"integer","minimum":1,"maximum":100},"priority":{"type":"integer","minimum":0,"maximum":9},"tls":{"$ref":"#/$defs/EndpointTls"},"healthCheck":{"$ref":"#/$defs/HealthCheck"},"metadata":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":1024}}}},"DiscoveryInclude":{"type":"object","required":[],"properties":{"offline":{"type":"boolean"},"expired":{"type":"boolean"}}},"EndpointTemplate":{"type":"object","required":[],"properties":{"port":{"type":"integer","minimum":1,"maximum":65535},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"weight":{"type":"integer","minimum":1,"maximum":100},"healthCheck":{"$ref":"#/$defs/HealthCheck"},"tls":{"$ref":"#/$defs/EndpointTls"},"metadata":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":1024}},"metadataFromTags":{"type":"array","maxItems":16,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^[A-Za-z][-A-Za-z0-9_.]*$"}},"nameFrom":{"type":"string","enum":["Hostname","DeviceID"]},"include":{"$ref":"#/$defs/DiscoveryInclude"}}},"TagSelector":{"type":"object","required":["key","operator"],"properties":{"key":{"type":"string","maxLength":128,"pattern":"^(tag:)?[A-Za-z][-A-Za-z0-9_.]*$"},"operator":{"type":"string","enum":["In","NotIn","Exists","DoesNotExist"]},"values":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^[-A-Za-z0-9_.:]+$"}}}},"ShareWith":{"type":"object","required":["installation"],"properties":{"installation":{"type":"string","minLength":8,"maxLength":8,"pattern":"^[0-9a-f]*$"},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"}}},"VipService":{"type":"object","required":["name","port","targetEndpoint"],"properties":{"name":{"type":"string","maxLength":67,"pattern":"^(svc:)?[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"port":{"type":"integer","minimum":1,"maximum":65535},"targetEndpoint":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"tags":{"type":"array","minItems":1,"maxItems":16,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}},"shareWith":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/ShareWith"}}}},"ServiceDiscovery":{"type":"object","required":[],"properties":{"vipServices":{"type":"array","maxItems":100,"unique":["name"],"items":{"$ref":"#/$defs/VipService"}},"autoRegister":{"type":"boolean"}}},"MeshEndpointsSpec":{"type":"object","required":["tailnet"],"properties":{"tailnet":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"endpoints":{"type":"array","maxItems":1000,"unique":["name"],"items":{"$ref":"#/$defs/MeshEndpoint"}},"endpointTemplate":{"$ref":"#/$defs/EndpointTemplate"},"tagSelectors":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/TagSelector"}},"serviceDiscovery":{"$ref":"#/$defs/ServiceDiscovery"},"paused":{"type":"boolean"}}},"Condition":{"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}},"EndpointSummary":{"type":"object","required":["total","healthy","unhealthy","ready"],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"healthy":{"type":"integer","minimum":0,"maximum":2147483647},"unhealthy":{"type":"integer","minimum":0,"maximum":2147483647},"static":{"type":"integer","minimum":0,"maximum":2147483647},"discovered":{"type":"integer","minimum":0,"maximum":2147483647},"ready":{"type":"string","maxLength":32},"metadata":{"type":"string","maxLength":256}}},"EndpointStatus":{"type":"object","required":["name","status"],"properties":{"name":{"type":"string","maxLength":63},"status":{"type":"string","enum":["Healthy","Unhealthy"]},"source":{"type":"string","enum":["Static","TagSelector"]},"deviceID":{"type":"string","maxLength":128},"address":{"type":"string","maxLength":64},"meshFQDN":{"type":"string","maxLength":253},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"port":{"type":"integer","minimum":1,"maximum":65535},"metadata":{"type":"object","maxProperties":16,"additionalProperties":{"type":"string","maxLength":128}},"lastChecked":{"type":"string","time":true},"reason":{"type":"string","enum":["NotCheckedYet","CheckFailed","CannotBeChecked","InvalidReference","NotResolved","NameNotInTailnet","RelayPortPending","NoRelayPort"]},"error":{"type":"string","maxLength":256},"externalTarget":{"type":"string","maxLength":259},"resolvedAddresses":{"type":"array","maxItems":16,"items":{"type":"string","maxLength":45}},"relayPort":{"type":"integer","minimum":1,"maximum":65535}}},"VipServiceOwner":{"type":"object","required":["cluster","object"],"properties":{"installation":{"type":"string","maxLength":64},"cluster":{"type":"string","maxLength":64},"object":{"type":"string","maxLength":320},"hosts":{"type":"integer","minimum":0,"maximum":2147483647}}},"VipServiceWarning":{"type":"object","required":["reason","message"],"properties":{"reason":{"type":"string","maxLength":64},"message":{"type":"string","maxLength":512}}},"VipServiceStatus":{"type":"object","required":["name","status"],"properties":{"name":{"type":"string","maxLength":67},"status":{"type":"string","enum":["Registered","Pending","Failed","Conflict","NotSupported"]},"reason":{"type":"string","maxLength":64},"message":{"type":"string","maxLength":512},"owners":{"type":"array","maxItems":8,"items":{"$ref":"#/$defs/VipServiceOwner"}},"warnings":{"type":"array","maxItems":8,"items":{"$ref":"#/$defs/VipServiceWarning"}},"vipAddress":{"type":"string","maxLength":45},"lastUpdated":{"type":"string","time":true}}},"DiscoveryStatus":{"type":"object","required":[],"properties":{"tailnet":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"lastSync":{"type":"string","time":true},"devices":{"type":"integer","minimum":0,"maximum":2147483647},"matched":{"type":"integer","minimum":0,"maximum":2147483647},"stale":{"type":"boolean"}}},"RouteStatus":{"type":"object","required":["kind","namespace","name","resolved"],"properties":{"kind":{"type":"string","maxLength":63},"namespace":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"resolved":{"type":"boolean"},"message":{"type":"string","maxLength":1024}}},"MeshEndpointsStatus":{"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"summary":{"$ref":"#/$defs/EndpointSummary"},"endpoints":{"type":"array","maxItems":1000,"items":{"$ref":"#/$defs/EndpointStatus"}},"vipServices":{"type":"array","maxItems":100,"items":{"$ref":"#/$defs/VipServiceStatus"}},"discovery":{"$ref":"#/$defs/DiscoveryStatus"},"routes":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/RouteStatus"}}}},"MeshEndpoints":{"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshEndpoints"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshEndpointsSpec"},"status":{"$ref":"#/$defs/MeshEndpointsStatus"}}}},"$ref":"#/$defs/MeshEndpoints"};
 const schema12 = {"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshEndpoints"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshEndpointsSpec"},"status":{"$ref":"#/$defs/MeshEndpointsStatus"}}};
 const schema13 = {"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}};
 const schema14 = {"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}};
@@ -2163,9 +2163,379 @@ return errors === 0;
 }
 
 const schema25 = {"type":"object","required":[],"properties":{"vipServices":{"type":"array","maxItems":100,"unique":["name"],"items":{"$ref":"#/$defs/VipService"}},"autoRegister":{"type":"boolean"}}};
-const schema26 = {"type":"object","required":["name","port","targetEndpoint"],"properties":{"name":{"type":"string","maxLength":67,"pattern":"^(svc:)?[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"port":{"type":"integer","minimum":1,"maximum":65535},"targetEndpoint":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"tags":{"type":"array","minItems":1,"maxItems":16,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}}}};
+const schema26 = {"type":"object","required":["name","port","targetEndpoint"],"properties":{"name":{"type":"string","maxLength":67,"pattern":"^(svc:)?[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"port":{"type":"integer","minimum":1,"maximum":65535},"targetEndpoint":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"tags":{"type":"array","minItems":1,"maxItems":16,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}},"shareWith":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/ShareWith"}}}};
+const schema27 = {"type":"object","required":["installation"],"properties":{"installation":{"type":"string","minLength":8,"maxLength":8,"pattern":"^[0-9a-f]*$"},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"}}};
 const pattern22 = new RegExp("^(svc:)?[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "u");
 const pattern24 = new RegExp("^tag:[A-Za-z][-A-Za-z0-9_.:]*$", "u");
+const pattern25 = new RegExp("^[0-9a-f]*$", "u");
+
+function validate28(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+let vErrors = null;
+let errors = 0;
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.name === undefined){
+const err0 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "name"}};
+if(vErrors === null){
+vErrors = [err0];
+}
+else {
+vErrors.push(err0);
+}
+errors++;
+}
+if(data.port === undefined){
+const err1 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "port"}};
+if(vErrors === null){
+vErrors = [err1];
+}
+else {
+vErrors.push(err1);
+}
+errors++;
+}
+if(data.targetEndpoint === undefined){
+const err2 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "targetEndpoint"}};
+if(vErrors === null){
+vErrors = [err2];
+}
+else {
+vErrors.push(err2);
+}
+errors++;
+}
+if(data.name !== undefined){
+let data0 = data.name;
+if(typeof data0 === "string"){
+if(data0.length > 67 && codePoints(data0) > 67){
+const err3 = {instancePath:instancePath+"/name",schemaPath:"#/properties/name/maxLength",keyword:"maxLength",params:{limit: 67}};
+if(vErrors === null){
+vErrors = [err3];
+}
+else {
+vErrors.push(err3);
+}
+errors++;
+}
+if(data0.length <= 134 && !pattern22.test(data0)){
+const err4 = {instancePath:instancePath+"/name",schemaPath:"#/properties/name/pattern",keyword:"pattern",params:{}};
+if(vErrors === null){
+vErrors = [err4];
+}
+else {
+vErrors.push(err4);
+}
+errors++;
+}
+}
+else {
+const err5 = {instancePath:instancePath+"/name",schemaPath:"#/properties/name/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err5];
+}
+else {
+vErrors.push(err5);
+}
+errors++;
+}
+}
+if(data.port !== undefined){
+let data1 = data.port;
+if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
+const err6 = {instancePath:instancePath+"/port",schemaPath:"#/properties/port/type",keyword:"type",params:{type: "integer"}};
+if(vErrors === null){
+vErrors = [err6];
+}
+else {
+vErrors.push(err6);
+}
+errors++;
+}
+if((typeof data1 == "number") && (isFinite(data1))){
+if(data1 > 65535 || isNaN(data1)){
+const err7 = {instancePath:instancePath+"/port",schemaPath:"#/properties/port/maximum",keyword:"maximum",params:{comparison: "<=", limit: 65535}};
+if(vErrors === null){
+vErrors = [err7];
+}
+else {
+vErrors.push(err7);
+}
+errors++;
+}
+if(data1 < 1 || isNaN(data1)){
+const err8 = {instancePath:instancePath+"/port",schemaPath:"#/properties/port/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
+if(vErrors === null){
+vErrors = [err8];
+}
+else {
+vErrors.push(err8);
+}
+errors++;
+}
+}
+}
+if(data.targetEndpoint !== undefined){
+let data2 = data.targetEndpoint;
+if(typeof data2 === "string"){
+if(data2.length > 63 && codePoints(data2) > 63){
+const err9 = {instancePath:instancePath+"/targetEndpoint",schemaPath:"#/properties/targetEndpoint/maxLength",keyword:"maxLength",params:{limit: 63}};
+if(vErrors === null){
+vErrors = [err9];
+}
+else {
+vErrors.push(err9);
+}
+errors++;
+}
+if(data2.length <= 126 && !pattern1.test(data2)){
+const err10 = {instancePath:instancePath+"/targetEndpoint",schemaPath:"#/properties/targetEndpoint/pattern",keyword:"pattern",params:{}};
+if(vErrors === null){
+vErrors = [err10];
+}
+else {
+vErrors.push(err10);
+}
+errors++;
+}
+}
+else {
+const err11 = {instancePath:instancePath+"/targetEndpoint",schemaPath:"#/properties/targetEndpoint/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err11];
+}
+else {
+vErrors.push(err11);
+}
+errors++;
+}
+}
+if(data.tags !== undefined){
+let data3 = data.tags;
+if(Array.isArray(data3)){
+if(data3.length > 16){
+const err12 = {instancePath:instancePath+"/tags",schemaPath:"#/properties/tags/maxItems",keyword:"maxItems",params:{limit: 16}};
+if(vErrors === null){
+vErrors = [err12];
+}
+else {
+vErrors.push(err12);
+}
+errors++;
+}
+if(data3.length < 1){
+const err13 = {instancePath:instancePath+"/tags",schemaPath:"#/properties/tags/minItems",keyword:"minItems",params:{limit: 1}};
+if(vErrors === null){
+vErrors = [err13];
+}
+else {
+vErrors.push(err13);
+}
+errors++;
+}
+const len0 = data3.length;
+for(let i0=0; i0<len0; i0++){
+let data4 = data3[i0];
+if(typeof data4 === "string"){
+if(data4.length > 128 && codePoints(data4) > 128){
+const err14 = {instancePath:instancePath+"/tags/" + i0,schemaPath:"#/properties/tags/items/maxLength",keyword:"maxLength",params:{limit: 128}};
+if(vErrors === null){
+vErrors = [err14];
+}
+else {
+vErrors.push(err14);
+}
+errors++;
+}
+if(data4.length <= 256 && !pattern24.test(data4)){
+const err15 = {instancePath:instancePath+"/tags/" + i0,schemaPath:"#/properties/tags/items/pattern",keyword:"pattern",params:{}};
+if(vErrors === null){
+vErrors = [err15];
+}
+else {
+vErrors.push(err15);
+}
+errors++;
+}
+}
+else {
+const err16 = {instancePath:instancePath+"/tags/" + i0,schemaPath:"#/properties/tags/items/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err16];
+}
+else {
+vErrors.push(err16);
+}
+errors++;
+}
+}
+const found0 = duplicates(data3, schema26.properties.tags.unique);
+if(found0.length > 0){
+const err17 = {instancePath:instancePath+"/tags",schemaPath:"#/properties/tags/unique",keyword:"unique",params:{duplicates: found0}};
+if(vErrors === null){
+vErrors = [err17];
+}
+else {
+vErrors.push(err17);
+}
+errors++;
+}
+}
+else {
+const err18 = {instancePath:instancePath+"/tags",schemaPath:"#/properties/tags/type",keyword:"type",params:{type: "array"}};
+if(vErrors === null){
+vErrors = [err18];
+}
+else {
+vErrors.push(err18);
+}
+errors++;
+}
+}
+if(data.shareWith !== undefined){
+let data5 = data.shareWith;
+if(Array.isArray(data5)){
+if(data5.length > 16){
+const err19 = {instancePath:instancePath+"/shareWith",schemaPath:"#/properties/shareWith/maxItems",keyword:"maxItems",params:{limit: 16}};
+if(vErrors === null){
+vErrors = [err19];
+}
+else {
+vErrors.push(err19);
+}
+errors++;
+}
+const len1 = data5.length;
+for(let i1=0; i1<len1; i1++){
+let data6 = data5[i1];
+if(data6 && typeof data6 == "object" && !Array.isArray(data6)){
+if(data6.installation === undefined){
+const err20 = {instancePath:instancePath+"/shareWith/" + i1,schemaPath:"#/$defs/ShareWith/required",keyword:"required",params:{missingProperty: "installation"}};
+if(vErrors === null){
+vErrors = [err20];
+}
+else {
+vErrors.push(err20);
+}
+errors++;
+}
+if(data6.installation !== undefined){
+let data7 = data6.installation;
+if(typeof data7 === "string"){
+if(data7.length > 8 && codePoints(data7) > 8){
+const err21 = {instancePath:instancePath+"/shareWith/" + i1+"/installation",schemaPath:"#/$defs/ShareWith/properties/installation/maxLength",keyword:"maxLength",params:{limit: 8}};
+if(vErrors === null){
+vErrors = [err21];
+}
+else {
+vErrors.push(err21);
+}
+errors++;
+}
+if(codePoints(data7) < 8){
+const err22 = {instancePath:instancePath+"/shareWith/" + i1+"/installation",schemaPath:"#/$defs/ShareWith/properties/installation/minLength",keyword:"minLength",params:{limit: 8}};
+if(vErrors === null){
+vErrors = [err22];
+}
+else {
+vErrors.push(err22);
+}
+errors++;
+}
+if(data7.length <= 16 && !pattern25.test(data7)){
+const err23 = {instancePath:instancePath+"/shareWith/" + i1+"/installation",schemaPath:"#/$defs/ShareWith/properties/installation/pattern",keyword:"pattern",params:{}};
+if(vErrors === null){
+vErrors = [err23];
+}
+else {
+vErrors.push(err23);
+}
+errors++;
+}
+}
+else {
+const err24 = {instancePath:instancePath+"/shareWith/" + i1+"/installation",schemaPath:"#/$defs/ShareWith/properties/installation/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err24];
+}
+else {
+vErrors.push(err24);
+}
+errors++;
+}
+}
+if(data6.namespace !== undefined){
+let data8 = data6.namespace;
+if(typeof data8 === "string"){
+if(data8.length > 63 && codePoints(data8) > 63){
+const err25 = {instancePath:instancePath+"/shareWith/" + i1+"/namespace",schemaPath:"#/$defs/ShareWith/properties/namespace/maxLength",keyword:"maxLength",params:{limit: 63}};
+if(vErrors === null){
+vErrors = [err25];
+}
+else {
+vErrors.push(err25);
+}
+errors++;
+}
+if(data8.length <= 126 && !pattern1.test(data8)){
+const err26 = {instancePath:instancePath+"/shareWith/" + i1+"/namespace",schemaPath:"#/$defs/ShareWith/properties/namespace/pattern",keyword:"pattern",params:{}};
+if(vErrors === null){
+vErrors = [err26];
+}
+else {
+vErrors.push(err26);
+}
+errors++;
+}
+}
+else {
+const err27 = {instancePath:instancePath+"/shareWith/" + i1+"/namespace",schemaPath:"#/$defs/ShareWith/properties/namespace/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err27];
+}
+else {
+vErrors.push(err27);
+}
+errors++;
+}
+}
+}
+else {
+const err28 = {instancePath:instancePath+"/shareWith/" + i1,schemaPath:"#/$defs/ShareWith/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err28];
+}
+else {
+vErrors.push(err28);
+}
+errors++;
+}
+}
+}
+else {
+const err29 = {instancePath:instancePath+"/shareWith",schemaPath:"#/properties/shareWith/type",keyword:"type",params:{type: "array"}};
+if(vErrors === null){
+vErrors = [err29];
+}
+else {
+vErrors.push(err29);
+}
+errors++;
+}
+}
+}
+else {
+const err30 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err30];
+}
+else {
+vErrors.push(err30);
+}
+errors++;
+}
+validate28.errors = vErrors;
+return errors === 0;
+}
+
 
 function validate27(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
@@ -2186,10 +2556,14 @@ errors++;
 }
 const len0 = data0.length;
 for(let i0=0; i0<len0; i0++){
-let data1 = data0[i0];
-if(data1 && typeof data1 == "object" && !Array.isArray(data1)){
-if(data1.name === undefined){
-const err1 = {instancePath:instancePath+"/vipServices/" + i0,schemaPath:"#/$defs/VipService/required",keyword:"required",params:{missingProperty: "name"}};
+if(!(validate28(data0[i0], {instancePath:instancePath+"/vipServices/" + i0,parentData:data0,parentDataProperty:i0,rootData}))){
+vErrors = vErrors === null ? validate28.errors : vErrors.concat(validate28.errors);
+errors = vErrors.length;
+}
+}
+const found0 = duplicates(data0, schema25.properties.vipServices.unique);
+if(found0.length > 0){
+const err1 = {instancePath:instancePath+"/vipServices",schemaPath:"#/properties/vipServices/unique",keyword:"unique",params:{duplicates: found0}};
 if(vErrors === null){
 vErrors = [err1];
 }
@@ -2198,8 +2572,9 @@ vErrors.push(err1);
 }
 errors++;
 }
-if(data1.port === undefined){
-const err2 = {instancePath:instancePath+"/vipServices/" + i0,schemaPath:"#/$defs/VipService/required",keyword:"required",params:{missingProperty: "port"}};
+}
+else {
+const err2 = {instancePath:instancePath+"/vipServices",schemaPath:"#/properties/vipServices/type",keyword:"type",params:{type: "array"}};
 if(vErrors === null){
 vErrors = [err2];
 }
@@ -2208,8 +2583,10 @@ vErrors.push(err2);
 }
 errors++;
 }
-if(data1.targetEndpoint === undefined){
-const err3 = {instancePath:instancePath+"/vipServices/" + i0,schemaPath:"#/$defs/VipService/required",keyword:"required",params:{missingProperty: "targetEndpoint"}};
+}
+if(data.autoRegister !== undefined){
+if(typeof data.autoRegister !== "boolean"){
+const err3 = {instancePath:instancePath+"/autoRegister",schemaPath:"#/properties/autoRegister/type",keyword:"type",params:{type: "boolean"}};
 if(vErrors === null){
 vErrors = [err3];
 }
@@ -2218,248 +2595,15 @@ vErrors.push(err3);
 }
 errors++;
 }
-if(data1.name !== undefined){
-let data2 = data1.name;
-if(typeof data2 === "string"){
-if(data2.length > 67 && codePoints(data2) > 67){
-const err4 = {instancePath:instancePath+"/vipServices/" + i0+"/name",schemaPath:"#/$defs/VipService/properties/name/maxLength",keyword:"maxLength",params:{limit: 67}};
+}
+}
+else {
+const err4 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err4];
 }
 else {
 vErrors.push(err4);
-}
-errors++;
-}
-if(data2.length <= 134 && !pattern22.test(data2)){
-const err5 = {instancePath:instancePath+"/vipServices/" + i0+"/name",schemaPath:"#/$defs/VipService/properties/name/pattern",keyword:"pattern",params:{}};
-if(vErrors === null){
-vErrors = [err5];
-}
-else {
-vErrors.push(err5);
-}
-errors++;
-}
-}
-else {
-const err6 = {instancePath:instancePath+"/vipServices/" + i0+"/name",schemaPath:"#/$defs/VipService/properties/name/type",keyword:"type",params:{type: "string"}};
-if(vErrors === null){
-vErrors = [err6];
-}
-else {
-vErrors.push(err6);
-}
-errors++;
-}
-}
-if(data1.port !== undefined){
-let data3 = data1.port;
-if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
-const err7 = {instancePath:instancePath+"/vipServices/" + i0+"/port",schemaPath:"#/$defs/VipService/properties/port/type",keyword:"type",params:{type: "integer"}};
-if(vErrors === null){
-vErrors = [err7];
-}
-else {
-vErrors.push(err7);
-}
-errors++;
-}
-if((typeof data3 == "number") && (isFinite(data3))){
-if(data3 > 65535 || isNaN(data3)){
-const err8 = {instancePath:instancePath+"/vipServices/" + i0+"/port",schemaPath:"#/$defs/VipService/properties/port/maximum",keyword:"maximum",params:{comparison: "<=", limit: 65535}};
-if(vErrors === null){
-vErrors = [err8];
-}
-else {
-vErrors.push(err8);
-}
-errors++;
-}
-if(data3 < 1 || isNaN(data3)){
-const err9 = {instancePath:instancePath+"/vipServices/" + i0+"/port",schemaPath:"#/$defs/VipService/properties/port/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
-if(vErrors === null){
-vErrors = [err9];
-}
-else {
-vErrors.push(err9);
-}
-errors++;
-}
-}
-}
-if(data1.targetEndpoint !== undefined){
-let data4 = data1.targetEndpoint;
-if(typeof data4 === "string"){
-if(data4.length > 63 && codePoints(data4) > 63){
-const err10 = {instancePath:instancePath+"/vipServices/" + i0+"/targetEndpoint",schemaPath:"#/$defs/VipService/properties/targetEndpoint/maxLength",keyword:"maxLength",params:{limit: 63}};
-if(vErrors === null){
-vErrors = [err10];
-}
-else {
-vErrors.push(err10);
-}
-errors++;
-}
-if(data4.length <= 126 && !pattern1.test(data4)){
-const err11 = {instancePath:instancePath+"/vipServices/" + i0+"/targetEndpoint",schemaPath:"#/$defs/VipService/properties/targetEndpoint/pattern",keyword:"pattern",params:{}};
-if(vErrors === null){
-vErrors = [err11];
-}
-else {
-vErrors.push(err11);
-}
-errors++;
-}
-}
-else {
-const err12 = {instancePath:instancePath+"/vipServices/" + i0+"/targetEndpoint",schemaPath:"#/$defs/VipService/properties/targetEndpoint/type",keyword:"type",params:{type: "string"}};
-if(vErrors === null){
-vErrors = [err12];
-}
-else {
-vErrors.push(err12);
-}
-errors++;
-}
-}
-if(data1.tags !== undefined){
-let data5 = data1.tags;
-if(Array.isArray(data5)){
-if(data5.length > 16){
-const err13 = {instancePath:instancePath+"/vipServices/" + i0+"/tags",schemaPath:"#/$defs/VipService/properties/tags/maxItems",keyword:"maxItems",params:{limit: 16}};
-if(vErrors === null){
-vErrors = [err13];
-}
-else {
-vErrors.push(err13);
-}
-errors++;
-}
-if(data5.length < 1){
-const err14 = {instancePath:instancePath+"/vipServices/" + i0+"/tags",schemaPath:"#/$defs/VipService/properties/tags/minItems",keyword:"minItems",params:{limit: 1}};
-if(vErrors === null){
-vErrors = [err14];
-}
-else {
-vErrors.push(err14);
-}
-errors++;
-}
-const len1 = data5.length;
-for(let i1=0; i1<len1; i1++){
-let data6 = data5[i1];
-if(typeof data6 === "string"){
-if(data6.length > 128 && codePoints(data6) > 128){
-const err15 = {instancePath:instancePath+"/vipServices/" + i0+"/tags/" + i1,schemaPath:"#/$defs/VipService/properties/tags/items/maxLength",keyword:"maxLength",params:{limit: 128}};
-if(vErrors === null){
-vErrors = [err15];
-}
-else {
-vErrors.push(err15);
-}
-errors++;
-}
-if(data6.length <= 256 && !pattern24.test(data6)){
-const err16 = {instancePath:instancePath+"/vipServices/" + i0+"/tags/" + i1,schemaPath:"#/$defs/VipService/properties/tags/items/pattern",keyword:"pattern",params:{}};
-if(vErrors === null){
-vErrors = [err16];
-}
-else {
-vErrors.push(err16);
-}
-errors++;
-}
-}
-else {
-const err17 = {instancePath:instancePath+"/vipServices/" + i0+"/tags/" + i1,schemaPath:"#/$defs/VipService/properties/tags/items/type",keyword:"type",params:{type: "string"}};
-if(vErrors === null){
-vErrors = [err17];
-}
-else {
-vErrors.push(err17);
-}
-errors++;
-}
-}
-const found0 = duplicates(data5, schema26.properties.tags.unique);
-if(found0.length > 0){
-const err18 = {instancePath:instancePath+"/vipServices/" + i0+"/tags",schemaPath:"#/$defs/VipService/properties/tags/unique",keyword:"unique",params:{duplicates: found0}};
-if(vErrors === null){
-vErrors = [err18];
-}
-else {
-vErrors.push(err18);
-}
-errors++;
-}
-}
-else {
-const err19 = {instancePath:instancePath+"/vipServices/" + i0+"/tags",schemaPath:"#/$defs/VipService/properties/tags/type",keyword:"type",params:{type: "array"}};
-if(vErrors === null){
-vErrors = [err19];
-}
-else {
-vErrors.push(err19);
-}
-errors++;
-}
-}
-}
-else {
-const err20 = {instancePath:instancePath+"/vipServices/" + i0,schemaPath:"#/$defs/VipService/type",keyword:"type",params:{type: "object"}};
-if(vErrors === null){
-vErrors = [err20];
-}
-else {
-vErrors.push(err20);
-}
-errors++;
-}
-}
-const found1 = duplicates(data0, schema25.properties.vipServices.unique);
-if(found1.length > 0){
-const err21 = {instancePath:instancePath+"/vipServices",schemaPath:"#/properties/vipServices/unique",keyword:"unique",params:{duplicates: found1}};
-if(vErrors === null){
-vErrors = [err21];
-}
-else {
-vErrors.push(err21);
-}
-errors++;
-}
-}
-else {
-const err22 = {instancePath:instancePath+"/vipServices",schemaPath:"#/properties/vipServices/type",keyword:"type",params:{type: "array"}};
-if(vErrors === null){
-vErrors = [err22];
-}
-else {
-vErrors.push(err22);
-}
-errors++;
-}
-}
-if(data.autoRegister !== undefined){
-if(typeof data.autoRegister !== "boolean"){
-const err23 = {instancePath:instancePath+"/autoRegister",schemaPath:"#/properties/autoRegister/type",keyword:"type",params:{type: "boolean"}};
-if(vErrors === null){
-vErrors = [err23];
-}
-else {
-vErrors.push(err23);
-}
-errors++;
-}
-}
-}
-else {
-const err24 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
-if(vErrors === null){
-vErrors = [err24];
-}
-else {
-vErrors.push(err24);
 }
 errors++;
 }
@@ -2790,16 +2934,17 @@ validate14.errors = vErrors;
 return errors === 0;
 }
 
-const schema27 = {"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"summary":{"$ref":"#/$defs/EndpointSummary"},"endpoints":{"type":"array","maxItems":1000,"items":{"$ref":"#/$defs/EndpointStatus"}},"vipServices":{"type":"array","maxItems":100,"items":{"$ref":"#/$defs/VipServiceStatus"}},"discovery":{"$ref":"#/$defs/DiscoveryStatus"},"routes":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/RouteStatus"}}}};
-const schema28 = {"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}};
-const schema29 = {"type":"object","required":["total","healthy","unhealthy","ready"],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"healthy":{"type":"integer","minimum":0,"maximum":2147483647},"unhealthy":{"type":"integer","minimum":0,"maximum":2147483647},"static":{"type":"integer","minimum":0,"maximum":2147483647},"discovered":{"type":"integer","minimum":0,"maximum":2147483647},"ready":{"type":"string","maxLength":32},"metadata":{"type":"string","maxLength":256}}};
-const schema30 = {"type":"object","required":["name","status"],"properties":{"name":{"type":"string","maxLength":63},"status":{"type":"string","enum":["Healthy","Unhealthy"]},"source":{"type":"string","enum":["Static","TagSelector"]},"deviceID":{"type":"string","maxLength":128},"address":{"type":"string","maxLength":64},"meshFQDN":{"type":"string","maxLength":253},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"port":{"type":"integer","minimum":1,"maximum":65535},"metadata":{"type":"object","maxProperties":16,"additionalProperties":{"type":"string","maxLength":128}},"lastChecked":{"type":"string","time":true},"reason":{"type":"string","enum":["NotCheckedYet","CheckFailed","CannotBeChecked","InvalidReference","NotResolved","NameNotInTailnet","RelayPortPending","NoRelayPort"]},"error":{"type":"string","maxLength":256},"externalTarget":{"type":"string","maxLength":259},"resolvedAddresses":{"type":"array","maxItems":16,"items":{"type":"string","maxLength":45}},"relayPort":{"type":"integer","minimum":1,"maximum":65535}}};
-const schema33 = {"type":"object","required":[],"properties":{"tailnet":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"lastSync":{"type":"string","time":true},"devices":{"type":"integer","minimum":0,"maximum":2147483647},"matched":{"type":"integer","minimum":0,"maximum":2147483647},"stale":{"type":"boolean"}}};
-const schema34 = {"type":"object","required":["kind","namespace","name","resolved"],"properties":{"kind":{"type":"string","maxLength":63},"namespace":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"resolved":{"type":"boolean"},"message":{"type":"string","maxLength":1024}}};
-const schema31 = {"type":"object","required":["name","status"],"properties":{"name":{"type":"string","maxLength":67},"status":{"type":"string","enum":["Registered","Pending","Failed","Conflict","NotSupported"]},"reason":{"type":"string","maxLength":64},"message":{"type":"string","maxLength":512},"owners":{"type":"array","maxItems":8,"items":{"$ref":"#/$defs/VipServiceOwner"}},"vipAddress":{"type":"string","maxLength":45},"lastUpdated":{"type":"string","time":true}}};
-const schema32 = {"type":"object","required":["cluster","object"],"properties":{"cluster":{"type":"string","maxLength":64},"object":{"type":"string","maxLength":320},"hosts":{"type":"integer","minimum":0,"maximum":2147483647}}};
+const schema28 = {"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"summary":{"$ref":"#/$defs/EndpointSummary"},"endpoints":{"type":"array","maxItems":1000,"items":{"$ref":"#/$defs/EndpointStatus"}},"vipServices":{"type":"array","maxItems":100,"items":{"$ref":"#/$defs/VipServiceStatus"}},"discovery":{"$ref":"#/$defs/DiscoveryStatus"},"routes":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/RouteStatus"}}}};
+const schema29 = {"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}};
+const schema30 = {"type":"object","required":["total","healthy","unhealthy","ready"],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"healthy":{"type":"integer","minimum":0,"maximum":2147483647},"unhealthy":{"type":"integer","minimum":0,"maximum":2147483647},"static":{"type":"integer","minimum":0,"maximum":2147483647},"discovered":{"type":"integer","minimum":0,"maximum":2147483647},"ready":{"type":"string","maxLength":32},"metadata":{"type":"string","maxLength":256}}};
+const schema31 = {"type":"object","required":["name","status"],"properties":{"name":{"type":"string","maxLength":63},"status":{"type":"string","enum":["Healthy","Unhealthy"]},"source":{"type":"string","enum":["Static","TagSelector"]},"deviceID":{"type":"string","maxLength":128},"address":{"type":"string","maxLength":64},"meshFQDN":{"type":"string","maxLength":253},"protocol":{"type":"string","enum":["HTTP","HTTPS","TCP","UDP","TLS","gRPC"]},"port":{"type":"integer","minimum":1,"maximum":65535},"metadata":{"type":"object","maxProperties":16,"additionalProperties":{"type":"string","maxLength":128}},"lastChecked":{"type":"string","time":true},"reason":{"type":"string","enum":["NotCheckedYet","CheckFailed","CannotBeChecked","InvalidReference","NotResolved","NameNotInTailnet","RelayPortPending","NoRelayPort"]},"error":{"type":"string","maxLength":256},"externalTarget":{"type":"string","maxLength":259},"resolvedAddresses":{"type":"array","maxItems":16,"items":{"type":"string","maxLength":45}},"relayPort":{"type":"integer","minimum":1,"maximum":65535}}};
+const schema35 = {"type":"object","required":[],"properties":{"tailnet":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"lastSync":{"type":"string","time":true},"devices":{"type":"integer","minimum":0,"maximum":2147483647},"matched":{"type":"integer","minimum":0,"maximum":2147483647},"stale":{"type":"boolean"}}};
+const schema36 = {"type":"object","required":["kind","namespace","name","resolved"],"properties":{"kind":{"type":"string","maxLength":63},"namespace":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"resolved":{"type":"boolean"},"message":{"type":"string","maxLength":1024}}};
+const schema32 = {"type":"object","required":["name","status"],"properties":{"name":{"type":"string","maxLength":67},"status":{"type":"string","enum":["Registered","Pending","Failed","Conflict","NotSupported"]},"reason":{"type":"string","maxLength":64},"message":{"type":"string","maxLength":512},"owners":{"type":"array","maxItems":8,"items":{"$ref":"#/$defs/VipServiceOwner"}},"warnings":{"type":"array","maxItems":8,"items":{"$ref":"#/$defs/VipServiceWarning"}},"vipAddress":{"type":"string","maxLength":45},"lastUpdated":{"type":"string","time":true}}};
+const schema33 = {"type":"object","required":["cluster","object"],"properties":{"installation":{"type":"string","maxLength":64},"cluster":{"type":"string","maxLength":64},"object":{"type":"string","maxLength":320},"hosts":{"type":"integer","minimum":0,"maximum":2147483647}}};
+const schema34 = {"type":"object","required":["reason","message"],"properties":{"reason":{"type":"string","maxLength":64},"message":{"type":"string","maxLength":512}}};
 
-function validate31(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate33(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
@@ -2861,7 +3006,7 @@ vErrors.push(err4);
 errors++;
 }
 if(!(((((data1 === "Registered") || (data1 === "Pending")) || (data1 === "Failed")) || (data1 === "Conflict")) || (data1 === "NotSupported"))){
-const err5 = {instancePath:instancePath+"/status",schemaPath:"#/properties/status/enum",keyword:"enum",params:{allowedValues: schema31.properties.status.enum}};
+const err5 = {instancePath:instancePath+"/status",schemaPath:"#/properties/status/enum",keyword:"enum",params:{allowedValues: schema32.properties.status.enum}};
 if(vErrors === null){
 vErrors = [err5];
 }
@@ -2958,11 +3103,11 @@ vErrors.push(err12);
 }
 errors++;
 }
-if(data5.cluster !== undefined){
-let data6 = data5.cluster;
+if(data5.installation !== undefined){
+let data6 = data5.installation;
 if(typeof data6 === "string"){
 if(data6.length > 64 && codePoints(data6) > 64){
-const err13 = {instancePath:instancePath+"/owners/" + i0+"/cluster",schemaPath:"#/$defs/VipServiceOwner/properties/cluster/maxLength",keyword:"maxLength",params:{limit: 64}};
+const err13 = {instancePath:instancePath+"/owners/" + i0+"/installation",schemaPath:"#/$defs/VipServiceOwner/properties/installation/maxLength",keyword:"maxLength",params:{limit: 64}};
 if(vErrors === null){
 vErrors = [err13];
 }
@@ -2973,7 +3118,7 @@ errors++;
 }
 }
 else {
-const err14 = {instancePath:instancePath+"/owners/" + i0+"/cluster",schemaPath:"#/$defs/VipServiceOwner/properties/cluster/type",keyword:"type",params:{type: "string"}};
+const err14 = {instancePath:instancePath+"/owners/" + i0+"/installation",schemaPath:"#/$defs/VipServiceOwner/properties/installation/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err14];
 }
@@ -2983,11 +3128,11 @@ vErrors.push(err14);
 errors++;
 }
 }
-if(data5.object !== undefined){
-let data7 = data5.object;
+if(data5.cluster !== undefined){
+let data7 = data5.cluster;
 if(typeof data7 === "string"){
-if(data7.length > 320 && codePoints(data7) > 320){
-const err15 = {instancePath:instancePath+"/owners/" + i0+"/object",schemaPath:"#/$defs/VipServiceOwner/properties/object/maxLength",keyword:"maxLength",params:{limit: 320}};
+if(data7.length > 64 && codePoints(data7) > 64){
+const err15 = {instancePath:instancePath+"/owners/" + i0+"/cluster",schemaPath:"#/$defs/VipServiceOwner/properties/cluster/maxLength",keyword:"maxLength",params:{limit: 64}};
 if(vErrors === null){
 vErrors = [err15];
 }
@@ -2998,7 +3143,7 @@ errors++;
 }
 }
 else {
-const err16 = {instancePath:instancePath+"/owners/" + i0+"/object",schemaPath:"#/$defs/VipServiceOwner/properties/object/type",keyword:"type",params:{type: "string"}};
+const err16 = {instancePath:instancePath+"/owners/" + i0+"/cluster",schemaPath:"#/$defs/VipServiceOwner/properties/cluster/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err16];
 }
@@ -3008,10 +3153,11 @@ vErrors.push(err16);
 errors++;
 }
 }
-if(data5.hosts !== undefined){
-let data8 = data5.hosts;
-if(!(((typeof data8 == "number") && (!(data8 % 1) && !isNaN(data8))) && (isFinite(data8)))){
-const err17 = {instancePath:instancePath+"/owners/" + i0+"/hosts",schemaPath:"#/$defs/VipServiceOwner/properties/hosts/type",keyword:"type",params:{type: "integer"}};
+if(data5.object !== undefined){
+let data8 = data5.object;
+if(typeof data8 === "string"){
+if(data8.length > 320 && codePoints(data8) > 320){
+const err17 = {instancePath:instancePath+"/owners/" + i0+"/object",schemaPath:"#/$defs/VipServiceOwner/properties/object/maxLength",keyword:"maxLength",params:{limit: 320}};
 if(vErrors === null){
 vErrors = [err17];
 }
@@ -3020,9 +3166,9 @@ vErrors.push(err17);
 }
 errors++;
 }
-if((typeof data8 == "number") && (isFinite(data8))){
-if(data8 > 2147483647 || isNaN(data8)){
-const err18 = {instancePath:instancePath+"/owners/" + i0+"/hosts",schemaPath:"#/$defs/VipServiceOwner/properties/hosts/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
+}
+else {
+const err18 = {instancePath:instancePath+"/owners/" + i0+"/object",schemaPath:"#/$defs/VipServiceOwner/properties/object/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err18];
 }
@@ -3031,8 +3177,11 @@ vErrors.push(err18);
 }
 errors++;
 }
-if(data8 < 0 || isNaN(data8)){
-const err19 = {instancePath:instancePath+"/owners/" + i0+"/hosts",schemaPath:"#/$defs/VipServiceOwner/properties/hosts/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
+}
+if(data5.hosts !== undefined){
+let data9 = data5.hosts;
+if(!(((typeof data9 == "number") && (!(data9 % 1) && !isNaN(data9))) && (isFinite(data9)))){
+const err19 = {instancePath:instancePath+"/owners/" + i0+"/hosts",schemaPath:"#/$defs/VipServiceOwner/properties/hosts/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err19];
 }
@@ -3041,11 +3190,9 @@ vErrors.push(err19);
 }
 errors++;
 }
-}
-}
-}
-else {
-const err20 = {instancePath:instancePath+"/owners/" + i0,schemaPath:"#/$defs/VipServiceOwner/type",keyword:"type",params:{type: "object"}};
+if((typeof data9 == "number") && (isFinite(data9))){
+if(data9 > 2147483647 || isNaN(data9)){
+const err20 = {instancePath:instancePath+"/owners/" + i0+"/hosts",schemaPath:"#/$defs/VipServiceOwner/properties/hosts/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
 if(vErrors === null){
 vErrors = [err20];
 }
@@ -3054,10 +3201,8 @@ vErrors.push(err20);
 }
 errors++;
 }
-}
-}
-else {
-const err21 = {instancePath:instancePath+"/owners",schemaPath:"#/properties/owners/type",keyword:"type",params:{type: "array"}};
+if(data9 < 0 || isNaN(data9)){
+const err21 = {instancePath:instancePath+"/owners/" + i0+"/hosts",schemaPath:"#/$defs/VipServiceOwner/properties/hosts/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
 if(vErrors === null){
 vErrors = [err21];
 }
@@ -3067,11 +3212,10 @@ vErrors.push(err21);
 errors++;
 }
 }
-if(data.vipAddress !== undefined){
-let data9 = data.vipAddress;
-if(typeof data9 === "string"){
-if(data9.length > 45 && codePoints(data9) > 45){
-const err22 = {instancePath:instancePath+"/vipAddress",schemaPath:"#/properties/vipAddress/maxLength",keyword:"maxLength",params:{limit: 45}};
+}
+}
+else {
+const err22 = {instancePath:instancePath+"/owners/" + i0,schemaPath:"#/$defs/VipServiceOwner/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err22];
 }
@@ -3081,8 +3225,9 @@ vErrors.push(err22);
 errors++;
 }
 }
+}
 else {
-const err23 = {instancePath:instancePath+"/vipAddress",schemaPath:"#/properties/vipAddress/type",keyword:"type",params:{type: "string"}};
+const err23 = {instancePath:instancePath+"/owners",schemaPath:"#/properties/owners/type",keyword:"type",params:{type: "array"}};
 if(vErrors === null){
 vErrors = [err23];
 }
@@ -3092,11 +3237,11 @@ vErrors.push(err23);
 errors++;
 }
 }
-if(data.lastUpdated !== undefined){
-let data10 = data.lastUpdated;
-if(typeof data10 === "string"){
-if(!isTime(data10)){
-const err24 = {instancePath:instancePath+"/lastUpdated",schemaPath:"#/properties/lastUpdated/time",keyword:"time",params:{}};
+if(data.warnings !== undefined){
+let data10 = data.warnings;
+if(Array.isArray(data10)){
+if(data10.length > 8){
+const err24 = {instancePath:instancePath+"/warnings",schemaPath:"#/properties/warnings/maxItems",keyword:"maxItems",params:{limit: 8}};
 if(vErrors === null){
 vErrors = [err24];
 }
@@ -3105,9 +3250,12 @@ vErrors.push(err24);
 }
 errors++;
 }
-}
-else {
-const err25 = {instancePath:instancePath+"/lastUpdated",schemaPath:"#/properties/lastUpdated/type",keyword:"type",params:{type: "string"}};
+const len1 = data10.length;
+for(let i1=0; i1<len1; i1++){
+let data11 = data10[i1];
+if(data11 && typeof data11 == "object" && !Array.isArray(data11)){
+if(data11.reason === undefined){
+const err25 = {instancePath:instancePath+"/warnings/" + i1,schemaPath:"#/$defs/VipServiceWarning/required",keyword:"required",params:{missingProperty: "reason"}};
 if(vErrors === null){
 vErrors = [err25];
 }
@@ -3116,10 +3264,8 @@ vErrors.push(err25);
 }
 errors++;
 }
-}
-}
-else {
-const err26 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(data11.message === undefined){
+const err26 = {instancePath:instancePath+"/warnings/" + i1,schemaPath:"#/$defs/VipServiceWarning/required",keyword:"required",params:{missingProperty: "message"}};
 if(vErrors === null){
 vErrors = [err26];
 }
@@ -3128,12 +3274,147 @@ vErrors.push(err26);
 }
 errors++;
 }
-validate31.errors = vErrors;
+if(data11.reason !== undefined){
+let data12 = data11.reason;
+if(typeof data12 === "string"){
+if(data12.length > 64 && codePoints(data12) > 64){
+const err27 = {instancePath:instancePath+"/warnings/" + i1+"/reason",schemaPath:"#/$defs/VipServiceWarning/properties/reason/maxLength",keyword:"maxLength",params:{limit: 64}};
+if(vErrors === null){
+vErrors = [err27];
+}
+else {
+vErrors.push(err27);
+}
+errors++;
+}
+}
+else {
+const err28 = {instancePath:instancePath+"/warnings/" + i1+"/reason",schemaPath:"#/$defs/VipServiceWarning/properties/reason/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err28];
+}
+else {
+vErrors.push(err28);
+}
+errors++;
+}
+}
+if(data11.message !== undefined){
+let data13 = data11.message;
+if(typeof data13 === "string"){
+if(data13.length > 512 && codePoints(data13) > 512){
+const err29 = {instancePath:instancePath+"/warnings/" + i1+"/message",schemaPath:"#/$defs/VipServiceWarning/properties/message/maxLength",keyword:"maxLength",params:{limit: 512}};
+if(vErrors === null){
+vErrors = [err29];
+}
+else {
+vErrors.push(err29);
+}
+errors++;
+}
+}
+else {
+const err30 = {instancePath:instancePath+"/warnings/" + i1+"/message",schemaPath:"#/$defs/VipServiceWarning/properties/message/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err30];
+}
+else {
+vErrors.push(err30);
+}
+errors++;
+}
+}
+}
+else {
+const err31 = {instancePath:instancePath+"/warnings/" + i1,schemaPath:"#/$defs/VipServiceWarning/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err31];
+}
+else {
+vErrors.push(err31);
+}
+errors++;
+}
+}
+}
+else {
+const err32 = {instancePath:instancePath+"/warnings",schemaPath:"#/properties/warnings/type",keyword:"type",params:{type: "array"}};
+if(vErrors === null){
+vErrors = [err32];
+}
+else {
+vErrors.push(err32);
+}
+errors++;
+}
+}
+if(data.vipAddress !== undefined){
+let data14 = data.vipAddress;
+if(typeof data14 === "string"){
+if(data14.length > 45 && codePoints(data14) > 45){
+const err33 = {instancePath:instancePath+"/vipAddress",schemaPath:"#/properties/vipAddress/maxLength",keyword:"maxLength",params:{limit: 45}};
+if(vErrors === null){
+vErrors = [err33];
+}
+else {
+vErrors.push(err33);
+}
+errors++;
+}
+}
+else {
+const err34 = {instancePath:instancePath+"/vipAddress",schemaPath:"#/properties/vipAddress/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err34];
+}
+else {
+vErrors.push(err34);
+}
+errors++;
+}
+}
+if(data.lastUpdated !== undefined){
+let data15 = data.lastUpdated;
+if(typeof data15 === "string"){
+if(!isTime(data15)){
+const err35 = {instancePath:instancePath+"/lastUpdated",schemaPath:"#/properties/lastUpdated/time",keyword:"time",params:{}};
+if(vErrors === null){
+vErrors = [err35];
+}
+else {
+vErrors.push(err35);
+}
+errors++;
+}
+}
+else {
+const err36 = {instancePath:instancePath+"/lastUpdated",schemaPath:"#/properties/lastUpdated/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err36];
+}
+else {
+vErrors.push(err36);
+}
+errors++;
+}
+}
+}
+else {
+const err37 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err37];
+}
+else {
+vErrors.push(err37);
+}
+errors++;
+}
+validate33.errors = vErrors;
 return errors === 0;
 }
 
 
-function validate30(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate32(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
@@ -3287,7 +3568,7 @@ vErrors.push(err12);
 errors++;
 }
 if(!(((data4 === "True") || (data4 === "False")) || (data4 === "Unknown"))){
-const err13 = {instancePath:instancePath+"/conditions/" + i0+"/status",schemaPath:"#/$defs/Condition/properties/status/enum",keyword:"enum",params:{allowedValues: schema28.properties.status.enum}};
+const err13 = {instancePath:instancePath+"/conditions/" + i0+"/status",schemaPath:"#/$defs/Condition/properties/status/enum",keyword:"enum",params:{allowedValues: schema29.properties.status.enum}};
 if(vErrors === null){
 vErrors = [err13];
 }
@@ -3429,7 +3710,7 @@ vErrors.push(err24);
 errors++;
 }
 }
-const found0 = duplicates(data1, schema27.properties.conditions.unique);
+const found0 = duplicates(data1, schema28.properties.conditions.unique);
 if(found0.length > 0){
 const err25 = {instancePath:instancePath+"/conditions",schemaPath:"#/properties/conditions/unique",keyword:"unique",params:{duplicates: found0}};
 if(vErrors === null){
@@ -3807,7 +4088,7 @@ vErrors.push(err56);
 errors++;
 }
 if(!((data20 === "Healthy") || (data20 === "Unhealthy"))){
-const err57 = {instancePath:instancePath+"/endpoints/" + i1+"/status",schemaPath:"#/$defs/EndpointStatus/properties/status/enum",keyword:"enum",params:{allowedValues: schema30.properties.status.enum}};
+const err57 = {instancePath:instancePath+"/endpoints/" + i1+"/status",schemaPath:"#/$defs/EndpointStatus/properties/status/enum",keyword:"enum",params:{allowedValues: schema31.properties.status.enum}};
 if(vErrors === null){
 vErrors = [err57];
 }
@@ -3830,7 +4111,7 @@ vErrors.push(err58);
 errors++;
 }
 if(!((data21 === "Static") || (data21 === "TagSelector"))){
-const err59 = {instancePath:instancePath+"/endpoints/" + i1+"/source",schemaPath:"#/$defs/EndpointStatus/properties/source/enum",keyword:"enum",params:{allowedValues: schema30.properties.source.enum}};
+const err59 = {instancePath:instancePath+"/endpoints/" + i1+"/source",schemaPath:"#/$defs/EndpointStatus/properties/source/enum",keyword:"enum",params:{allowedValues: schema31.properties.source.enum}};
 if(vErrors === null){
 vErrors = [err59];
 }
@@ -3928,7 +4209,7 @@ vErrors.push(err66);
 errors++;
 }
 if(!((((((data25 === "HTTP") || (data25 === "HTTPS")) || (data25 === "TCP")) || (data25 === "UDP")) || (data25 === "TLS")) || (data25 === "gRPC"))){
-const err67 = {instancePath:instancePath+"/endpoints/" + i1+"/protocol",schemaPath:"#/$defs/EndpointStatus/properties/protocol/enum",keyword:"enum",params:{allowedValues: schema30.properties.protocol.enum}};
+const err67 = {instancePath:instancePath+"/endpoints/" + i1+"/protocol",schemaPath:"#/$defs/EndpointStatus/properties/protocol/enum",keyword:"enum",params:{allowedValues: schema31.properties.protocol.enum}};
 if(vErrors === null){
 vErrors = [err67];
 }
@@ -4061,7 +4342,7 @@ vErrors.push(err77);
 errors++;
 }
 if(!((((((((data30 === "NotCheckedYet") || (data30 === "CheckFailed")) || (data30 === "CannotBeChecked")) || (data30 === "InvalidReference")) || (data30 === "NotResolved")) || (data30 === "NameNotInTailnet")) || (data30 === "RelayPortPending")) || (data30 === "NoRelayPort"))){
-const err78 = {instancePath:instancePath+"/endpoints/" + i1+"/reason",schemaPath:"#/$defs/EndpointStatus/properties/reason/enum",keyword:"enum",params:{allowedValues: schema30.properties.reason.enum}};
+const err78 = {instancePath:instancePath+"/endpoints/" + i1+"/reason",schemaPath:"#/$defs/EndpointStatus/properties/reason/enum",keyword:"enum",params:{allowedValues: schema31.properties.reason.enum}};
 if(vErrors === null){
 vErrors = [err78];
 }
@@ -4246,8 +4527,8 @@ errors++;
 }
 const len3 = data36.length;
 for(let i3=0; i3<len3; i3++){
-if(!(validate31(data36[i3], {instancePath:instancePath+"/vipServices/" + i3,parentData:data36,parentDataProperty:i3,rootData}))){
-vErrors = vErrors === null ? validate31.errors : vErrors.concat(validate31.errors);
+if(!(validate33(data36[i3], {instancePath:instancePath+"/vipServices/" + i3,parentData:data36,parentDataProperty:i3,rootData}))){
+vErrors = vErrors === null ? validate33.errors : vErrors.concat(validate33.errors);
 errors = vErrors.length;
 }
 }
@@ -4624,7 +4905,7 @@ vErrors.push(err123);
 }
 errors++;
 }
-validate30.errors = vErrors;
+validate32.errors = vErrors;
 return errors === 0;
 }
 
@@ -4732,8 +5013,8 @@ errors = vErrors.length;
 }
 }
 if(data.status !== undefined){
-if(!(validate30(data.status, {instancePath:instancePath+"/status",parentData:data,parentDataProperty:"status",rootData}))){
-vErrors = vErrors === null ? validate30.errors : vErrors.concat(validate30.errors);
+if(!(validate32(data.status, {instancePath:instancePath+"/status",parentData:data,parentDataProperty:"status",rootData}))){
+vErrors = vErrors === null ? validate32.errors : vErrors.concat(validate32.errors);
 errors = vErrors.length;
 }
 }

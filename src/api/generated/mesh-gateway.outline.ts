@@ -142,6 +142,7 @@ const crowdedBackendCountOutline: Outline = {
 const vipServiceOwnerOutline: Outline = {
   is: 'object',
   fields: {
+    installation: { is: "text" },
     cluster: { is: "text" },
     object: { is: "text" },
     hosts: { is: "integer" },

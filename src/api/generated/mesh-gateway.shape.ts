@@ -142,6 +142,7 @@ function shapeCrowdedBackendCount(value) {
 function shapeVipServiceOwner(value) {
   if (!isRecord(value)) return value;
   const out = {};
+  if (value.installation !== undefined && value.installation !== null) out.installation = value.installation;
   if (value.cluster !== undefined && value.cluster !== null) out.cluster = value.cluster;
   if (value.object !== undefined && value.object !== null) out.object = value.object;
   if (value.hosts !== undefined && value.hosts !== null) out.hosts = value.hosts;

@@ -4,7 +4,7 @@
 import { codePoints, duplicates, isTime } from '../validation/validator-functions.ts';
 
 export const structure = validate10;
-const schema11 = {"$defs":{"OwnerReference":{"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}},"ObjectMeta":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}},"GatewayTarget":{"type":"object","required":["group","kind","name"],"properties":{"group":{"type":"string","enum":["gateway.networking.k8s.io"]},"kind":{"type":"string","enum":["Gateway"]},"name":{"type":"string","minLength":1,"maxLength":253}}},"DataPath":{"type":"object","required":["mode"],"properties":{"mode":{"type":"string","enum":["Proxy","Direct"]}}},"GatewayHealthChecks":{"type":"object","required":[],"properties":{"envoy":{"type":"string","enum":["Auto","On","Off"]}}},"MeshGatewayRouteStatus":{"type":"object","required":[],"properties":{"anchors":{"type":"boolean"}}},"ServiceCoordination":{"type":"object","required":[],"properties":{"enabled":{"type":"boolean"},"strategy":{"type":"string","enum":["shared","isolated"]},"clusterID":{"type":"string","maxLength":64,"pattern":"^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"},"staleThreshold":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"heartbeatInterval":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"}}},"GatewayAccess":{"type":"object","required":[],"properties":{"allowedTags":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}},"deniedTags":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}}}},"MeshGatewaySpec":{"type":"object","required":["targetRefs"],"properties":{"targetRefs":{"type":"array","minItems":1,"maxItems":16,"items":{"$ref":"#/$defs/GatewayTarget"}},"dataPath":{"$ref":"#/$defs/DataPath"},"healthChecks":{"$ref":"#/$defs/GatewayHealthChecks"},"routeStatus":{"$ref":"#/$defs/MeshGatewayRouteStatus"},"serviceCoordination":{"$ref":"#/$defs/ServiceCoordination"},"access":{"$ref":"#/$defs/GatewayAccess"}}},"Condition":{"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}},"GatewayDecision":{"type":"object","required":["name","reason"],"properties":{"name":{"type":"string","minLength":1,"maxLength":253},"reason":{"type":"string","enum":["Accepted","Conflicted","TargetNotFound"]},"decidedBy":{"type":"string","maxLength":253}}},"RouteCount":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"mesh":{"type":"integer","minimum":0,"maximum":2147483647}}},"EndpointCount":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"healthy":{"type":"integer","minimum":0,"maximum":2147483647}}},"CrowdedBackendCount":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"checkedByOperator":{"type":"integer","minimum":0,"maximum":2147483647}}},"VipServiceOwner":{"type":"object","required":["cluster","object"],"properties":{"cluster":{"type":"string","maxLength":64},"object":{"type":"string","maxLength":320},"hosts":{"type":"integer","minimum":0,"maximum":2147483647}}},"GatewayService":{"type":"object","required":["name","object","state"],"properties":{"name":{"type":"string","maxLength":67},"object":{"type":"string","maxLength":320},"state":{"type":"string","enum":["Registered","Pending","Failed","Conflict","NotSupported"]},"owner":{"$ref":"#/$defs/VipServiceOwner"},"consumers":{"type":"array","maxItems":7,"items":{"$ref":"#/$defs/VipServiceOwner"}},"vipAddress":{"type":"string","maxLength":45}}},"ServiceCleanup":{"type":"object","required":["time","registrations","services","message"],"properties":{"time":{"type":"string","time":true},"registrations":{"type":"integer","minimum":0,"maximum":2147483647},"services":{"type":"integer","minimum":0,"maximum":2147483647},"message":{"type":"string","maxLength":1024},"inProgress":{"type":"boolean"}}},"MeshGatewayStatus":{"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"gateways":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/GatewayDecision"}},"routes":{"$ref":"#/$defs/RouteCount"},"endpoints":{"$ref":"#/$defs/EndpointCount"},"crowdedBackends":{"$ref":"#/$defs/CrowdedBackendCount"},"services":{"type":"array","maxItems":100,"items":{"$ref":"#/$defs/GatewayService"}},"lastCleanup":{"$ref":"#/$defs/ServiceCleanup"},"lastTranslation":{"type":"string","time":true}}},"MeshGateway":{"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshGateway"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshGatewaySpec"},"status":{"$ref":"#/$defs/MeshGatewayStatus"}}}},"$ref":"#/$defs/MeshGateway"};
+const schema11 = {"$defs":{"OwnerReference":{"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}},"ObjectMeta":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}},"GatewayTarget":{"type":"object","required":["group","kind","name"],"properties":{"group":{"type":"string","enum":["gateway.networking.k8s.io"]},"kind":{"type":"string","enum":["Gateway"]},"name":{"type":"string","minLength":1,"maxLength":253}}},"DataPath":{"type":"object","required":["mode"],"properties":{"mode":{"type":"string","enum":["Proxy","Direct"]}}},"GatewayHealthChecks":{"type":"object","required":[],"properties":{"envoy":{"type":"string","enum":["Auto","On","Off"]}}},"MeshGatewayRouteStatus":{"type":"object","required":[],"properties":{"anchors":{"type":"boolean"}}},"ServiceCoordination":{"type":"object","required":[],"properties":{"enabled":{"type":"boolean"},"strategy":{"type":"string","enum":["shared","isolated"]},"clusterID":{"type":"string","maxLength":64,"pattern":"^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"},"staleThreshold":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"heartbeatInterval":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"}}},"GatewayAccess":{"type":"object","required":[],"properties":{"allowedTags":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}},"deniedTags":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}}}},"MeshGatewaySpec":{"type":"object","required":["targetRefs"],"properties":{"targetRefs":{"type":"array","minItems":1,"maxItems":16,"items":{"$ref":"#/$defs/GatewayTarget"}},"dataPath":{"$ref":"#/$defs/DataPath"},"healthChecks":{"$ref":"#/$defs/GatewayHealthChecks"},"routeStatus":{"$ref":"#/$defs/MeshGatewayRouteStatus"},"serviceCoordination":{"$ref":"#/$defs/ServiceCoordination"},"access":{"$ref":"#/$defs/GatewayAccess"}}},"Condition":{"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}},"GatewayDecision":{"type":"object","required":["name","reason"],"properties":{"name":{"type":"string","minLength":1,"maxLength":253},"reason":{"type":"string","enum":["Accepted","Conflicted","TargetNotFound"]},"decidedBy":{"type":"string","maxLength":253}}},"RouteCount":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"mesh":{"type":"integer","minimum":0,"maximum":2147483647}}},"EndpointCount":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"healthy":{"type":"integer","minimum":0,"maximum":2147483647}}},"CrowdedBackendCount":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"checkedByOperator":{"type":"integer","minimum":0,"maximum":2147483647}}},"VipServiceOwner":{"type":"object","required":["cluster","object"],"properties":{"installation":{"type":"string","maxLength":64},"cluster":{"type":"string","maxLength":64},"object":{"type":"string","maxLength":320},"hosts":{"type":"integer","minimum":0,"maximum":2147483647}}},"GatewayService":{"type":"object","required":["name","object","state"],"properties":{"name":{"type":"string","maxLength":67},"object":{"type":"string","maxLength":320},"state":{"type":"string","enum":["Registered","Pending","Failed","Conflict","NotSupported"]},"owner":{"$ref":"#/$defs/VipServiceOwner"},"consumers":{"type":"array","maxItems":7,"items":{"$ref":"#/$defs/VipServiceOwner"}},"vipAddress":{"type":"string","maxLength":45}}},"ServiceCleanup":{"type":"object","required":["time","registrations","services","message"],"properties":{"time":{"type":"string","time":true},"registrations":{"type":"integer","minimum":0,"maximum":2147483647},"services":{"type":"integer","minimum":0,"maximum":2147483647},"message":{"type":"string","maxLength":1024},"inProgress":{"type":"boolean"}}},"MeshGatewayStatus":{"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"gateways":{"type":"array","maxItems":16,"items":{"$ref":"#/$defs/GatewayDecision"}},"routes":{"$ref":"#/$defs/RouteCount"},"endpoints":{"$ref":"#/$defs/EndpointCount"},"crowdedBackends":{"$ref":"#/$defs/CrowdedBackendCount"},"services":{"type":"array","maxItems":100,"items":{"$ref":"#/$defs/GatewayService"}},"lastCleanup":{"$ref":"#/$defs/ServiceCleanup"},"lastTranslation":{"type":"string","time":true}}},"MeshGateway":{"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshGateway"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshGatewaySpec"},"status":{"$ref":"#/$defs/MeshGatewayStatus"}}}},"$ref":"#/$defs/MeshGateway"};
 const schema12 = {"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshGateway"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshGatewaySpec"},"status":{"$ref":"#/$defs/MeshGatewayStatus"}}};
 const schema13 = {"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}};
 const schema14 = {"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}};
@@ -1274,7 +1274,7 @@ const schema26 = {"type":"object","required":[],"properties":{"total":{"type":"i
 const schema27 = {"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"checkedByOperator":{"type":"integer","minimum":0,"maximum":2147483647}}};
 const schema31 = {"type":"object","required":["time","registrations","services","message"],"properties":{"time":{"type":"string","time":true},"registrations":{"type":"integer","minimum":0,"maximum":2147483647},"services":{"type":"integer","minimum":0,"maximum":2147483647},"message":{"type":"string","maxLength":1024},"inProgress":{"type":"boolean"}}};
 const schema28 = {"type":"object","required":["name","object","state"],"properties":{"name":{"type":"string","maxLength":67},"object":{"type":"string","maxLength":320},"state":{"type":"string","enum":["Registered","Pending","Failed","Conflict","NotSupported"]},"owner":{"$ref":"#/$defs/VipServiceOwner"},"consumers":{"type":"array","maxItems":7,"items":{"$ref":"#/$defs/VipServiceOwner"}},"vipAddress":{"type":"string","maxLength":45}}};
-const schema29 = {"type":"object","required":["cluster","object"],"properties":{"cluster":{"type":"string","maxLength":64},"object":{"type":"string","maxLength":320},"hosts":{"type":"integer","minimum":0,"maximum":2147483647}}};
+const schema29 = {"type":"object","required":["cluster","object"],"properties":{"installation":{"type":"string","maxLength":64},"cluster":{"type":"string","maxLength":64},"object":{"type":"string","maxLength":320},"hosts":{"type":"integer","minimum":0,"maximum":2147483647}}};
 
 function validate17(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
@@ -1406,11 +1406,11 @@ vErrors.push(err10);
 }
 errors++;
 }
-if(data3.cluster !== undefined){
-let data4 = data3.cluster;
+if(data3.installation !== undefined){
+let data4 = data3.installation;
 if(typeof data4 === "string"){
 if(data4.length > 64 && codePoints(data4) > 64){
-const err11 = {instancePath:instancePath+"/owner/cluster",schemaPath:"#/$defs/VipServiceOwner/properties/cluster/maxLength",keyword:"maxLength",params:{limit: 64}};
+const err11 = {instancePath:instancePath+"/owner/installation",schemaPath:"#/$defs/VipServiceOwner/properties/installation/maxLength",keyword:"maxLength",params:{limit: 64}};
 if(vErrors === null){
 vErrors = [err11];
 }
@@ -1421,7 +1421,7 @@ errors++;
 }
 }
 else {
-const err12 = {instancePath:instancePath+"/owner/cluster",schemaPath:"#/$defs/VipServiceOwner/properties/cluster/type",keyword:"type",params:{type: "string"}};
+const err12 = {instancePath:instancePath+"/owner/installation",schemaPath:"#/$defs/VipServiceOwner/properties/installation/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err12];
 }
@@ -1431,11 +1431,11 @@ vErrors.push(err12);
 errors++;
 }
 }
-if(data3.object !== undefined){
-let data5 = data3.object;
+if(data3.cluster !== undefined){
+let data5 = data3.cluster;
 if(typeof data5 === "string"){
-if(data5.length > 320 && codePoints(data5) > 320){
-const err13 = {instancePath:instancePath+"/owner/object",schemaPath:"#/$defs/VipServiceOwner/properties/object/maxLength",keyword:"maxLength",params:{limit: 320}};
+if(data5.length > 64 && codePoints(data5) > 64){
+const err13 = {instancePath:instancePath+"/owner/cluster",schemaPath:"#/$defs/VipServiceOwner/properties/cluster/maxLength",keyword:"maxLength",params:{limit: 64}};
 if(vErrors === null){
 vErrors = [err13];
 }
@@ -1446,7 +1446,7 @@ errors++;
 }
 }
 else {
-const err14 = {instancePath:instancePath+"/owner/object",schemaPath:"#/$defs/VipServiceOwner/properties/object/type",keyword:"type",params:{type: "string"}};
+const err14 = {instancePath:instancePath+"/owner/cluster",schemaPath:"#/$defs/VipServiceOwner/properties/cluster/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err14];
 }
@@ -1456,10 +1456,11 @@ vErrors.push(err14);
 errors++;
 }
 }
-if(data3.hosts !== undefined){
-let data6 = data3.hosts;
-if(!(((typeof data6 == "number") && (!(data6 % 1) && !isNaN(data6))) && (isFinite(data6)))){
-const err15 = {instancePath:instancePath+"/owner/hosts",schemaPath:"#/$defs/VipServiceOwner/properties/hosts/type",keyword:"type",params:{type: "integer"}};
+if(data3.object !== undefined){
+let data6 = data3.object;
+if(typeof data6 === "string"){
+if(data6.length > 320 && codePoints(data6) > 320){
+const err15 = {instancePath:instancePath+"/owner/object",schemaPath:"#/$defs/VipServiceOwner/properties/object/maxLength",keyword:"maxLength",params:{limit: 320}};
 if(vErrors === null){
 vErrors = [err15];
 }
@@ -1468,9 +1469,9 @@ vErrors.push(err15);
 }
 errors++;
 }
-if((typeof data6 == "number") && (isFinite(data6))){
-if(data6 > 2147483647 || isNaN(data6)){
-const err16 = {instancePath:instancePath+"/owner/hosts",schemaPath:"#/$defs/VipServiceOwner/properties/hosts/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
+}
+else {
+const err16 = {instancePath:instancePath+"/owner/object",schemaPath:"#/$defs/VipServiceOwner/properties/object/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err16];
 }
@@ -1479,8 +1480,11 @@ vErrors.push(err16);
 }
 errors++;
 }
-if(data6 < 0 || isNaN(data6)){
-const err17 = {instancePath:instancePath+"/owner/hosts",schemaPath:"#/$defs/VipServiceOwner/properties/hosts/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
+}
+if(data3.hosts !== undefined){
+let data7 = data3.hosts;
+if(!(((typeof data7 == "number") && (!(data7 % 1) && !isNaN(data7))) && (isFinite(data7)))){
+const err17 = {instancePath:instancePath+"/owner/hosts",schemaPath:"#/$defs/VipServiceOwner/properties/hosts/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err17];
 }
@@ -1489,11 +1493,9 @@ vErrors.push(err17);
 }
 errors++;
 }
-}
-}
-}
-else {
-const err18 = {instancePath:instancePath+"/owner",schemaPath:"#/$defs/VipServiceOwner/type",keyword:"type",params:{type: "object"}};
+if((typeof data7 == "number") && (isFinite(data7))){
+if(data7 > 2147483647 || isNaN(data7)){
+const err18 = {instancePath:instancePath+"/owner/hosts",schemaPath:"#/$defs/VipServiceOwner/properties/hosts/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
 if(vErrors === null){
 vErrors = [err18];
 }
@@ -1502,12 +1504,8 @@ vErrors.push(err18);
 }
 errors++;
 }
-}
-if(data.consumers !== undefined){
-let data7 = data.consumers;
-if(Array.isArray(data7)){
-if(data7.length > 7){
-const err19 = {instancePath:instancePath+"/consumers",schemaPath:"#/properties/consumers/maxItems",keyword:"maxItems",params:{limit: 7}};
+if(data7 < 0 || isNaN(data7)){
+const err19 = {instancePath:instancePath+"/owner/hosts",schemaPath:"#/$defs/VipServiceOwner/properties/hosts/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
 if(vErrors === null){
 vErrors = [err19];
 }
@@ -1516,12 +1514,11 @@ vErrors.push(err19);
 }
 errors++;
 }
-const len0 = data7.length;
-for(let i0=0; i0<len0; i0++){
-let data8 = data7[i0];
-if(data8 && typeof data8 == "object" && !Array.isArray(data8)){
-if(data8.cluster === undefined){
-const err20 = {instancePath:instancePath+"/consumers/" + i0,schemaPath:"#/$defs/VipServiceOwner/required",keyword:"required",params:{missingProperty: "cluster"}};
+}
+}
+}
+else {
+const err20 = {instancePath:instancePath+"/owner",schemaPath:"#/$defs/VipServiceOwner/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err20];
 }
@@ -1530,8 +1527,12 @@ vErrors.push(err20);
 }
 errors++;
 }
-if(data8.object === undefined){
-const err21 = {instancePath:instancePath+"/consumers/" + i0,schemaPath:"#/$defs/VipServiceOwner/required",keyword:"required",params:{missingProperty: "object"}};
+}
+if(data.consumers !== undefined){
+let data8 = data.consumers;
+if(Array.isArray(data8)){
+if(data8.length > 7){
+const err21 = {instancePath:instancePath+"/consumers",schemaPath:"#/properties/consumers/maxItems",keyword:"maxItems",params:{limit: 7}};
 if(vErrors === null){
 vErrors = [err21];
 }
@@ -1540,11 +1541,12 @@ vErrors.push(err21);
 }
 errors++;
 }
-if(data8.cluster !== undefined){
-let data9 = data8.cluster;
-if(typeof data9 === "string"){
-if(data9.length > 64 && codePoints(data9) > 64){
-const err22 = {instancePath:instancePath+"/consumers/" + i0+"/cluster",schemaPath:"#/$defs/VipServiceOwner/properties/cluster/maxLength",keyword:"maxLength",params:{limit: 64}};
+const len0 = data8.length;
+for(let i0=0; i0<len0; i0++){
+let data9 = data8[i0];
+if(data9 && typeof data9 == "object" && !Array.isArray(data9)){
+if(data9.cluster === undefined){
+const err22 = {instancePath:instancePath+"/consumers/" + i0,schemaPath:"#/$defs/VipServiceOwner/required",keyword:"required",params:{missingProperty: "cluster"}};
 if(vErrors === null){
 vErrors = [err22];
 }
@@ -1553,9 +1555,8 @@ vErrors.push(err22);
 }
 errors++;
 }
-}
-else {
-const err23 = {instancePath:instancePath+"/consumers/" + i0+"/cluster",schemaPath:"#/$defs/VipServiceOwner/properties/cluster/type",keyword:"type",params:{type: "string"}};
+if(data9.object === undefined){
+const err23 = {instancePath:instancePath+"/consumers/" + i0,schemaPath:"#/$defs/VipServiceOwner/required",keyword:"required",params:{missingProperty: "object"}};
 if(vErrors === null){
 vErrors = [err23];
 }
@@ -1564,12 +1565,11 @@ vErrors.push(err23);
 }
 errors++;
 }
-}
-if(data8.object !== undefined){
-let data10 = data8.object;
+if(data9.installation !== undefined){
+let data10 = data9.installation;
 if(typeof data10 === "string"){
-if(data10.length > 320 && codePoints(data10) > 320){
-const err24 = {instancePath:instancePath+"/consumers/" + i0+"/object",schemaPath:"#/$defs/VipServiceOwner/properties/object/maxLength",keyword:"maxLength",params:{limit: 320}};
+if(data10.length > 64 && codePoints(data10) > 64){
+const err24 = {instancePath:instancePath+"/consumers/" + i0+"/installation",schemaPath:"#/$defs/VipServiceOwner/properties/installation/maxLength",keyword:"maxLength",params:{limit: 64}};
 if(vErrors === null){
 vErrors = [err24];
 }
@@ -1580,7 +1580,7 @@ errors++;
 }
 }
 else {
-const err25 = {instancePath:instancePath+"/consumers/" + i0+"/object",schemaPath:"#/$defs/VipServiceOwner/properties/object/type",keyword:"type",params:{type: "string"}};
+const err25 = {instancePath:instancePath+"/consumers/" + i0+"/installation",schemaPath:"#/$defs/VipServiceOwner/properties/installation/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err25];
 }
@@ -1590,10 +1590,11 @@ vErrors.push(err25);
 errors++;
 }
 }
-if(data8.hosts !== undefined){
-let data11 = data8.hosts;
-if(!(((typeof data11 == "number") && (!(data11 % 1) && !isNaN(data11))) && (isFinite(data11)))){
-const err26 = {instancePath:instancePath+"/consumers/" + i0+"/hosts",schemaPath:"#/$defs/VipServiceOwner/properties/hosts/type",keyword:"type",params:{type: "integer"}};
+if(data9.cluster !== undefined){
+let data11 = data9.cluster;
+if(typeof data11 === "string"){
+if(data11.length > 64 && codePoints(data11) > 64){
+const err26 = {instancePath:instancePath+"/consumers/" + i0+"/cluster",schemaPath:"#/$defs/VipServiceOwner/properties/cluster/maxLength",keyword:"maxLength",params:{limit: 64}};
 if(vErrors === null){
 vErrors = [err26];
 }
@@ -1602,9 +1603,9 @@ vErrors.push(err26);
 }
 errors++;
 }
-if((typeof data11 == "number") && (isFinite(data11))){
-if(data11 > 2147483647 || isNaN(data11)){
-const err27 = {instancePath:instancePath+"/consumers/" + i0+"/hosts",schemaPath:"#/$defs/VipServiceOwner/properties/hosts/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
+}
+else {
+const err27 = {instancePath:instancePath+"/consumers/" + i0+"/cluster",schemaPath:"#/$defs/VipServiceOwner/properties/cluster/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err27];
 }
@@ -1613,8 +1614,12 @@ vErrors.push(err27);
 }
 errors++;
 }
-if(data11 < 0 || isNaN(data11)){
-const err28 = {instancePath:instancePath+"/consumers/" + i0+"/hosts",schemaPath:"#/$defs/VipServiceOwner/properties/hosts/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
+}
+if(data9.object !== undefined){
+let data12 = data9.object;
+if(typeof data12 === "string"){
+if(data12.length > 320 && codePoints(data12) > 320){
+const err28 = {instancePath:instancePath+"/consumers/" + i0+"/object",schemaPath:"#/$defs/VipServiceOwner/properties/object/maxLength",keyword:"maxLength",params:{limit: 320}};
 if(vErrors === null){
 vErrors = [err28];
 }
@@ -1624,10 +1629,8 @@ vErrors.push(err28);
 errors++;
 }
 }
-}
-}
 else {
-const err29 = {instancePath:instancePath+"/consumers/" + i0,schemaPath:"#/$defs/VipServiceOwner/type",keyword:"type",params:{type: "object"}};
+const err29 = {instancePath:instancePath+"/consumers/" + i0+"/object",schemaPath:"#/$defs/VipServiceOwner/properties/object/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err29];
 }
@@ -1637,9 +1640,10 @@ vErrors.push(err29);
 errors++;
 }
 }
-}
-else {
-const err30 = {instancePath:instancePath+"/consumers",schemaPath:"#/properties/consumers/type",keyword:"type",params:{type: "array"}};
+if(data9.hosts !== undefined){
+let data13 = data9.hosts;
+if(!(((typeof data13 == "number") && (!(data13 % 1) && !isNaN(data13))) && (isFinite(data13)))){
+const err30 = {instancePath:instancePath+"/consumers/" + i0+"/hosts",schemaPath:"#/$defs/VipServiceOwner/properties/hosts/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err30];
 }
@@ -1648,12 +1652,9 @@ vErrors.push(err30);
 }
 errors++;
 }
-}
-if(data.vipAddress !== undefined){
-let data12 = data.vipAddress;
-if(typeof data12 === "string"){
-if(data12.length > 45 && codePoints(data12) > 45){
-const err31 = {instancePath:instancePath+"/vipAddress",schemaPath:"#/properties/vipAddress/maxLength",keyword:"maxLength",params:{limit: 45}};
+if((typeof data13 == "number") && (isFinite(data13))){
+if(data13 > 2147483647 || isNaN(data13)){
+const err31 = {instancePath:instancePath+"/consumers/" + i0+"/hosts",schemaPath:"#/$defs/VipServiceOwner/properties/hosts/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
 if(vErrors === null){
 vErrors = [err31];
 }
@@ -1662,9 +1663,8 @@ vErrors.push(err31);
 }
 errors++;
 }
-}
-else {
-const err32 = {instancePath:instancePath+"/vipAddress",schemaPath:"#/properties/vipAddress/type",keyword:"type",params:{type: "string"}};
+if(data13 < 0 || isNaN(data13)){
+const err32 = {instancePath:instancePath+"/consumers/" + i0+"/hosts",schemaPath:"#/$defs/VipServiceOwner/properties/hosts/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
 if(vErrors === null){
 vErrors = [err32];
 }
@@ -1675,13 +1675,63 @@ errors++;
 }
 }
 }
+}
 else {
-const err33 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+const err33 = {instancePath:instancePath+"/consumers/" + i0,schemaPath:"#/$defs/VipServiceOwner/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err33];
 }
 else {
 vErrors.push(err33);
+}
+errors++;
+}
+}
+}
+else {
+const err34 = {instancePath:instancePath+"/consumers",schemaPath:"#/properties/consumers/type",keyword:"type",params:{type: "array"}};
+if(vErrors === null){
+vErrors = [err34];
+}
+else {
+vErrors.push(err34);
+}
+errors++;
+}
+}
+if(data.vipAddress !== undefined){
+let data14 = data.vipAddress;
+if(typeof data14 === "string"){
+if(data14.length > 45 && codePoints(data14) > 45){
+const err35 = {instancePath:instancePath+"/vipAddress",schemaPath:"#/properties/vipAddress/maxLength",keyword:"maxLength",params:{limit: 45}};
+if(vErrors === null){
+vErrors = [err35];
+}
+else {
+vErrors.push(err35);
+}
+errors++;
+}
+}
+else {
+const err36 = {instancePath:instancePath+"/vipAddress",schemaPath:"#/properties/vipAddress/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err36];
+}
+else {
+vErrors.push(err36);
+}
+errors++;
+}
+}
+}
+else {
+const err37 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err37];
+}
+else {
+vErrors.push(err37);
 }
 errors++;
 }

@@ -4,7 +4,7 @@
 import { codePoints, duplicates, isTime } from '../validation/validator-functions.ts';
 
 export const structure = validate10;
-const schema11 = {"$defs":{"OwnerReference":{"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}},"ObjectMeta":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":40,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}},"CaReference":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"key":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"}}},"ControlCA":{"type":"object","required":[],"properties":{"configMapRef":{"$ref":"#/$defs/CaReference"},"ca":{"type":"string","maxLength":32768,"pattern":"-----BEGIN CERTIFICATE-----"}}},"SecretReference":{"type":"object","required":[],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}}},"WorkloadIdentity":{"type":"object","required":["clientID","audience"],"properties":{"clientID":{"type":"string","maxLength":256,"pattern":"^[!-~]+$"},"audience":{"type":"string","maxLength":512,"pattern":"^[!-~]+$"}}},"OAuthClient":{"type":"object","required":[],"properties":{"secretRef":{"$ref":"#/$defs/SecretReference"},"clientIdKey":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"},"clientSecretKey":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"},"scopes":{"type":"array","maxItems":32,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^[!#-\\[\\]-~]+$"}},"workloadIdentity":{"$ref":"#/$defs/WorkloadIdentity"}}},"LabelRequirement":{"type":"object","required":["key","operator"],"properties":{"key":{"type":"string","maxLength":317,"pattern":"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$"},"operator":{"type":"string","enum":["In","NotIn","Exists","DoesNotExist"]},"values":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}}}},"LabelSelector":{"type":"object","required":[],"properties":{"matchLabels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"matchExpressions":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/LabelRequirement"}}}},"AllowedNamespaces":{"type":"object","required":[],"properties":{"from":{"type":"string","enum":["All","Selector"]},"selector":{"$ref":"#/$defs/LabelSelector"}}},"DeviceConfiguration":{"type":"object","required":[],"properties":{"preauth":{"type":"boolean"},"requireApproval":{"type":"boolean"},"ephemeral":{"type":"boolean"},"keyExpiry":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"}}},"TailnetConfiguration":{"type":"object","required":[],"properties":{"devices":{"$ref":"#/$defs/DeviceConfiguration"}}},"PodResources":{"type":"object","required":[],"properties":{"limits":{"type":"object","maxProperties":16,"additionalProperties":{"type":["integer","string"],"minimum":0,"exclusiveMaximum":9223372036854776000,"maxLength":32,"pattern":"^[0-9]+(\\.[0-9]+)?([KMGTPE]i|[numkMGTPE]|[eE][0-9]{1,2})?$"}},"requests":{"type":"object","maxProperties":16,"additionalProperties":{"type":["integer","string"],"minimum":0,"exclusiveMaximum":9223372036854776000,"maxLength":32,"pattern":"^[0-9]+(\\.[0-9]+)?([KMGTPE]i|[numkMGTPE]|[eE][0-9]{1,2})?$"}}}},"Toleration":{"type":"object","required":[],"properties":{"key":{"type":"string","maxLength":317},"operator":{"type":"string","enum":["Equal","Exists"]},"value":{"type":"string","maxLength":63},"effect":{"type":"string","enum":["NoSchedule","PreferNoSchedule","NoExecute"]},"tolerationSeconds":{"type":"integer","minimum":0,"maximum":9007199254740991}}},"EnvVar":{"type":"object","required":["name","value"],"properties":{"name":{"type":"string","maxLength":128,"pattern":"^(GOGC|GOMAXPROCS|GOMEMLIMIT|TS_BOOT_TIMEOUT|TS_DEBUG_(ALWAYS_USE_DERP|DERP[A-Z0-9_]*|DISCO|ENABLE_PMTUD|MTU|NETCHECK|PMTUD|USE_DERP_HTTP)|TS_DISABLE_(PORTMAPPER|UPNP)|TS_NO_LOGS_NO_SUPPORT|TZ)$"},"value":{"type":"string","maxLength":4096}}},"MeshPool":{"type":"object","required":[],"properties":{"mode":{"type":"string","enum":["Managed","External"]},"replicas":{"type":"integer","minimum":1,"maximum":64},"image":{"type":"string","maxLength":512,"pattern":"^[-A-Za-z0-9._/:@]+$"},"resources":{"$ref":"#/$defs/PodResources"},"nodeSelector":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"tolerations":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/Toleration"}},"priorityClassName":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"extraEnv":{"type":"array","maxItems":64,"unique":["name"],"items":{"$ref":"#/$defs/EnvVar"}},"addresses":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":259,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\]):([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$"}}}},"RateLimit":{"type":"object","required":[],"properties":{"requestsPerSecond":{"type":"integer","minimum":1,"maximum":1000},"burst":{"type":"integer","minimum":1,"maximum":1000}}},"MeshTailnetSpec":{"type":"object","required":["tailnet"],"properties":{"tailnet":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"controlURL":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$"},"loginServer":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$"},"controlCA":{"$ref":"#/$defs/ControlCA"},"proxyURL":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$"},"dialect":{"type":"string","enum":["Auto","Vendor","Headscale"]},"oauth":{"$ref":"#/$defs/OAuthClient"},"tags":{"type":"array","minItems":1,"maxItems":16,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}},"allowedTags":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}},"allowedNamespaces":{"$ref":"#/$defs/AllowedNamespaces"},"configuration":{"$ref":"#/$defs/TailnetConfiguration"},"pool":{"$ref":"#/$defs/MeshPool"},"syncInterval":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"rateLimit":{"$ref":"#/$defs/RateLimit"}}},"Condition":{"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}},"TailnetInfo":{"type":"object","required":[],"properties":{"name":{"type":"string","maxLength":253},"magicDNSSuffix":{"type":"string","maxLength":253}}},"DeviceCounts":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"online":{"type":"integer","minimum":0,"maximum":2147483647},"managed":{"type":"integer","minimum":0,"maximum":2147483647},"orphaned":{"type":"integer","minimum":0,"maximum":2147483647}}},"PoolMember":{"type":"object","required":["pod"],"properties":{"pod":{"type":"string","maxLength":63},"hostname":{"type":"string","maxLength":63},"meshIP":{"type":"string","maxLength":45},"fqdn":{"type":"string","maxLength":253},"online":{"type":"boolean"}}},"PoolStatus":{"type":"object","required":[],"properties":{"ready":{"type":"integer","minimum":0,"maximum":2147483647},"desired":{"type":"integer","minimum":0,"maximum":2147483647},"proxyAddress":{"type":"string","maxLength":259},"members":{"type":"array","maxItems":64,"items":{"$ref":"#/$defs/PoolMember"}}}},"VipServiceCounts":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"owned":{"type":"integer","minimum":0,"maximum":2147483647}}},"ControlApiStatus":{"type":"object","required":[],"properties":{"lastSuccess":{"type":"string","time":true},"lastError":{"type":"string","maxLength":1024},"throttled":{"type":"boolean"}}},"CredentialStatus":{"type":"object","required":[],"properties":{"secretVersion":{"type":"string","maxLength":128},"expiresAt":{"type":"string","time":true},"scopes":{"type":"array","maxItems":32,"items":{"type":"string","maxLength":128}}}},"MeshTailnetStatus":{"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"tailnetInfo":{"$ref":"#/$defs/TailnetInfo"},"devices":{"$ref":"#/$defs/DeviceCounts"},"pool":{"$ref":"#/$defs/PoolStatus"},"vipServices":{"$ref":"#/$defs/VipServiceCounts"},"api":{"$ref":"#/$defs/ControlApiStatus"},"credential":{"$ref":"#/$defs/CredentialStatus"}}},"MeshTailnet":{"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshTailnet"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshTailnetSpec"},"status":{"$ref":"#/$defs/MeshTailnetStatus"}}}},"$ref":"#/$defs/MeshTailnet"};
+const schema11 = {"$defs":{"OwnerReference":{"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}},"ObjectMeta":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":40,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}},"CaReference":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"key":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"}}},"ControlCA":{"type":"object","required":[],"properties":{"configMapRef":{"$ref":"#/$defs/CaReference"},"ca":{"type":"string","maxLength":32768,"pattern":"-----BEGIN CERTIFICATE-----"}}},"SecretReference":{"type":"object","required":[],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}}},"WorkloadIdentity":{"type":"object","required":["clientID","audience"],"properties":{"clientID":{"type":"string","maxLength":256,"pattern":"^[!-~]+$"},"audience":{"type":"string","maxLength":512,"pattern":"^[!-~]+$"}}},"OAuthClient":{"type":"object","required":[],"properties":{"secretRef":{"$ref":"#/$defs/SecretReference"},"clientIdKey":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"},"clientSecretKey":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"},"scopes":{"type":"array","maxItems":32,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^[!#-\\[\\]-~]+$"}},"workloadIdentity":{"$ref":"#/$defs/WorkloadIdentity"}}},"LabelRequirement":{"type":"object","required":["key","operator"],"properties":{"key":{"type":"string","maxLength":317,"pattern":"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$"},"operator":{"type":"string","enum":["In","NotIn","Exists","DoesNotExist"]},"values":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}}}},"LabelSelector":{"type":"object","required":[],"properties":{"matchLabels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"matchExpressions":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/LabelRequirement"}}}},"AllowedNamespaces":{"type":"object","required":[],"properties":{"from":{"type":"string","enum":["All","Selector"]},"selector":{"$ref":"#/$defs/LabelSelector"}}},"DeviceConfiguration":{"type":"object","required":[],"properties":{"preauth":{"type":"boolean"},"requireApproval":{"type":"boolean"},"ephemeral":{"type":"boolean"},"keyExpiry":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"}}},"TailnetConfiguration":{"type":"object","required":[],"properties":{"devices":{"$ref":"#/$defs/DeviceConfiguration"}}},"PodResources":{"type":"object","required":[],"properties":{"limits":{"type":"object","maxProperties":16,"additionalProperties":{"type":["integer","string"],"minimum":0,"exclusiveMaximum":9223372036854776000,"maxLength":32,"pattern":"^[0-9]+(\\.[0-9]+)?([KMGTPE]i|[numkMGTPE]|[eE][0-9]{1,2})?$"}},"requests":{"type":"object","maxProperties":16,"additionalProperties":{"type":["integer","string"],"minimum":0,"exclusiveMaximum":9223372036854776000,"maxLength":32,"pattern":"^[0-9]+(\\.[0-9]+)?([KMGTPE]i|[numkMGTPE]|[eE][0-9]{1,2})?$"}}}},"Toleration":{"type":"object","required":[],"properties":{"key":{"type":"string","maxLength":317},"operator":{"type":"string","enum":["Equal","Exists"]},"value":{"type":"string","maxLength":63},"effect":{"type":"string","enum":["NoSchedule","PreferNoSchedule","NoExecute"]},"tolerationSeconds":{"type":"integer","minimum":0,"maximum":9007199254740991}}},"EnvVar":{"type":"object","required":["name","value"],"properties":{"name":{"type":"string","maxLength":128,"pattern":"^(GOGC|GOMAXPROCS|GOMEMLIMIT|TS_BOOT_TIMEOUT|TS_DEBUG_(ALWAYS_USE_DERP|DERP[A-Z0-9_]*|DISCO|ENABLE_PMTUD|MTU|NETCHECK|PMTUD|USE_DERP_HTTP)|TS_DISABLE_(PORTMAPPER|UPNP)|TS_NO_LOGS_NO_SUPPORT|TZ)$"},"value":{"type":"string","maxLength":4096}}},"MeshPool":{"type":"object","required":[],"properties":{"mode":{"type":"string","enum":["Managed","External"]},"replicas":{"type":"integer","minimum":1,"maximum":64},"image":{"type":"string","maxLength":512,"pattern":"^[-A-Za-z0-9._/:@]+$"},"resources":{"$ref":"#/$defs/PodResources"},"nodeSelector":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"tolerations":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/Toleration"}},"priorityClassName":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"extraEnv":{"type":"array","maxItems":64,"unique":["name"],"items":{"$ref":"#/$defs/EnvVar"}},"addresses":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":259,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\]):([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$"}}}},"RateLimit":{"type":"object","required":[],"properties":{"requestsPerSecond":{"type":"integer","minimum":1,"maximum":1000},"burst":{"type":"integer","minimum":1,"maximum":1000}}},"MeshTailnetSpec":{"type":"object","required":["tailnet"],"properties":{"tailnet":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"controlURL":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$"},"loginServer":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$"},"controlCA":{"$ref":"#/$defs/ControlCA"},"proxyURL":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$"},"dialect":{"type":"string","enum":["Auto","Vendor","Headscale"]},"oauth":{"$ref":"#/$defs/OAuthClient"},"tags":{"type":"array","minItems":1,"maxItems":16,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}},"allowedTags":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}},"trustedInstallations":{"type":"array","maxItems":16,"unique":[],"items":{"type":"string","minLength":8,"maxLength":8,"pattern":"^[0-9a-f]*$"}},"adoptableServices":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":63,"pattern":"^([*]|[a-z0-9]([-a-z0-9]*[a-z0-9])?|[a-z0-9][-a-z0-9]*[*])$"}},"allowedNamespaces":{"$ref":"#/$defs/AllowedNamespaces"},"configuration":{"$ref":"#/$defs/TailnetConfiguration"},"pool":{"$ref":"#/$defs/MeshPool"},"syncInterval":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"rateLimit":{"$ref":"#/$defs/RateLimit"}}},"Condition":{"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}},"TailnetInfo":{"type":"object","required":[],"properties":{"name":{"type":"string","maxLength":253},"magicDNSSuffix":{"type":"string","maxLength":253}}},"DeviceCounts":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"online":{"type":"integer","minimum":0,"maximum":2147483647},"managed":{"type":"integer","minimum":0,"maximum":2147483647},"orphaned":{"type":"integer","minimum":0,"maximum":2147483647}}},"PoolMember":{"type":"object","required":["pod"],"properties":{"pod":{"type":"string","maxLength":63},"hostname":{"type":"string","maxLength":63},"meshIP":{"type":"string","maxLength":45},"fqdn":{"type":"string","maxLength":253},"online":{"type":"boolean"}}},"PoolStatus":{"type":"object","required":[],"properties":{"ready":{"type":"integer","minimum":0,"maximum":2147483647},"desired":{"type":"integer","minimum":0,"maximum":2147483647},"proxyAddress":{"type":"string","maxLength":259},"members":{"type":"array","maxItems":64,"items":{"$ref":"#/$defs/PoolMember"}}}},"VipServiceCounts":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"owned":{"type":"integer","minimum":0,"maximum":2147483647}}},"ControlApiStatus":{"type":"object","required":[],"properties":{"lastSuccess":{"type":"string","time":true},"lastError":{"type":"string","maxLength":1024},"throttled":{"type":"boolean"}}},"CredentialStatus":{"type":"object","required":[],"properties":{"secretVersion":{"type":"string","maxLength":128},"expiresAt":{"type":"string","time":true},"scopes":{"type":"array","maxItems":32,"items":{"type":"string","maxLength":128}}}},"MeshTailnetStatus":{"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"tailnetInfo":{"$ref":"#/$defs/TailnetInfo"},"devices":{"$ref":"#/$defs/DeviceCounts"},"pool":{"$ref":"#/$defs/PoolStatus"},"vipServices":{"$ref":"#/$defs/VipServiceCounts"},"api":{"$ref":"#/$defs/ControlApiStatus"},"credential":{"$ref":"#/$defs/CredentialStatus"}}},"MeshTailnet":{"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshTailnet"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshTailnetSpec"},"status":{"$ref":"#/$defs/MeshTailnetStatus"}}}},"$ref":"#/$defs/MeshTailnet"};
 const schema12 = {"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshTailnet"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshTailnetSpec"},"status":{"$ref":"#/$defs/MeshTailnetStatus"}}};
 const schema13 = {"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":40,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}};
 const schema14 = {"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}};
@@ -636,12 +636,14 @@ validate12.errors = vErrors;
 return errors === 0;
 }
 
-const schema15 = {"type":"object","required":["tailnet"],"properties":{"tailnet":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"controlURL":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$"},"loginServer":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$"},"controlCA":{"$ref":"#/$defs/ControlCA"},"proxyURL":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$"},"dialect":{"type":"string","enum":["Auto","Vendor","Headscale"]},"oauth":{"$ref":"#/$defs/OAuthClient"},"tags":{"type":"array","minItems":1,"maxItems":16,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}},"allowedTags":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}},"allowedNamespaces":{"$ref":"#/$defs/AllowedNamespaces"},"configuration":{"$ref":"#/$defs/TailnetConfiguration"},"pool":{"$ref":"#/$defs/MeshPool"},"syncInterval":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"rateLimit":{"$ref":"#/$defs/RateLimit"}}};
+const schema15 = {"type":"object","required":["tailnet"],"properties":{"tailnet":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"controlURL":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$"},"loginServer":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$"},"controlCA":{"$ref":"#/$defs/ControlCA"},"proxyURL":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$"},"dialect":{"type":"string","enum":["Auto","Vendor","Headscale"]},"oauth":{"$ref":"#/$defs/OAuthClient"},"tags":{"type":"array","minItems":1,"maxItems":16,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}},"allowedTags":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}},"trustedInstallations":{"type":"array","maxItems":16,"unique":[],"items":{"type":"string","minLength":8,"maxLength":8,"pattern":"^[0-9a-f]*$"}},"adoptableServices":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":63,"pattern":"^([*]|[a-z0-9]([-a-z0-9]*[a-z0-9])?|[a-z0-9][-a-z0-9]*[*])$"}},"allowedNamespaces":{"$ref":"#/$defs/AllowedNamespaces"},"configuration":{"$ref":"#/$defs/TailnetConfiguration"},"pool":{"$ref":"#/$defs/MeshPool"},"syncInterval":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"rateLimit":{"$ref":"#/$defs/RateLimit"}}};
 const schema30 = {"type":"object","required":[],"properties":{"requestsPerSecond":{"type":"integer","minimum":1,"maximum":1000},"burst":{"type":"integer","minimum":1,"maximum":1000}}};
 const pattern3 = new RegExp("^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$", "u");
 const pattern4 = new RegExp("^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$", "u");
 const pattern16 = new RegExp("^tag:[A-Za-z][-A-Za-z0-9_.:]*$", "u");
-const pattern21 = new RegExp("^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$", "u");
+const pattern18 = new RegExp("^[0-9a-f]*$", "u");
+const pattern19 = new RegExp("^([*]|[a-z0-9]([-a-z0-9]*[a-z0-9])?|[a-z0-9][-a-z0-9]*[*])$", "u");
+const pattern23 = new RegExp("^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$", "u");
 const schema16 = {"type":"object","required":[],"properties":{"configMapRef":{"$ref":"#/$defs/CaReference"},"ca":{"type":"string","maxLength":32768,"pattern":"-----BEGIN CERTIFICATE-----"}}};
 const schema17 = {"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"key":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"}}};
 const pattern6 = new RegExp("^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$", "u");
@@ -1122,7 +1124,7 @@ return errors === 0;
 const schema21 = {"type":"object","required":[],"properties":{"from":{"type":"string","enum":["All","Selector"]},"selector":{"$ref":"#/$defs/LabelSelector"}}};
 const schema22 = {"type":"object","required":[],"properties":{"matchLabels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"matchExpressions":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/LabelRequirement"}}}};
 const schema23 = {"type":"object","required":["key","operator"],"properties":{"key":{"type":"string","maxLength":317,"pattern":"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$"},"operator":{"type":"string","enum":["In","NotIn","Exists","DoesNotExist"]},"values":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}}}};
-const pattern19 = new RegExp("^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$", "u");
+const pattern21 = new RegExp("^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$", "u");
 
 function validate20(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
@@ -1238,7 +1240,7 @@ vErrors.push(err8);
 }
 errors++;
 }
-if(data4.length <= 634 && !pattern19.test(data4)){
+if(data4.length <= 634 && !pattern21.test(data4)){
 const err9 = {instancePath:instancePath+"/matchExpressions/" + i0+"/key",schemaPath:"#/$defs/LabelRequirement/properties/key/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err9];
@@ -1502,7 +1504,7 @@ vErrors.push(err3);
 }
 errors++;
 }
-if(data4.length <= 64 && !pattern21.test(data4)){
+if(data4.length <= 64 && !pattern23.test(data4)){
 const err4 = {instancePath:instancePath+"/devices/keyExpiry",schemaPath:"#/$defs/DeviceConfiguration/properties/keyExpiry/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err4];
@@ -1555,10 +1557,10 @@ const schema26 = {"type":"object","required":[],"properties":{"mode":{"type":"st
 const schema27 = {"type":"object","required":[],"properties":{"limits":{"type":"object","maxProperties":16,"additionalProperties":{"type":["integer","string"],"minimum":0,"exclusiveMaximum":9223372036854776000,"maxLength":32,"pattern":"^[0-9]+(\\.[0-9]+)?([KMGTPE]i|[numkMGTPE]|[eE][0-9]{1,2})?$"}},"requests":{"type":"object","maxProperties":16,"additionalProperties":{"type":["integer","string"],"minimum":0,"exclusiveMaximum":9223372036854776000,"maxLength":32,"pattern":"^[0-9]+(\\.[0-9]+)?([KMGTPE]i|[numkMGTPE]|[eE][0-9]{1,2})?$"}}}};
 const schema28 = {"type":"object","required":[],"properties":{"key":{"type":"string","maxLength":317},"operator":{"type":"string","enum":["Equal","Exists"]},"value":{"type":"string","maxLength":63},"effect":{"type":"string","enum":["NoSchedule","PreferNoSchedule","NoExecute"]},"tolerationSeconds":{"type":"integer","minimum":0,"maximum":9007199254740991}}};
 const schema29 = {"type":"object","required":["name","value"],"properties":{"name":{"type":"string","maxLength":128,"pattern":"^(GOGC|GOMAXPROCS|GOMEMLIMIT|TS_BOOT_TIMEOUT|TS_DEBUG_(ALWAYS_USE_DERP|DERP[A-Z0-9_]*|DISCO|ENABLE_PMTUD|MTU|NETCHECK|PMTUD|USE_DERP_HTTP)|TS_DISABLE_(PORTMAPPER|UPNP)|TS_NO_LOGS_NO_SUPPORT|TZ)$"},"value":{"type":"string","maxLength":4096}}};
-const pattern22 = new RegExp("^[-A-Za-z0-9._/:@]+$", "u");
-const pattern23 = new RegExp("^[0-9]+(\\.[0-9]+)?([KMGTPE]i|[numkMGTPE]|[eE][0-9]{1,2})?$", "u");
-const pattern27 = new RegExp("^(GOGC|GOMAXPROCS|GOMEMLIMIT|TS_BOOT_TIMEOUT|TS_DEBUG_(ALWAYS_USE_DERP|DERP[A-Z0-9_]*|DISCO|ENABLE_PMTUD|MTU|NETCHECK|PMTUD|USE_DERP_HTTP)|TS_DISABLE_(PORTMAPPER|UPNP)|TS_NO_LOGS_NO_SUPPORT|TZ)$", "u");
-const pattern28 = new RegExp("^([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\]):([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$", "u");
+const pattern24 = new RegExp("^[-A-Za-z0-9._/:@]+$", "u");
+const pattern25 = new RegExp("^[0-9]+(\\.[0-9]+)?([KMGTPE]i|[numkMGTPE]|[eE][0-9]{1,2})?$", "u");
+const pattern29 = new RegExp("^(GOGC|GOMAXPROCS|GOMEMLIMIT|TS_BOOT_TIMEOUT|TS_DEBUG_(ALWAYS_USE_DERP|DERP[A-Z0-9_]*|DISCO|ENABLE_PMTUD|MTU|NETCHECK|PMTUD|USE_DERP_HTTP)|TS_DISABLE_(PORTMAPPER|UPNP)|TS_NO_LOGS_NO_SUPPORT|TZ)$", "u");
+const pattern30 = new RegExp("^([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\]):([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$", "u");
 
 function validate25(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
@@ -1635,7 +1637,7 @@ vErrors.push(err5);
 }
 errors++;
 }
-if(data2.length <= 1024 && !pattern22.test(data2)){
+if(data2.length <= 1024 && !pattern24.test(data2)){
 const err6 = {instancePath:instancePath+"/image",schemaPath:"#/properties/image/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err6];
@@ -1718,7 +1720,7 @@ vErrors.push(err12);
 }
 errors++;
 }
-if(data5.length <= 64 && !pattern23.test(data5)){
+if(data5.length <= 64 && !pattern25.test(data5)){
 const err13 = {instancePath:instancePath+"/resources/limits/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/PodResources/properties/limits/additionalProperties/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err13];
@@ -1800,7 +1802,7 @@ vErrors.push(err19);
 }
 errors++;
 }
-if(data7.length <= 64 && !pattern23.test(data7)){
+if(data7.length <= 64 && !pattern25.test(data7)){
 const err20 = {instancePath:instancePath+"/resources/requests/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/PodResources/properties/requests/additionalProperties/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err20];
@@ -2153,7 +2155,7 @@ vErrors.push(err48);
 }
 errors++;
 }
-if(data20.length <= 256 && !pattern27.test(data20)){
+if(data20.length <= 256 && !pattern29.test(data20)){
 const err49 = {instancePath:instancePath+"/extraEnv/" + i1+"/name",schemaPath:"#/$defs/EnvVar/properties/name/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err49];
@@ -2262,7 +2264,7 @@ vErrors.push(err57);
 }
 errors++;
 }
-if(data23.length <= 518 && !pattern28.test(data23)){
+if(data23.length <= 518 && !pattern30.test(data23)){
 const err58 = {instancePath:instancePath+"/addresses/" + i2,schemaPath:"#/properties/addresses/items/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err58];
@@ -2666,6 +2668,160 @@ vErrors.push(err27);
 errors++;
 }
 }
+if(data.trustedInstallations !== undefined){
+let data11 = data.trustedInstallations;
+if(Array.isArray(data11)){
+if(data11.length > 16){
+const err28 = {instancePath:instancePath+"/trustedInstallations",schemaPath:"#/properties/trustedInstallations/maxItems",keyword:"maxItems",params:{limit: 16}};
+if(vErrors === null){
+vErrors = [err28];
+}
+else {
+vErrors.push(err28);
+}
+errors++;
+}
+const len2 = data11.length;
+for(let i2=0; i2<len2; i2++){
+let data12 = data11[i2];
+if(typeof data12 === "string"){
+if(data12.length > 8 && codePoints(data12) > 8){
+const err29 = {instancePath:instancePath+"/trustedInstallations/" + i2,schemaPath:"#/properties/trustedInstallations/items/maxLength",keyword:"maxLength",params:{limit: 8}};
+if(vErrors === null){
+vErrors = [err29];
+}
+else {
+vErrors.push(err29);
+}
+errors++;
+}
+if(codePoints(data12) < 8){
+const err30 = {instancePath:instancePath+"/trustedInstallations/" + i2,schemaPath:"#/properties/trustedInstallations/items/minLength",keyword:"minLength",params:{limit: 8}};
+if(vErrors === null){
+vErrors = [err30];
+}
+else {
+vErrors.push(err30);
+}
+errors++;
+}
+if(data12.length <= 16 && !pattern18.test(data12)){
+const err31 = {instancePath:instancePath+"/trustedInstallations/" + i2,schemaPath:"#/properties/trustedInstallations/items/pattern",keyword:"pattern",params:{}};
+if(vErrors === null){
+vErrors = [err31];
+}
+else {
+vErrors.push(err31);
+}
+errors++;
+}
+}
+else {
+const err32 = {instancePath:instancePath+"/trustedInstallations/" + i2,schemaPath:"#/properties/trustedInstallations/items/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err32];
+}
+else {
+vErrors.push(err32);
+}
+errors++;
+}
+}
+const found2 = duplicates(data11, schema15.properties.trustedInstallations.unique);
+if(found2.length > 0){
+const err33 = {instancePath:instancePath+"/trustedInstallations",schemaPath:"#/properties/trustedInstallations/unique",keyword:"unique",params:{duplicates: found2}};
+if(vErrors === null){
+vErrors = [err33];
+}
+else {
+vErrors.push(err33);
+}
+errors++;
+}
+}
+else {
+const err34 = {instancePath:instancePath+"/trustedInstallations",schemaPath:"#/properties/trustedInstallations/type",keyword:"type",params:{type: "array"}};
+if(vErrors === null){
+vErrors = [err34];
+}
+else {
+vErrors.push(err34);
+}
+errors++;
+}
+}
+if(data.adoptableServices !== undefined){
+let data13 = data.adoptableServices;
+if(Array.isArray(data13)){
+if(data13.length > 64){
+const err35 = {instancePath:instancePath+"/adoptableServices",schemaPath:"#/properties/adoptableServices/maxItems",keyword:"maxItems",params:{limit: 64}};
+if(vErrors === null){
+vErrors = [err35];
+}
+else {
+vErrors.push(err35);
+}
+errors++;
+}
+const len3 = data13.length;
+for(let i3=0; i3<len3; i3++){
+let data14 = data13[i3];
+if(typeof data14 === "string"){
+if(data14.length > 63 && codePoints(data14) > 63){
+const err36 = {instancePath:instancePath+"/adoptableServices/" + i3,schemaPath:"#/properties/adoptableServices/items/maxLength",keyword:"maxLength",params:{limit: 63}};
+if(vErrors === null){
+vErrors = [err36];
+}
+else {
+vErrors.push(err36);
+}
+errors++;
+}
+if(data14.length <= 126 && !pattern19.test(data14)){
+const err37 = {instancePath:instancePath+"/adoptableServices/" + i3,schemaPath:"#/properties/adoptableServices/items/pattern",keyword:"pattern",params:{}};
+if(vErrors === null){
+vErrors = [err37];
+}
+else {
+vErrors.push(err37);
+}
+errors++;
+}
+}
+else {
+const err38 = {instancePath:instancePath+"/adoptableServices/" + i3,schemaPath:"#/properties/adoptableServices/items/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err38];
+}
+else {
+vErrors.push(err38);
+}
+errors++;
+}
+}
+const found3 = duplicates(data13, schema15.properties.adoptableServices.unique);
+if(found3.length > 0){
+const err39 = {instancePath:instancePath+"/adoptableServices",schemaPath:"#/properties/adoptableServices/unique",keyword:"unique",params:{duplicates: found3}};
+if(vErrors === null){
+vErrors = [err39];
+}
+else {
+vErrors.push(err39);
+}
+errors++;
+}
+}
+else {
+const err40 = {instancePath:instancePath+"/adoptableServices",schemaPath:"#/properties/adoptableServices/type",keyword:"type",params:{type: "array"}};
+if(vErrors === null){
+vErrors = [err40];
+}
+else {
+vErrors.push(err40);
+}
+errors++;
+}
+}
 if(data.allowedNamespaces !== undefined){
 if(!(validate19(data.allowedNamespaces, {instancePath:instancePath+"/allowedNamespaces",parentData:data,parentDataProperty:"allowedNamespaces",rootData}))){
 vErrors = vErrors === null ? validate19.errors : vErrors.concat(validate19.errors);
@@ -2685,133 +2841,133 @@ errors = vErrors.length;
 }
 }
 if(data.syncInterval !== undefined){
-let data14 = data.syncInterval;
-if(typeof data14 === "string"){
-if(data14.length > 32 && codePoints(data14) > 32){
-const err28 = {instancePath:instancePath+"/syncInterval",schemaPath:"#/properties/syncInterval/maxLength",keyword:"maxLength",params:{limit: 32}};
+let data18 = data.syncInterval;
+if(typeof data18 === "string"){
+if(data18.length > 32 && codePoints(data18) > 32){
+const err41 = {instancePath:instancePath+"/syncInterval",schemaPath:"#/properties/syncInterval/maxLength",keyword:"maxLength",params:{limit: 32}};
 if(vErrors === null){
-vErrors = [err28];
+vErrors = [err41];
 }
 else {
-vErrors.push(err28);
+vErrors.push(err41);
 }
 errors++;
 }
-if(data14.length <= 64 && !pattern21.test(data14)){
-const err29 = {instancePath:instancePath+"/syncInterval",schemaPath:"#/properties/syncInterval/pattern",keyword:"pattern",params:{}};
+if(data18.length <= 64 && !pattern23.test(data18)){
+const err42 = {instancePath:instancePath+"/syncInterval",schemaPath:"#/properties/syncInterval/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
-vErrors = [err29];
+vErrors = [err42];
 }
 else {
-vErrors.push(err29);
+vErrors.push(err42);
 }
 errors++;
 }
 }
 else {
-const err30 = {instancePath:instancePath+"/syncInterval",schemaPath:"#/properties/syncInterval/type",keyword:"type",params:{type: "string"}};
+const err43 = {instancePath:instancePath+"/syncInterval",schemaPath:"#/properties/syncInterval/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
-vErrors = [err30];
+vErrors = [err43];
 }
 else {
-vErrors.push(err30);
+vErrors.push(err43);
 }
 errors++;
 }
 }
 if(data.rateLimit !== undefined){
-let data15 = data.rateLimit;
-if(data15 && typeof data15 == "object" && !Array.isArray(data15)){
-if(data15.requestsPerSecond !== undefined){
-let data16 = data15.requestsPerSecond;
-if(!(((typeof data16 == "number") && (!(data16 % 1) && !isNaN(data16))) && (isFinite(data16)))){
-const err31 = {instancePath:instancePath+"/rateLimit/requestsPerSecond",schemaPath:"#/$defs/RateLimit/properties/requestsPerSecond/type",keyword:"type",params:{type: "integer"}};
+let data19 = data.rateLimit;
+if(data19 && typeof data19 == "object" && !Array.isArray(data19)){
+if(data19.requestsPerSecond !== undefined){
+let data20 = data19.requestsPerSecond;
+if(!(((typeof data20 == "number") && (!(data20 % 1) && !isNaN(data20))) && (isFinite(data20)))){
+const err44 = {instancePath:instancePath+"/rateLimit/requestsPerSecond",schemaPath:"#/$defs/RateLimit/properties/requestsPerSecond/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
-vErrors = [err31];
+vErrors = [err44];
 }
 else {
-vErrors.push(err31);
+vErrors.push(err44);
 }
 errors++;
 }
-if((typeof data16 == "number") && (isFinite(data16))){
-if(data16 > 1000 || isNaN(data16)){
-const err32 = {instancePath:instancePath+"/rateLimit/requestsPerSecond",schemaPath:"#/$defs/RateLimit/properties/requestsPerSecond/maximum",keyword:"maximum",params:{comparison: "<=", limit: 1000}};
+if((typeof data20 == "number") && (isFinite(data20))){
+if(data20 > 1000 || isNaN(data20)){
+const err45 = {instancePath:instancePath+"/rateLimit/requestsPerSecond",schemaPath:"#/$defs/RateLimit/properties/requestsPerSecond/maximum",keyword:"maximum",params:{comparison: "<=", limit: 1000}};
 if(vErrors === null){
-vErrors = [err32];
+vErrors = [err45];
 }
 else {
-vErrors.push(err32);
+vErrors.push(err45);
 }
 errors++;
 }
-if(data16 < 1 || isNaN(data16)){
-const err33 = {instancePath:instancePath+"/rateLimit/requestsPerSecond",schemaPath:"#/$defs/RateLimit/properties/requestsPerSecond/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
+if(data20 < 1 || isNaN(data20)){
+const err46 = {instancePath:instancePath+"/rateLimit/requestsPerSecond",schemaPath:"#/$defs/RateLimit/properties/requestsPerSecond/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
 if(vErrors === null){
-vErrors = [err33];
+vErrors = [err46];
 }
 else {
-vErrors.push(err33);
-}
-errors++;
-}
-}
-}
-if(data15.burst !== undefined){
-let data17 = data15.burst;
-if(!(((typeof data17 == "number") && (!(data17 % 1) && !isNaN(data17))) && (isFinite(data17)))){
-const err34 = {instancePath:instancePath+"/rateLimit/burst",schemaPath:"#/$defs/RateLimit/properties/burst/type",keyword:"type",params:{type: "integer"}};
-if(vErrors === null){
-vErrors = [err34];
-}
-else {
-vErrors.push(err34);
-}
-errors++;
-}
-if((typeof data17 == "number") && (isFinite(data17))){
-if(data17 > 1000 || isNaN(data17)){
-const err35 = {instancePath:instancePath+"/rateLimit/burst",schemaPath:"#/$defs/RateLimit/properties/burst/maximum",keyword:"maximum",params:{comparison: "<=", limit: 1000}};
-if(vErrors === null){
-vErrors = [err35];
-}
-else {
-vErrors.push(err35);
-}
-errors++;
-}
-if(data17 < 1 || isNaN(data17)){
-const err36 = {instancePath:instancePath+"/rateLimit/burst",schemaPath:"#/$defs/RateLimit/properties/burst/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
-if(vErrors === null){
-vErrors = [err36];
-}
-else {
-vErrors.push(err36);
+vErrors.push(err46);
 }
 errors++;
 }
 }
 }
-}
-else {
-const err37 = {instancePath:instancePath+"/rateLimit",schemaPath:"#/$defs/RateLimit/type",keyword:"type",params:{type: "object"}};
+if(data19.burst !== undefined){
+let data21 = data19.burst;
+if(!(((typeof data21 == "number") && (!(data21 % 1) && !isNaN(data21))) && (isFinite(data21)))){
+const err47 = {instancePath:instancePath+"/rateLimit/burst",schemaPath:"#/$defs/RateLimit/properties/burst/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
-vErrors = [err37];
+vErrors = [err47];
 }
 else {
-vErrors.push(err37);
+vErrors.push(err47);
+}
+errors++;
+}
+if((typeof data21 == "number") && (isFinite(data21))){
+if(data21 > 1000 || isNaN(data21)){
+const err48 = {instancePath:instancePath+"/rateLimit/burst",schemaPath:"#/$defs/RateLimit/properties/burst/maximum",keyword:"maximum",params:{comparison: "<=", limit: 1000}};
+if(vErrors === null){
+vErrors = [err48];
+}
+else {
+vErrors.push(err48);
+}
+errors++;
+}
+if(data21 < 1 || isNaN(data21)){
+const err49 = {instancePath:instancePath+"/rateLimit/burst",schemaPath:"#/$defs/RateLimit/properties/burst/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
+if(vErrors === null){
+vErrors = [err49];
+}
+else {
+vErrors.push(err49);
+}
+errors++;
+}
+}
+}
+}
+else {
+const err50 = {instancePath:instancePath+"/rateLimit",schemaPath:"#/$defs/RateLimit/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err50];
+}
+else {
+vErrors.push(err50);
 }
 errors++;
 }
 }
 }
 else {
-const err38 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+const err51 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
-vErrors = [err38];
+vErrors = [err51];
 }
 else {
-vErrors.push(err38);
+vErrors.push(err51);
 }
 errors++;
 }

@@ -606,7 +606,7 @@ export interface ServiceDiscovery {
    */
   readonly vipServices?: readonly VipService[];
   /**
-   * true: register the VIP services in the tailnet. false: only find them.
+   * true: register the VIP services in the tailnet. false: only find them, and use those of spec.adoptableServices of the MeshTailnet.
    */
   readonly autoRegister: boolean;
 }
@@ -630,6 +630,23 @@ export interface VipService {
    * The tags of the service: of spec.tags and spec.allowedTags of the MeshTailnet. Default: spec.tags of the MeshTailnet.
    */
   readonly tags?: readonly string[];
+  /**
+   * Other installations of mesh-gateway that may serve this name, too, while this one has it. Default: none but those in spec.trustedInstallations of the MeshTailnet, with a MeshEndpoints of the same namespace and name.
+   */
+  readonly shareWith?: readonly ShareWith[];
+}
+/**
+ * An installation.
+ */
+export interface ShareWith {
+  /**
+   * The id of an installation: the last 8 characters of the hostnames of its mesh pods.
+   */
+  readonly installation: string;
+  /**
+   * The only namespace there that may. Default: any.
+   */
+  readonly namespace?: string;
 }
 /**
  * The observed state, written by the operator.
@@ -787,6 +804,10 @@ export interface VipServiceStatus {
    */
   readonly owners?: readonly VipServiceOwner[];
   /**
+   * What goes on as it is in this version alone, with what to do about it.
+   */
+  readonly warnings?: readonly VipServiceWarning[];
+  /**
    * Its address in the tailnet.
    */
   readonly vipAddress?: string;
@@ -800,6 +821,10 @@ export interface VipServiceStatus {
  */
 export interface VipServiceOwner {
   /**
+   * Its id, for shareWith and trustedInstallations.
+   */
+  readonly installation?: string;
+  /**
    * The name of its cluster.
    */
   readonly cluster: string;
@@ -811,6 +836,19 @@ export interface VipServiceOwner {
    * How many of its mesh pods serve it.
    */
   readonly hosts?: number;
+}
+/**
+ * One warning.
+ */
+export interface VipServiceWarning {
+  /**
+   * NotShared: an installation serves it without shareWith. NotAdoptable: it was adopted without spec.adoptableServices of the MeshTailnet.
+   */
+  readonly reason: string;
+  /**
+   * What to add, and where.
+   */
+  readonly message: string;
 }
 /**
  * The result of discovery by tags.
@@ -1320,6 +1358,14 @@ export interface MeshTailnetSpec {
    * The tags that MeshEndpoints may use: tagSelectors match only devices with one of these tags, in this spelling, by default any; and VIP services may have them beside spec.tags, by default none.
    */
   readonly allowedTags?: readonly string[];
+  /**
+   * Other installations of mesh-gateway, whose MeshEndpoints may share the VIP services of those with the same namespace and name here, without shareWith. Default: none.
+   */
+  readonly trustedInstallations?: readonly string[];
+  /**
+   * VIP services that someone else has made, and that MeshEndpoints may adopt with serviceDiscovery.autoRegister false: names without svc: before them, or how they begin and then *. Default: none.
+   */
+  readonly adoptableServices?: readonly string[];
   /**
    * The namespaces whose objects may use this tailnet.
    */
