@@ -1,5 +1,5 @@
 import { findCondition } from '../../api/conditions.ts';
-import type { Condition, EndpointStatus, Kinds } from '../../api/generated/types.ts';
+import type { Condition, EndpointStatus, Kinds, VipServiceStatus } from '../../api/generated/types.ts';
 import { discoveredEntriesOf } from '../../api/objects/endpoints.ts';
 import { conditionChanges, conditionEvent } from '../../store/condition-events.ts';
 import { regardingOf } from '../../store/resources.ts';
@@ -16,6 +16,7 @@ export function eventsOf(object: MeshEndpoints, status: Status): readonly Object
   const described = [
     ...deviceEvents(discoveredEntriesOf(object), discoveredEntriesOf({ ...object, status })),
     ...endpointEvents(object.status?.endpoints ?? [], status.endpoints ?? []),
+    ...serviceEvents(object.status?.vipServices ?? [], status.vipServices ?? []),
   ];
   return [
     ...described.map(each => ({ regarding: regardingOf(object), ...each })),
@@ -97,6 +98,22 @@ function kindOf({
   return status === 'Healthy'
     ? { type: 'Normal', reason: 'EndpointHealthy', action: 'Check' }
     : { type: 'Warning', reason: 'EndpointUnhealthy', action: 'Check' };
+}
+
+/** The warnings of VIP services that are new. */
+function serviceEvents(
+  before: readonly VipServiceStatus[],
+  now: readonly VipServiceStatus[],
+): readonly Described[] {
+  const known = new Map(before.map(({ name, warnings = [] }) => [name, warnings]));
+  return now.flatMap(({ name, warnings = [] }) => {
+    const old = new Set(known.get(name)?.map(({ reason }) => reason));
+    const fresh = warnings.filter(({ reason }) => !old.has(reason));
+    return fresh.map(({ reason, message }): Described => {
+      const note = `VIP service ${name}: ${message}`;
+      return { type: 'Warning', reason, action: 'Register', note };
+    });
+  });
 }
 
 /** The conditions that are reported, and the actions of their Events. */

@@ -36,7 +36,7 @@ export type ServiceNames = {
 };
 
 /** The registration of one VIP service. */
-export type VipServiceState = Pick<VipServiceStatus, 'vipAddress' | 'owners'> & {
+export type VipServiceState = Pick<VipServiceStatus, 'vipAddress' | 'owners' | 'warnings'> & {
   readonly status: NonNullable<VipServiceStatus['status']>;
   readonly reason: string;
   /** With the way out, where there is something to do. */
@@ -106,7 +106,8 @@ function conditionOf(
   const unready = entries.filter(entry => !isReady(entry));
   const [worst] = WORST_FIRST.flatMap(status => unready.filter(entry => entry.status === status));
   if (!worst) {
-    const message = `${total} of ${total} services are registered and served`;
+    const [warning] = entries.flatMap(({ warnings = [] }) => warnings);
+    const message = `${total} of ${total} services are registered and served${warning ? `; ${warning.message}` : ''}`;
     return { type: TYPE, status: 'True', reason: 'ServicesReady', message };
   }
   const others = unready.length - 1;

@@ -2,7 +2,7 @@ import { isEqual } from '../../api/json.ts';
 import type { Fields } from '../../api/json.ts';
 import type { VipService } from '../../control/control.ts';
 import type { VipServiceState } from '../mesh-endpoints/vip-services.ts';
-import { MAX_OWNERS, mayHave, ownershipOf, withOwners } from './owners.ts';
+import { MAX_OWNERS, mayHave, ownershipOf, shareLine, sharesWith, withOwners } from './owners.ts';
 import type { Owner, Ownership, Strategy } from './owners.ts';
 
 /** A VIP service that a MeshEndpoints of this installation lists. */
@@ -15,6 +15,10 @@ export type Claim = {
   readonly tags: readonly string[];
   /** Whether a service that does not exist is created; otherwise one of someone else is adopted. */
   readonly mayCreate: boolean;
+  /** What the MeshTailnet lacks for a service of someone else to be adopted; undefined where it may be. */
+  readonly notAdoptable: string | undefined;
+  /** Who may join, as in an owner. */
+  readonly shareWith: readonly string[];
   /** Why nothing is changed: a registration that exists is kept as it is, and none is made. */
   readonly kept: string | undefined;
   readonly strategy: Strategy;
@@ -28,6 +32,9 @@ export type Claim = {
 
 /** What claims have by default; the second for services without a claim, too. */
 export const [HEARTBEAT_MS, STALE_MS] = [300_000, 1_800_000];
+
+/** The longest time that can be configured, which an isolated owner has in any case: its service is replaced no earlier. */
+const MAX_STALE_MS = 86_400_000;
 
 /** What decisions about VIP services depend on, beside the service and the claim. */
 export type Context = {
@@ -67,9 +74,11 @@ const TAKEOVER_MS = 300_000;
  *
  *   does not exist, may be created                        create it
  *   does not exist otherwise                              Pending
- *   of someone else, and not to be adopted                Conflict
+ *   of someone else, and not to be adopted, by the
+ *   object or by the MeshTailnet                          Conflict
  *   of someone else, and to be adopted                    add the owner, change nothing else
  *   not owned; others own it, and one is isolated         Conflict
+ *   not owned; the first of the others does not share it  Conflict
  *   not owned; all others are removing it                 Pending, for 5 minutes
  *   not owned otherwise                                   add the owner
  *   owned, as it should be                                Registered; Conflict for isolated ones beside others
@@ -124,19 +133,28 @@ function foreign(
 ): Decision {
   const { name } = service;
   if (why !== undefined || claim.mayCreate || claim.kept !== undefined) {
-    const fix =
-      why ?? 'to use it nevertheless, set serviceDiscovery.autoRegister to false in an object that lists it';
+    const adopt =
+      'to use it nevertheless, set serviceDiscovery.autoRegister to false in an object that lists it';
+    const fix = why ?? [adopt, claim.notAdoptable].filter(each => each !== undefined).join(', and ');
     const message = `the tailnet has a service ${name} that mesh-gateway did not create: ${fix}`;
     return {
       action: NOTHING,
       state: { status: 'Conflict', reason: 'NotOwned', message, ...addressOf(service) },
     };
   }
+  if (claim.notAdoptable !== undefined) {
+    return { action: NOTHING, state: notAdoptable(service, claim.notAdoptable) };
+  }
   const missing = missingPort(service, claim);
   if (missing) return { action: NOTHING, state: missing };
   const annotations = withOwners(service.annotations, [ownerOf(claim, context)], true);
   const fields = { ...service.fields, annotations };
   return { action: { do: 'put', result: 'adopted', fields }, state: REGISTERING };
+}
+
+function notAdoptable(service: VipService, fix: string): VipServiceState {
+  const message = `someone else has made service ${service.name}: ${fix}`;
+  return { status: 'Conflict', reason: 'NotAdoptable', message, ...addressOf(service) };
 }
 
 /** The ports of an adopted service are those that its creator gave it. */
@@ -157,6 +175,9 @@ function owned(service: VipService, { owners, isAdopted }: Owned, claim: Claim, 
       ? notRegistered(claim.kept)
       : refusalOf({ service, active, others, claim, context });
     if (refusal) return { action: NOTHING, state: refusal };
+    if (isAdopted && claim.notAdoptable !== undefined) {
+      return { action: NOTHING, state: notAdoptable(service, claim.notAdoptable) };
+    }
   }
   const missing = isAdopted && missingPort(service, claim);
   if (missing && !own) return { action: NOTHING, state: missing };
@@ -171,7 +192,7 @@ function owned(service: VipService, { owners, isAdopted }: Owned, claim: Claim, 
   const tags = isAdopted ? union([service.tags]) : union(wanted.map(owner => owner.tags));
   const isSame = isEqual(ports, union([service.ports])) && isEqual(tags, union([service.tags]));
   const isSettled = own !== undefined && !own.leaving && isSame && isSameOwner(own, claim);
-  const state = missing || stateOf(service, { claim, active, isSettled });
+  const state = missing || stateOf(service, { claim, active, isSettled, isAdopted });
   if (written === own && isSame && list.length === owners.length) return { action: NOTHING, state };
   const result = !own ? 'joined' : isSettled && list.length === owners.length ? 'renewed' : 'updated';
   const annotations = withOwners(service.annotations, list, isAdopted);
@@ -204,6 +225,12 @@ function refusalOf({ service, active, others, claim, context }: Joining): VipSer
     const message = `${placeOf(other)} has service ${service.name}, ${why}: use another name`;
     return { status: 'Conflict', reason: 'OwnedByOther', message, ...addressOf(service) };
   }
+  const [first] = active;
+  const place = { installation: context.installation, object: claim.object };
+  if (first && !sharesWith(first, place)) {
+    const message = `${placeOf(first)} has service ${service.name}, and does not share it: add ${shareLine(place)} to its entry there, or use another name`;
+    return { status: 'Conflict', reason: 'NotShared', message, ...addressOf(service) };
+  }
   if (active.length > 0 || others.length === 0 || context.leavingForMs >= TAKEOVER_MS) return undefined;
   const names = others.map(placeOf).join(', ');
   return pending('BeingRemoved', `${names} is removing service ${service.name}: it is registered afterwards`);
@@ -211,7 +238,12 @@ function refusalOf({ service, active, others, claim, context }: Joining): VipSer
 
 function stateOf(
   service: VipService,
-  { claim, active, isSettled }: Pick<Joining, 'claim' | 'active'> & { readonly isSettled: boolean },
+  {
+    claim,
+    active,
+    isSettled,
+    isAdopted,
+  }: Pick<Joining, 'claim' | 'active'> & { readonly isSettled: boolean; readonly isAdopted: boolean },
 ): VipServiceState {
   if (!isSettled) return { ...REGISTERING, ...addressOf(service) };
   if (claim.strategy === 'isolated' && active.length > 0) {
@@ -219,7 +251,10 @@ function stateOf(
     return { status: 'Conflict', reason: 'OwnedByOther', message, ...addressOf(service) };
   }
   const message = 'it is registered, and no device is known to serve it';
-  return { status: 'Registered', reason: 'NotServed', message, ...addressOf(service) };
+  const state = { status: 'Registered', reason: 'NotServed', message, ...addressOf(service) } as const;
+  if (!isAdopted || claim.notAdoptable === undefined) return state;
+  const warning = { reason: 'NotAdoptable', message: `a later version ends this: ${claim.notAdoptable}` };
+  return { ...state, warnings: [warning] };
 }
 
 const REGISTERING = pending('Registering', 'it is being registered');
@@ -232,7 +267,8 @@ function notRegistered(kept: string): VipServiceState {
   return pending('NotRegistered', `it is not registered: ${kept}`);
 }
 
-function placeOf({ cluster, object }: Owner): string {
+/** An owner, for people. */
+export function placeOf({ cluster, object }: Owner): string {
   return `MeshEndpoints ${object} of cluster ${cluster}`;
 }
 
@@ -248,22 +284,21 @@ function portOf(port: number): string {
 }
 
 function ownerOf(claim: Claim, { installation, now }: Context, before?: Owner): Owner {
-  const { cluster, object, strategy, port, tags, kept } = claim;
+  const { cluster, object, strategy, port, tags, shareWith, kept } = claim;
   const more = before?.more && { more: before.more };
   if (kept !== undefined && before) {
     const { leaving: _leaving, ...rest } = before;
     return { ...rest, heartbeat: now };
   }
-  const owner = { installation, cluster, object, strategy, ports: [portOf(port)], tags, heartbeat: now };
-  return { ...owner, ...more };
+  const wanted = { ports: [portOf(port)], tags, shareWith };
+  return { installation, cluster, object, strategy, ...wanted, heartbeat: now, ...more };
 }
 
 function isSameOwner(own: Owner, claim: Claim): boolean {
   if (claim.kept !== undefined) return true;
-  const { cluster, object, strategy, port, tags } = claim;
-  const { cluster: ownCluster, object: ownObject, strategy: ownStrategy, ports, tags: ownTags } = own;
-  const written = [ownCluster, ownObject, ownStrategy, ports, ownTags];
-  return isEqual(written, [cluster, object, strategy, [portOf(port)], tags]);
+  const { cluster, object, strategy, port, tags, shareWith } = claim;
+  const written = [own.cluster, own.object, own.strategy, own.ports, own.tags, own.shareWith ?? null];
+  return isEqual(written, [cluster, object, strategy, [portOf(port)], tags, shareWith]);
 }
 
 function isCurrent(own: Owner, claim: Claim, { now }: Context): boolean {
@@ -276,12 +311,13 @@ const AHEAD_MS = 600_000;
 
 /** Whether an owner has written nothing for long, or in the future, and has no mesh pod that could serve. */
 export function isStale(
-  { installation, heartbeat }: Owner,
+  { installation, heartbeat, strategy }: Owner,
   { now, isOnline }: Pick<Context, 'now' | 'isOnline'>,
   staleMs: number,
 ): boolean {
   const ageMs = now.getTime() - heartbeat.getTime();
-  return (ageMs > staleMs || ageMs < -AHEAD_MS) && !isOnline(installation);
+  const maxMs = strategy === 'isolated' ? MAX_STALE_MS : staleMs;
+  return (ageMs > maxMs || ageMs < -AHEAD_MS) && !isOnline(installation);
 }
 
 function union(lists: readonly (readonly string[])[]): readonly string[] {

@@ -25,6 +25,7 @@ import { isAllowed } from '../../traffic/permissions.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
 type MeshTailnet = Kinds['MeshTailnet'];
+type VipServiceSpec = ReturnType<typeof vipServicesIn>[number];
 
 /** A VIP service as a MeshEndpoints lists it. */
 type Listing = {
@@ -138,6 +139,8 @@ export function claimsOf(
         port: service.port,
         tags,
         mayCreate: object.spec.serviceDiscovery?.autoRegister ?? true,
+        notAdoptable: adoptionProblem(name, tailnet),
+        shareWith: sharedWith(service.shareWith, object, tailnet),
         kept: problem?.message ?? keptBy(object, enabled ? undefined : gateway),
         strategy,
         cluster: clusterID,
@@ -240,6 +243,29 @@ function gatewayOf(
 function keptBy({ spec }: MeshEndpoints, disabledBy: Kinds['MeshGateway'] | undefined): string | undefined {
   if (spec.paused) return 'the object is paused';
   return disabledBy && `MeshGateway ${placeOf(disabledBy)} has serviceCoordination.enabled false`;
+}
+
+/** Who may join a service, as its owner writes it. */
+function sharedWith(
+  list: VipServiceSpec['shareWith'] = [],
+  object: MeshEndpoints,
+  { spec: { trustedInstallations = [] } }: MeshTailnet,
+): readonly string[] {
+  const listed = list.map(({ installation, namespace }) =>
+    namespace === undefined ? installation : `${installation}/${namespace}`,
+  );
+  const trusted = trustedInstallations.map(installation => `${installation}/${placeOf(object)}`);
+  return [...new Set([...listed, ...trusted])].sort();
+}
+
+/** What a MeshTailnet lacks for its namespaces to adopt a service of someone else. */
+function adoptionProblem(service: string, { metadata, spec }: MeshTailnet): string | undefined {
+  const name = service.replace(/^svc:/, '');
+  const { adoptableServices = [] } = spec;
+  const isListed = adoptableServices.some(each =>
+    each.endsWith('*') ? name.startsWith(each.slice(0, -1)) : each === name,
+  );
+  return isListed ? undefined : `add "${name}" to spec.adoptableServices of MeshTailnet ${metadata.name}`;
 }
 
 /** A discovered endpoint may be away for a while, so that a registration is kept meanwhile. */

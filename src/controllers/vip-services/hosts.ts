@@ -2,6 +2,8 @@ import { cutText } from '../../api/text.ts';
 import { ControlError } from '../../control/control.ts';
 import type { ControlApi, Device, ServiceHost } from '../../control/control.ts';
 import type { VipServiceState } from '../mesh-endpoints/vip-services.ts';
+import { placeOf } from './decision.ts';
+import { shareLine, unsharedOf } from './owners.ts';
 import type { Owner } from './owners.ts';
 import { installationOf } from './perform.ts';
 
@@ -121,11 +123,18 @@ export function withHosts(
       return isApproved && device?.isOnline === true && installationOf(device) === installation;
     }).length;
   const shown = owners.slice(0, MAX_OWNERS).map(owner => ({
+    installation: cutText(owner.installation, MAX_CLUSTER_LENGTH),
     cluster: cutText(owner.cluster, MAX_CLUSTER_LENGTH),
     object: cutText(owner.object, MAX_OBJECT_LENGTH),
     hosts: countOf(owner),
   }));
-  const owned = shown.length === 0 ? state : { ...state, owners: shown };
+  const ofOwners = state.status === 'Registered' ? notShared(owners) : [];
+  const warnings = [...(state.warnings ?? []), ...ofOwners].slice(0, MAX_WARNINGS);
+  const owned = {
+    ...state,
+    ...(shown.length > 0 && { owners: shown }),
+    ...(warnings.length > 0 && { warnings }),
+  };
   if (owned.status !== 'Registered' || !hosts) return owned;
   if (isServed(hosts, online)) {
     return { ...owned, reason: 'Served', message: 'it is registered, and devices that are online serve it' };
@@ -137,5 +146,18 @@ export function withHosts(
   return { ...owned, status: 'Pending', reason: 'NotApproved', message };
 }
 
+/** What was shared before owners decided about that stays for one version. */
+function notShared(owners: readonly Owner[]) {
+  const first = owners.find(({ leaving }) => !leaving);
+  return unsharedOf(owners).map(owner => ({
+    reason: 'NotShared',
+    message: cutText(
+      `${placeOf(owner)} serves it without being asked to, which a later version ends: add ${shareLine(owner)} to the entry of ${first ? placeOf(first) : ''}`,
+      MAX_MESSAGE_LENGTH,
+    ),
+  }));
+}
+
 /** As in the schema. */
+const [MAX_WARNINGS, MAX_MESSAGE_LENGTH] = [8, 512];
 const [MAX_OWNERS, MAX_CLUSTER_LENGTH, MAX_OBJECT_LENGTH] = [8, 64, 320];

@@ -9,7 +9,8 @@ import type { VipService } from '../../control/control.ts';
  * an annotation of the service, which all of them read, change and write:
  *
  *   GROUP/owners: {"owners":[{"installation":"0a1b2c3d","cluster":"...","object":"default/web","strategy":"shared",
- *                  "ports":["tcp:443"],"tags":["tag:mesh"],"heartbeat":"2026-01-15T12:00:00Z"}]}
+ *                  "ports":["tcp:443"],"tags":["tag:mesh"],"shareWith":["4e5f6a7b/default"],
+ *                  "heartbeat":"2026-01-15T12:00:00Z"}]}
  */
 
 /** The annotation of a VIP service with its owners. */
@@ -39,6 +40,8 @@ export type Owner = {
   /** What it wants the service to have; the service has what all owners want. */
   readonly ports: readonly string[];
   readonly tags: readonly string[];
+  /** Who may join it: `installation`, `installation/namespace` or `installation/namespace/name`; earlier versions write none. */
+  readonly shareWith?: readonly string[];
   /** When it last wrote, by its clock. */
   readonly heartbeat: Date;
   /** Since when it removes the service, by its clock. */
@@ -93,7 +96,8 @@ export function ownersOf(service: Pick<VipService, 'annotations'> | undefined): 
 
 function ownerIn(value: unknown): Owner | undefined {
   if (!isRecord(value)) return undefined;
-  const { installation, cluster, object, strategy, ports, tags, heartbeat, leaving, ...more } = value;
+  const { installation, cluster, object, strategy, ports, tags, shareWith, heartbeat, leaving, ...more } =
+    value;
   const texts = [installation, cluster, object];
   if (!texts.every(text => typeof text === 'string') || !isTexts(ports) || !isTexts(tags)) return undefined;
   const at = dateIn(heartbeat);
@@ -106,10 +110,33 @@ function ownerIn(value: unknown): Owner | undefined {
     strategy: strategy === 'isolated' ? 'isolated' : 'shared',
     ports,
     tags,
+    ...(isTexts(shareWith) && { shareWith }),
     heartbeat: at,
     ...(since && { leaving: since }),
     ...(Object.keys(more).length > 0 && { more }),
   };
+}
+
+/** A MeshEndpoints of an installation. */
+type Place = Pick<Owner, 'installation' | 'object'>;
+
+/** Whether an owner shares its service with a MeshEndpoints of another installation. */
+export function sharesWith({ strategy, shareWith = [] }: Owner, { installation, object }: Place): boolean {
+  const [namespace] = object.split('/', 1);
+  const names = [installation, `${installation}/${namespace}`, `${installation}/${object}`];
+  return strategy === 'shared' && names.some(name => shareWith.includes(name));
+}
+
+/** The owners of a service that none of its others shares it with, but for the first: earlier versions let them join. */
+export function unsharedOf(owners: readonly Owner[]): readonly Owner[] {
+  const active = owners.filter(({ leaving }) => !leaving);
+  return active.slice(1).filter(owner => !active.some(other => other !== owner && sharesWith(other, owner)));
+}
+
+/** What the owner of a service has to add, so that a MeshEndpoints of another installation may join it. */
+export function shareLine({ installation, object }: Place): string {
+  const [namespace] = object.split('/', 1);
+  return `shareWith: ${JSON.stringify([{ installation, namespace }])}`;
 }
 
 function isTexts(value: unknown): value is readonly string[] {

@@ -19,6 +19,7 @@ function claimsOf(count: number): ReadonlyMap<string, Claim> {
     name,
     {
       ...{ name, object: `team-${index % 7}/web`, port: 443, tags: ['tag:mesh'], mayCreate: true },
+      ...{ notAdoptable: undefined, shareWith: [] },
       ...{ kept: undefined, strategy: 'shared', cluster: 'here' },
       ...{ heartbeatMs: 300_000, staleMs: 1_800_000 },
     },

@@ -90,6 +90,14 @@ describe('VIP services', () => {
     expect(scene.events.join('\n')).toContain('Warning Conflict web: the tailnet has a service svc:web');
 
     await scene.put(publishing('a', ['web'], { autoRegister: false }));
+    await scene.until(() =>
+      expect(scene.entry('a')).toMatchObject({ status: 'Conflict', reason: 'NotAdoptable' }),
+    );
+    expect(scene.service()).toEqual(before);
+    expect(scene.entry('a')?.message).toContain('add "web" to spec.adoptableServices of MeshTailnet');
+
+    const tailnet = scene.tailnet();
+    await scene.put({ ...tailnet, spec: { ...tailnet?.spec, adoptableServices: ['other', 'we*'] } });
     await scene.until(() => expect(scene.entry('a')).toMatchObject({ status: 'Registered' }));
     expect(scene.service()).toMatchObject({ addrs: before?.addrs, ports: ['tcp:443'] });
 

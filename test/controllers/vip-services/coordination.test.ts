@@ -13,14 +13,15 @@ const [OURS, THEIRS] = ['0a1b2c3d', 'ffffffff'];
 
 const CLAIM: Claim = {
   ...{ name: 'svc:web', object: 'default/web', port: 443, tags: ['tag:mesh'], strategy: 'shared' },
+  ...{ notAdoptable: undefined, shareWith: [] },
   ...{ mayCreate: true, kept: undefined, cluster: 'here', heartbeatMs: 300_000, staleMs: 1_800_000 },
 };
 
 const OWN: Owner = {
   ...{ installation: OURS, cluster: 'here', object: 'default/web', strategy: 'shared' },
-  ...{ ports: ['tcp:443'], tags: ['tag:mesh'], heartbeat: new Date(NOW) },
+  ...{ ports: ['tcp:443'], tags: ['tag:mesh'], shareWith: [], heartbeat: new Date(NOW) },
 };
-const THERE = { installation: THEIRS, cluster: 'there' };
+const THERE = { installation: THEIRS, cluster: 'there', shareWith: [OURS] };
 /** An installation whose operator has been away for an hour. */
 const AWAY: Owner = {
   ...{ ...OWN, ...THERE },

@@ -11,6 +11,7 @@ const OURS = '0a1b2c3d';
 
 const CLAIM: Claim = {
   ...{ name: 'svc:web', object: 'default/web', port: 443, tags: ['tag:mesh'], strategy: 'shared' },
+  ...{ notAdoptable: undefined, shareWith: [] },
   ...{ mayCreate: true, kept: undefined, cluster: 'here', heartbeatMs: 300_000, staleMs: 1_800_000 },
 };
 
@@ -20,11 +21,17 @@ const CONTEXT: Context = {
 
 const owner = (fields: Partial<Owner> = {}): Owner => ({
   ...{ installation: OURS, cluster: 'here', object: 'default/web', strategy: 'shared' },
-  ...{ ports: ['tcp:443'], tags: ['tag:mesh'], heartbeat: ago(1) },
+  ...{ ports: ['tcp:443'], tags: ['tag:mesh'], shareWith: [], heartbeat: ago(1) },
   ...fields,
 });
+/** As an earlier version writes it. */
+const beforeSharing = (installation: string): Owner => {
+  const { shareWith: _none, ...rest } = owner({ installation });
+  return rest;
+};
+/** It shares its services with ours. */
 const other = (fields: Partial<Owner> = {}) =>
-  owner({ installation: 'ffffffff', cluster: 'there', ...fields });
+  owner({ installation: 'ffffffff', cluster: 'there', shareWith: [OURS], ...fields });
 const third = (fields: Partial<Owner> = {}) =>
   owner({ installation: 'eeeeeeee', cluster: 'elsewhere', ...fields });
 
@@ -71,6 +78,30 @@ const ROWS: readonly Row[] = [
     {},
     'put adopted',
     'Pending Registering',
+  ],
+  [
+    'is of others, and not in the list of the MeshTailnet',
+    FOREIGN,
+    { mayCreate: false, notAdoptable: 'add "web"' },
+    {},
+    'nothing',
+    'Conflict NotAdoptable',
+  ],
+  [
+    'was adopted by another that shares it, and is not in the list of the MeshTailnet',
+    service([other()], ['tcp:443'], true),
+    { mayCreate: false, notAdoptable: 'add "web"' },
+    {},
+    'nothing',
+    'Conflict NotAdoptable',
+  ],
+  [
+    'was adopted before there was a list',
+    service([owner()], ['tcp:443'], true),
+    { mayCreate: false, notAdoptable: 'add "web"' },
+    {},
+    'nothing',
+    'Registered NotServed',
   ],
   [
     'is adopted without the port',
@@ -188,7 +219,94 @@ const ROWS: readonly Row[] = [
     'put updated',
     'Pending Registering',
   ],
-  ['is of another installation', service([other()]), {}, {}, 'put joined', 'Pending Registering'],
+  [
+    'is of another installation that shares it',
+    service([other()]),
+    {},
+    {},
+    'put joined',
+    'Pending Registering',
+  ],
+  [
+    'is of another installation that shares it with the namespace',
+    service([other({ shareWith: [`${OURS}/default`] })]),
+    {},
+    {},
+    'put joined',
+    'Pending Registering',
+  ],
+  [
+    'is of another installation that trusts ours with the same object',
+    service([other({ shareWith: [`${OURS}/default/web`] })]),
+    {},
+    {},
+    'put joined',
+    'Pending Registering',
+  ],
+  [
+    'is of another installation that shares it with none',
+    service([other({ shareWith: [] })]),
+    {},
+    {},
+    'nothing',
+    'Conflict NotShared',
+  ],
+  [
+    'is of another installation that shares it with others',
+    service([other({ shareWith: ['eeeeeeee', `${OURS}/payments`, `${OURS}/default/other`, 'default'] })]),
+    {},
+    {},
+    'nothing',
+    'Conflict NotShared',
+  ],
+  [
+    'is of an installation of an earlier version, which cannot share it',
+    service([beforeSharing('ffffffff')]),
+    {},
+    {},
+    'nothing',
+    'Conflict NotShared',
+  ],
+  [
+    'is shared by one that was only admitted by its first owner',
+    service([third({ shareWith: [] }), other()]),
+    {},
+    {},
+    'nothing',
+    'Conflict NotShared',
+  ],
+  [
+    'is of an isolated installation, whatever it shares, that is away for as long as can be configured',
+    service([other({ strategy: 'isolated', heartbeat: ago(24 * 60) })]),
+    { staleMs: 1_800_000 },
+    {},
+    'nothing',
+    'Conflict OwnedByOther',
+  ],
+  [
+    'is of an isolated installation that is away for longer',
+    service([other({ strategy: 'isolated', heartbeat: ago(24 * 60 + 1) })]),
+    {},
+    {},
+    'put joined',
+    'Pending Registering',
+  ],
+  [
+    'is shared with an installation of an earlier version, which was not asked to',
+    service([owner(), beforeSharing('ffffffff')]),
+    {},
+    {},
+    'nothing',
+    'Registered NotServed',
+  ],
+  [
+    'is ours, of a version that shared with all',
+    service([beforeSharing(OURS)]),
+    {},
+    {},
+    'put updated',
+    'Pending Registering',
+  ],
   [
     'is of another installation, with strategy isolated',
     service([other()]),
@@ -301,7 +419,7 @@ const WRITTEN: readonly Written[] = [
   ],
   [
     'is joined has not what one wants that is removing it',
-    service([other({ leaving: ago(1), ports: ['tcp:80'] }), third()]),
+    service([other({ leaving: ago(1), ports: ['tcp:80'] }), third({ shareWith: [OURS] })]),
     ...([{}, {}, 'there (leaving), elsewhere, here', 'tcp:443', 'tag:mesh'] as const),
   ],
   [
@@ -350,6 +468,21 @@ describe('a VIP service that', () => {
     const { do: what } = decided.action;
     expect(decided.action.do === 'put' ? `${what} ${decided.action.result}` : what).toBe(action);
     expect(decided.state && `${decided.state.status} ${decided.state.reason}`).toBe(state);
+  });
+
+  it('was adopted before there was a list has a warning with what to add', () => {
+    const adopted = service([owner()], ['tcp:443'], true);
+    const { state } = decide(adopted, { ...CLAIM, notAdoptable: 'add "web"' }, CONTEXT);
+    expect(state?.warnings).toEqual([
+      { reason: 'NotAdoptable', message: 'a later version ends this: add "web"' },
+    ]);
+  });
+
+  it('is not shared has a message with the line to add', () => {
+    const { state } = decide(service([other({ shareWith: [] })]), CLAIM, CONTEXT);
+    expect(state?.message).toBe(
+      `MeshEndpoints default/web of cluster there has service svc:web, and does not share it: add shareWith: [{"installation":"${OURS}","namespace":"default"}] to its entry there, or use another name`,
+    );
   });
 
   it('is written keeps the fields and the owners that mesh-gateway does not know', () => {

@@ -91,5 +91,6 @@ it('are shown with the names of their owners as an API server stores them, since
   const owners = [{ ...of, cluster: `${'x'.repeat(63)}🚀!`, object: 'default/\ud83d' }];
   const known = { name: 'svc:web', hosts: [], devices: new Map(), online: new Set<string>(), tags: [] };
   const [shown] = withHosts(state, { ...known, owners }).owners ?? [];
-  expect(shown).toMatchObject({ cluster: `${'x'.repeat(63)}🚀`, object: 'default/\ufffd' });
+  expect(shown).toMatchObject({ installation: '0a1b2c3d', cluster: `${'x'.repeat(63)}🚀` });
+  expect(shown).toMatchObject({ object: 'default/\ufffd' });
 });

@@ -23,6 +23,7 @@ const gateway = (name: string) =>
 const THERE: Owner = {
   ...{ installation: 'ffffffff', cluster: 'there', object: 'default/web', strategy: 'shared' },
   ...{ ports: ['tcp:443'], tags: ['tag:mesh'], heartbeat: new Date('2026-01-15T12:00:00Z') },
+  shareWith: [INSTALLATION],
 };
 
 function addSharedService(scene: Scene, owner: Partial<Owner> = {}): void {

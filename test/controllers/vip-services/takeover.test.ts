@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { OWNERS } from '../../../src/controllers/vip-services/owners.ts';
+import { OWNERS, ownersOf } from '../../../src/controllers/vip-services/owners.ts';
+import type { Owner } from '../../../src/controllers/vip-services/owners.ts';
 import { named } from '../../support/declared.ts';
 import { endpoint, meshEndpoints } from '../../support/objects.ts';
 import { MemoryNamespace } from '../../support/controllers/mesh-tailnet/namespace.ts';
-import { startVipScene } from '../../support/controllers/vip-services/scene.ts';
+import { INSTALLATION, startVipScene } from '../../support/controllers/vip-services/scene.ts';
 import { ServingPods } from '../../support/controllers/vip-services/serving-pods.ts';
 
 const [VICTIM, ATTACKER] = ['100.64.0.1:8080', '100.64.0.66:8080'];
@@ -125,5 +126,114 @@ describe('the name of a VIP service', () => {
     expect(scene.meshPods.targetsOf(SERVICE)).toEqual([VICTIM]);
     scene.meshPods.goOn();
     await scene.isServed(ATTACKER);
+  });
+});
+
+/** The owner of the name in another cluster, whose operator writes it each time that it is asked to. */
+const OF_OTHER_CLUSTER = {
+  ...{ installation: 'ffffffff', cluster: 'there', object: 'victim/payments', strategy: 'shared' },
+  ...{ ports: ['tcp:443'], tags: ['tag:mesh'], heartbeat: '2026-01-15T12:00:00Z' },
+};
+
+async function startBesideOther(more: Partial<Record<keyof Owner, unknown>>, spec: object = {}) {
+  const scene = await startVipScene({ spec: { pool: { mode: 'Managed' }, ...spec } });
+  const owners = [{ ...OF_OTHER_CLUSTER, ...more }];
+  scene.api.addService({
+    ...{ name: SERVICE, addrs: ['100.96.0.9', 'fd7a:115c:a1e0:ff::9'], ports: ['tcp:443'] },
+    ...{ tags: ['tag:mesh'], annotations: { [OWNERS]: JSON.stringify({ owners }) } },
+  });
+  const entryOf = (namespace: string) => {
+    const object = scene.memory.read.get({ kind: 'MeshEndpoints', namespace, name: 'payments' });
+    return object?.status?.vipServices?.find(({ name }) => name === 'payments');
+  };
+  const owned = () => ownersOf(scene.service(SERVICE)).map(({ installation }) => installation);
+  const isReported = async (namespace: string, status: string) => {
+    await scene.until(() => {
+      const entry = entryOf(namespace);
+      expect(entry && `${entry.status} ${entry.reason}`).toMatch(new RegExp(status));
+    });
+    return { message: entryOf(namespace)?.message, warnings: entryOf(namespace)?.warnings, owned: owned() };
+  };
+  return { ...scene, isReported, owned };
+}
+
+describe('the name of a VIP service of another cluster', () => {
+  it('is not shared by whoever lists it here, who reads what its owner has to add', async () => {
+    const scene = await startBesideOther({ shareWith: [] });
+    await scene.put(ATTACKERS);
+    const { message, owned } = await scene.isReported('attacker', '^Conflict NotShared$');
+    expect(owned).toEqual(['ffffffff']);
+    const line = `shareWith: [{"installation":"${INSTALLATION}","namespace":"attacker"}]`;
+    expect(message).toContain(line);
+    expect(scene.events.join()).toContain('Warning Conflict');
+  });
+
+  it('is not shared by an equal namespace and name, whatever clusterID a tenant writes', async () => {
+    const scene = await startBesideOther({ cluster: 'unknown', shareWith: ['ffffffff'] });
+    await scene.put(VICTIMS);
+    const { owned } = await scene.isReported('victim', '^Conflict NotShared$');
+    expect(owned).toEqual(['ffffffff']);
+  });
+
+  it.each([
+    ['with this installation', INSTALLATION],
+    ['with this namespace of this installation', `${INSTALLATION}/victim`],
+    ['by trust in this installation, with the same object', `${INSTALLATION}/victim/payments`],
+  ])('is shared %s alone', async (_, shareWith) => {
+    const scene = await startBesideOther({ shareWith: [shareWith] });
+    await scene.put(VICTIMS);
+    await scene.isReported('victim', '^Registered ');
+    expect(scene.owned()).toEqual(['ffffffff', INSTALLATION]);
+  });
+
+  it('is not replaced while its owner is isolated, and away for less than a day', async () => {
+    const scene = await startBesideOther({ strategy: 'isolated', shareWith: [INSTALLATION] });
+    await scene.put(ATTACKERS);
+    for (let hours = 0; hours < 23; hours++) await scene.clock.advance(3_600_000);
+    const { owned } = await scene.isReported('attacker', '^Conflict OwnedByOther$');
+    expect(owned).toEqual(['ffffffff']);
+  });
+});
+
+describe('what an earlier version has shared without being asked to', () => {
+  /** Joins as that version does: it keeps the entries of others, and knows no shareWith. */
+  const joinAsBefore = ({ api }: Awaited<ReturnType<typeof startBesideOther>>) => {
+    const service = api.state.services.current(SERVICE);
+    if (!service) throw new Error('the service is registered');
+    const { owners } = JSON.parse(service.annotations[OWNERS] ?? '') as { owners: object[] };
+    const annotations = { [OWNERS]: JSON.stringify({ owners: [...owners, OF_OTHER_CLUSTER] }) };
+    api.state.services.put(SERVICE, { ...service, annotations });
+  };
+
+  it('goes on, with a Warning in both, and stays where one operator is of that version', async () => {
+    const scene = await startBesideOther({});
+    scene.api.state.services.delete(SERVICE);
+    await scene.put(VICTIMS);
+    await scene.isReported('victim', '^Registered ');
+    joinAsBefore(scene);
+    const warned = () => scene.events.filter(event => event.startsWith('Warning NotShared'));
+    await scene.until(() => expect(warned()).toHaveLength(1));
+    for (let left = 10; left > 0; left--) await scene.clock.advance(60_000);
+    const { warnings, owned } = await scene.isReported('victim', '^Registered ');
+    expect(owned).toEqual([INSTALLATION, 'ffffffff']);
+    const line = 'add shareWith: [{"installation":"ffffffff","namespace":"victim"}]';
+    expect(warnings).toEqual([{ reason: 'NotShared', message: expect.stringContaining(line) }]);
+    expect(warned()).toHaveLength(1);
+  });
+
+  it('is not joined by one more, which that version cannot admit', async () => {
+    const scene = await startBesideOther({});
+    await scene.put(ATTACKERS);
+    const { owned } = await scene.isReported('attacker', '^Conflict NotShared$');
+    expect(owned).toEqual(['ffffffff']);
+  });
+});
+
+it('trust in an installation shares with its objects of the same namespace and name', async () => {
+  const scene = await startVipScene({ spec: { trustedInstallations: ['ffffffff'] } });
+  await scene.put(VICTIMS);
+  await scene.until(() => {
+    const [own] = ownersOf(scene.service(SERVICE));
+    expect(own?.shareWith).toEqual(['ffffffff/victim/payments']);
   });
 });

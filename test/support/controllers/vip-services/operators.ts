@@ -64,6 +64,9 @@ const MAX_CALL_MS = 35_000;
 
 const NAME = 'svc:web';
 
+/** Each shares its services with all of them. */
+const ALL_INSTALLATIONS = Array.from({ length: 8 }, (_, index) => `${index}`.repeat(8));
+
 const { record } = createRegistry({ metrics: vipServiceMetrics, version: 'test' });
 const authenticated = { type: 'Authenticated', status: 'True', reason: 'Authenticated', message: '' };
 const TAILNET = {
@@ -84,7 +87,7 @@ export class Operators {
     const domain = 'example.ts.net';
     this.state = createState({ dialect: 'vendor', domain, behaviour: {}, clock, seed: 1, settings: {} });
     this.operators = options.map((each, index) => {
-      const installation = `${index}`.repeat(8);
+      const installation = ALL_INSTALLATIONS[index] ?? '';
       if (each.hasPods) addDevice(this.state, { hostname: hostnameOf(installation), tags: ['tag:mesh'] });
       return {
         ...{ ...each, installation, isClaimed: false, state: undefined, memory: NOTHING_KNOWN, process: 0 },
@@ -315,7 +318,13 @@ function hostnameOf(installation: string): string {
 function claimOf({ installation, strategy }: Operator): Claim {
   return {
     ...{ name: NAME, object: 'default/web', port: 443, tags: ['tag:mesh'], mayCreate: true },
-    ...{ kept: undefined, strategy, cluster: `cluster ${installation}` },
+    ...{
+      notAdoptable: undefined,
+      shareWith: ALL_INSTALLATIONS,
+      kept: undefined,
+      strategy,
+      cluster: `cluster ${installation}`,
+    },
     ...{ heartbeatMs: 300_000, staleMs: 1_800_000 },
   };
 }
