@@ -43,11 +43,15 @@ export async function installVipServices(cluster: Cluster): Promise<VipServicesS
  * The TCP service of web-1, which echoes, as the VIP service `web` at port 443; its health is checked. One slow check on a busy
  * machine does not withdraw it.
  */
-export function vipService(cluster: Pick<Cluster, 'remotes'>, namespace: string): KubeObject {
+export function vipService(
+  cluster: Pick<Cluster, 'remotes'>,
+  namespace: string,
+  shareWith: readonly object[] = [],
+): KubeObject {
   const { address, fqdn, ports } = remoteOf(cluster, 'web-1');
   const healthCheck = { enabled: true, type: 'TCP', interval: '1s', timeout: '1s' };
   const target = { meshIP: address, meshFQDN: fqdn, port: ports['tcp'], protocol: 'TCP', healthCheck };
-  const serviceDiscovery = { vipServices: [{ name: 'web', port: 443, targetEndpoint: 'web' }] };
+  const serviceDiscovery = { vipServices: [{ name: 'web', port: 443, targetEndpoint: 'web', shareWith }] };
   const spec = { endpoints: [endpoint({ name: 'web', ...target })], serviceDiscovery };
   return named(meshEndpoints(spec), `${namespace}/web`) as KubeObject;
 }
