@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Route } from '../../src/api/objects/gateway-api.ts';
 import { dataPathOf } from '../../src/traffic/data-path.ts';
-import { revisionOf } from '../../src/traffic/settings/revision.ts';
+import { revisionOf, routeSettings } from '../../src/traffic/settings/revision.ts';
 import { endpoint } from '../support/objects.ts';
 import { resourceOf } from '../support/store/resources.ts';
 import { resourcesFrom, tlsBudgetsOf } from '../support/traffic/resolve.ts';
@@ -24,7 +24,9 @@ function revision(objects: readonly object[], encoding = 'a'): string | undefine
   const routes = objects.map(resourceOf).filter(({ kind }) => KINDS.includes(kind)) as readonly Route[];
   const resources = resourcesFrom(objects);
   const budgets = tlsBudgetsOf(resources);
-  return revisionOf(resources, { gateway, routes, clusterEncoding: encoding, budgets });
+  const decided = resources.gatewaySettings(gateway);
+  const settingsOf = (route: Route) => routeSettings(resources, route, decided, budgets);
+  return revisionOf({ decided, routes, settingsOf, clusterEncoding: encoding });
 }
 
 const check = { enabled: true };

@@ -3,7 +3,7 @@ import type { Route } from '../../src/api/objects/gateway-api.ts';
 import { explainRoutes } from '../../src/tools/explain-routes.ts';
 import { unusedOfRoute } from '../../src/traffic/endpoints/route-traffic.ts';
 import { envoyClusterSettingsOf } from '../../src/traffic/settings/envoy-cluster-settings.ts';
-import { revisionOf } from '../../src/traffic/settings/revision.ts';
+import { revisionOf, routeSettings } from '../../src/traffic/settings/revision.ts';
 import { closedSettingsOf, overTlsBudget } from '../../src/traffic/settings/tls-budget.ts';
 import type { TrafficResources } from '../../src/traffic/traffic-resources.ts';
 import { endpoint } from '../support/objects.ts';
@@ -102,12 +102,10 @@ const gateway = { kind: 'Gateway', namespace: 'default', name: 'public' } as con
 
 function revision(resources: TrafficResources, routes: readonly object[]): string | undefined {
   const read = routes.map(resourceOf) as readonly Route[];
-  return revisionOf(resources, {
-    gateway,
-    routes: read,
-    clusterEncoding: 'a',
-    budgets: tlsBudgetsOf(resources),
-  });
+  const decided = resources.gatewaySettings(gateway);
+  const budgets = tlsBudgetsOf(resources);
+  const settingsOf = (route: Route) => routeSettings(resources, route, decided, budgets);
+  return revisionOf({ decided, routes: read, settingsOf, clusterEncoding: 'a' });
 }
 
 describe('a rule over the budget', () => {

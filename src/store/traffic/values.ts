@@ -16,7 +16,7 @@ import { resolveEnvoyCluster } from '../../traffic/resolve-route.ts';
 import type { ResolvedRule } from '../../traffic/resolve-route.ts';
 import { envoyClusterSettingsOf } from '../../traffic/settings/envoy-cluster-settings.ts';
 import type { EnvoyClusterSettings } from '../../traffic/settings/envoy-cluster-settings.ts';
-import { revisionOf } from '../../traffic/settings/revision.ts';
+import { revisionOf, routeSettings } from '../../traffic/settings/revision.ts';
 import { closedSettingsOf, overTlsBudget } from '../../traffic/settings/tls-budget.ts';
 import type { TlsBudgets } from '../../traffic/settings/tls-budget.ts';
 import type { Relay, TrafficResources } from '../../traffic/traffic-resources.ts';
@@ -24,6 +24,7 @@ import { cachedTrust } from '../../traffic/trusted-ca.ts';
 import type { UnusedBackend } from '../../traffic/unused.ts';
 import { cachedCaBundles } from '../../traffic/upstream-tls.ts';
 import type { ReadCaBundle } from '../../traffic/upstream-tls.ts';
+import { refTo } from '../../api/objects/references.ts';
 import { Derived } from '../derived.ts';
 import type { ReadObjects } from '../resources.ts';
 import type { TrackedRead, Tracking } from '../tracking.ts';
@@ -130,15 +131,21 @@ export function trafficValues(tracking: Tracking, options: TrafficOptions): Traf
     namespace =>
       read.value(over, namespace);
   const clusters = new Derived(tracking, (name, read) => resolveCluster(name, resources(read)));
-  const revisions = new Derived(tracking, (key, read) => {
-    const gateway = refOf(key as Key) as Ref<'Gateway'>;
-    return revisionOf(settingsResources(read), {
-      gateway,
-      routes: read.value(attachedRoutes, key),
-      clusterEncoding,
-      budgets: budgetsOf(read),
-    });
+  // By the keys of a Gateway and a route. An edit derives its own anew, and the revision from all that are kept.
+  const settingsOfRoutes = new Derived(tracking, (name, read) => {
+    const [gateway = '', key = ''] = name.split(' ');
+    const route = read.exceptStatus.get(refOf(key as Key) as Ref<RouteKind>);
+    const decided = read.value(settings, gateway);
+    return route ? routeSettings(settingsResources(read), route, decided, budgetsOf(read)) : '';
   });
+  const revisions = new Derived(tracking, (key, read) =>
+    revisionOf({
+      decided: read.value(settings, key),
+      routes: read.value(attachedRoutes, key),
+      settingsOf: route => read.value(settingsOfRoutes, `${key} ${keyOf(refTo(route))}`),
+      clusterEncoding,
+    }),
+  );
   const unused = new Derived<readonly UnusedBackend[]>(
     tracking,
     (key, read) => {
