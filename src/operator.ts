@@ -238,7 +238,8 @@ function startLeading(
   ownNamespace: OwnNamespace,
   { cluster, telemetry, tracking, values, guard, events, userAgent }: LeaderDeps,
 ): LeaderWork {
-  const { podNamespace, relayImage, relayPorts: relayPortRange, relayPortsPerNamespace } = settings;
+  const { podNamespace, relayImage, relayPorts: relayPortRange } = settings;
+  const { relayPortsPerNamespace, maxVipServices } = settings;
   const { read, write } = cluster;
   const { metrics } = telemetry;
   const tailnets = openTailnets({ clock, now: date, random: Math.random, userAgent, metrics });
@@ -275,6 +276,7 @@ function startLeading(
       relayPorts,
       relayPortRange,
       relayPortsPerNamespace,
+      maxVipServices,
     },
   };
   const work = leadControllers(startControllers(deps, settings), DRAIN);

@@ -1,6 +1,7 @@
 import { API_VERSION } from '../api/generated/kinds.ts';
 import type { Kinds } from '../api/generated/types.ts';
 import { isRecord } from '../api/json.ts';
+import { MAX_SERVED } from '../api/served-services.ts';
 import { unknownFields } from '../api/validation/unknown-fields.ts';
 import { validate } from '../api/validation/validate.ts';
 import { SettingError } from '../telemetry/setting-error.ts';
@@ -50,6 +51,12 @@ export const meshPodSettings = {
     name: 'RELAY_PORTS_PER_NAMESPACE',
     help: 'how many of these ports new UDP endpoints of a namespace may take on a tailnet; an eighth of them if not set',
     parse: parsePortCount,
+  },
+  maxVipServices: {
+    name: 'MAX_VIP_SERVICES',
+    help: 'how many VIP services may be registered on a tailnet, at most 1000; a namespace may have an eighth of them',
+    default: String(MAX_SERVED),
+    parse: parseServiceCount,
   },
   relayImage: {
     name: 'RELAY_IMAGE',
@@ -119,6 +126,12 @@ function parsePortRange(setting: string, text: string): { readonly first: number
   if (from !== '' && FIRST_FREE_PORT <= first && first <= last && last <= 65_535) return { first, last };
   const form = `write the first and the last port, from ${FIRST_FREE_PORT} to 65535, such as 20000-29999`;
   throw new SettingError(setting, `${JSON.stringify(text.slice(0, 60))} is not a range of ports; ${form}`);
+}
+
+function parseServiceCount(setting: string, text: string): number {
+  const count = parseCount(setting, text);
+  if (count <= MAX_SERVED) return count;
+  throw new SettingError(setting, `${count} is more than mesh pods serve: the most is ${MAX_SERVED}`);
 }
 
 function parsePortCount(setting: string, text: string): number | undefined {

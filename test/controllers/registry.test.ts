@@ -49,6 +49,7 @@ describe('the registry of controllers', () => {
       relayPorts: createPublished<PortsOfTailnet>(),
       relayPortRange: { first: 0, last: 0 },
       relayPortsPerNamespace: undefined,
+      maxVipServices: 1000,
       relayImage: undefined,
       vipServices: createPublished<ServicesOfTailnet>(),
       unserved: createPublished<ReadonlyMap<string, string>>(),

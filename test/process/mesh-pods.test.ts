@@ -24,6 +24,7 @@ describe('the settings of mesh pods', () => {
       orphanAgeMs: 600_000,
       relayPorts: { first: 20_000, last: 29_999 },
       relayPortsPerNamespace: undefined,
+      maxVipServices: 1000,
       relayImage: undefined,
       imagePullSecrets: [],
     });
@@ -72,6 +73,7 @@ describe('the settings of mesh pods', () => {
       { RELAY_PORTS_PER_NAMESPACE: '0' },
       'RELAY_PORTS_PER_NAMESPACE: "0" is not a whole number from 1 on, such as 10',
     ],
+    [{ MAX_VIP_SERVICES: '1001' }, 'MAX_VIP_SERVICES: 1001 is more than mesh pods serve: the most is 1000'],
     [{ RELAY_PORTS: '3000-65536' }, `RELAY_PORTS: "3000-65536" is not a range of ports; ${PORTS}`],
   ])('refuse %j', (environment, message) => {
     expect(refusalOf(environment)).toBe(message);

@@ -48,6 +48,8 @@ export type VipServicesDeps = ConnectionDeps & {
   /** The departures of names that no mesh pod serves, by the name. */
   readonly unserved: Published<ReadonlyMap<string, string>>;
   readonly ownNamespace: LedgerStoreDeps['ownNamespace'];
+  /** How many names of VIP services a tailnet may have; a namespace may have a share of them. */
+  readonly maxVipServices: number;
   readonly write: Pick<WriteResources, 'addFinalizer' | 'removeFinalizer'>;
   readonly clock: Pick<Clock, 'now'>;
   /** The time of day. */
@@ -84,7 +86,7 @@ const LISTS_WITHOUT = 3;
 
 /** Registers the VIP services that the MeshEndpoints of each tailnet list, and removes those that none lists any more. */
 export function vipServicesController(deps: VipServicesDeps): Controller<'MeshTailnet'> {
-  const { tailnets, values, vipServices, write } = deps;
+  const { tailnets, vipServices, write } = deps;
   const memories = new Map<string, Memory>();
   const addresses = new Map<string, ReadonlySet<string>>();
   const ledgers = ledgerStore(deps);
@@ -118,7 +120,7 @@ export function vipServicesController(deps: VipServicesDeps): Controller<'MeshTa
       // As it is now: an object that was created meanwhile keeps its name.
       const offering = offeringOf(tailnet, read);
       if (connection?.is === 'without-services') {
-        const unheld = claimsOf(tailnet, offering, NO_HOLDERS, read, values);
+        const unheld = claimsOf(tailnet, offering, NO_HOLDERS, read, deps);
         vipServices.publish(name, { ...NOTHING, states: statesOf(unheld, new Map(), NOT_SUPPORTED) });
         await write.removeFinalizer(tailnet, FINALIZER);
         return later;
@@ -127,7 +129,7 @@ export function vipServicesController(deps: VipServicesDeps): Controller<'MeshTa
       const isKnown = stored !== undefined || connection?.is !== 'unusable';
       const held = { offering, stored, connection, read };
       const ledger = isKnown ? await holdNames(tailnet, held, { ...deps, ledgers }) : undefined;
-      const claims = claimsOf(tailnet, offering, ledger ?? NO_HOLDERS, read, values);
+      const claims = claimsOf(tailnet, offering, ledger ?? NO_HOLDERS, read, deps);
       if (connection?.is === 'usable') addresses.set(name, addressesOf(connection.services));
       const names = ledger && namesOf(claims, ledger, addresses.get(name) ?? NO_ADDRESSES);
       if (!connection) {

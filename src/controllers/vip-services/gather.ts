@@ -7,7 +7,7 @@ import { keyOf, refOf } from '../../api/key.ts';
 import type { Ref } from '../../api/key.ts';
 import { oldestOf, placeOf } from '../../api/objects/oldest.ts';
 import { refTo } from '../../api/objects/references.ts';
-import { fullServiceName, MAX_SERVED } from '../../api/served-services.ts';
+import { fullServiceName } from '../../api/served-services.ts';
 import { vipServicesByTailnet } from '../../store/indexes.ts';
 import { tailnetsByDomain } from '../../store/traffic/resources.ts';
 import type { ReadObjects } from '../../store/resources.ts';
@@ -16,7 +16,7 @@ import type { TrackedRead } from '../../store/tracking.ts';
 import type { TrafficValues } from '../../store/traffic/values.ts';
 import type { ServiceNames, ServicesOfTailnet, VipServiceState } from '../mesh-endpoints/vip-services.ts';
 import type { VipService } from '../../control/control.ts';
-import { departureOf, MAX_HELD_OF_NAMESPACE } from './ledger.ts';
+import { departureOf, shareOfNamespace } from './ledger.ts';
 import type { Holder, Ledger } from './ledger.ts';
 import { ownersOf } from './owners.ts';
 import { HEARTBEAT_MS, STALE_MS } from './decision.ts';
@@ -106,13 +106,19 @@ export function offeringOf(tailnet: MeshTailnet, read: TrackedRead): Offering {
   return { objects, listers };
 }
 
+type ClaimDeps = {
+  readonly values: Pick<TrafficValues, 'serviceGateways'>;
+  /** How many names a tailnet may have. */
+  readonly maxVipServices: number;
+};
+
 /** What the MeshEndpoints of a tailnet want registered: each name by its holder. */
 export function claimsOf(
   tailnet: MeshTailnet,
   { objects, listers }: Offering,
   ledger: Ledger,
   read: TrackedRead,
-  values: Pick<TrafficValues, 'serviceGateways'>,
+  { values, maxVipServices }: ClaimDeps,
 ): Claims {
   const isUsed = !isBeingDeleted(tailnet);
   const users = new Set([...listers.values()].flat());
@@ -128,7 +134,8 @@ export function claimsOf(
       const listing = { object: placeOf(object), listed: service.name, name };
       if (!users.has(object)) return { ...listing, problem: isUsed ? NOT_ALLOWED : BEING_DELETED };
       const holder = ledger.get(name);
-      if (holder?.object !== placeOf(object)) return { ...listing, problem: heldByOther(name, holder) };
+      if (!holder) return { ...listing, problem: tooMany(maxVipServices) };
+      if (holder.object !== placeOf(object)) return { ...listing, problem: heldByOther(name, holder) };
       if (claims.has(name)) return { ...listing, problem: repeated(name) };
       const tags = service.tags ?? tailnet.spec.tags;
       const problem = targetProblem(object, service.targetEndpoint) ?? tagProblem({ tags, tailnet, gateway });
@@ -212,12 +219,12 @@ const BEING_DELETED: VipServiceState = {
   message: 'it is not registered: the MeshTailnet is being deleted',
 };
 
-function heldByOther(name: string, holder: Holder | undefined): VipServiceState {
-  if (!holder) {
-    const message = `the namespace has ${MAX_HELD_OF_NAMESPACE} VIP services on this tailnet already, or all have ${MAX_SERVED}: remove others`;
-    return { status: 'Failed', reason: 'TooManyServices', message };
-  }
-  const { object, leftAt } = holder;
+function tooMany(maxNames: number): VipServiceState {
+  const message = `the namespace has ${shareOfNamespace(maxNames)} VIP services on this tailnet already, or all namespaces have ${maxNames}: remove others, or raise MAX_VIP_SERVICES of the operator`;
+  return { status: 'Failed', reason: 'TooManyServices', message };
+}
+
+function heldByOther(name: string, { object, leftAt }: Holder): VipServiceState {
   const message = leftAt
     ? `MeshEndpoints ${object} had service ${name} until ${inSeconds(leftAt)}, and keeps it until no mesh pod serves it, and for 10 minutes if it was deleted: wait, or use another name`
     : `MeshEndpoints ${object} lists service ${name} and has it: use another name, or remove it there`;

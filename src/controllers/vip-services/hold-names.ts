@@ -24,6 +24,8 @@ type HoldDeps = {
   readonly ledgers: LedgerStore;
   /** The departures of names that no mesh pod serves, by the name. */
   readonly unserved: Pick<Published<ReadonlyMap<string, string>>, 'of'>;
+  /** How many names a tailnet may have. */
+  readonly maxVipServices: number;
   /** The time of day. */
   readonly now: () => Date;
 };
@@ -32,7 +34,7 @@ type HoldDeps = {
 export async function holdNames(
   tailnet: MeshTailnet,
   { offering, stored, connection, read }: HoldOptions,
-  { ledgers, unserved, now }: HoldDeps,
+  { ledgers, unserved, maxVipServices, now }: HoldDeps,
 ): Promise<Ledger> {
   const { tailnet: domain, pool } = tailnet.spec;
   // Their mesh pods end, and proxies that others run serve none.
@@ -51,6 +53,7 @@ export async function holdNames(
       stored || connection?.is !== 'usable'
         ? new Map()
         : registrantsOf(connection.services, connection.installation),
+    maxNames: maxVipServices,
     now: now(),
   });
   if (ledger.size === 0 && !connection) {

@@ -22,8 +22,10 @@ export type Ledger = ReadonlyMap<string, Holder>;
 /** For how long a holder that was deleted keeps its name: tools delete and create an object to replace it. */
 export const HELD_MS = 600_000;
 
-/** How many names a namespace may have: those that it had before this version stay. */
-export const MAX_HELD_OF_NAMESPACE = MAX_SERVED / HELD_SHARES;
+/** How many of the names that a tailnet may have are for a namespace: those that it has already stay. */
+export function shareOfNamespace(maxNames: number): number {
+  return Math.max(1, Math.floor(maxNames / HELD_SHARES));
+}
 
 export type LedgerInput = {
   readonly before: Ledger;
@@ -35,6 +37,8 @@ export type LedgerInput = {
   readonly isUnserved: (name: string, holder: Holder) => boolean;
   /** The objects that have registered a service before there was a ledger, by its name. */
   readonly registrants: ReadonlyMap<string, string>;
+  /** How many names the tailnet may have: those that it has already stay. */
+  readonly maxNames: number;
   readonly now: Date;
 };
 
@@ -49,7 +53,15 @@ export type LedgerInput = {
  */
 
 /** Who has which name next. The status of an object and the tailnet do not decide about a name that is held. */
-export function nextLedger({ before, listers, exists, isUnserved, registrants, now }: LedgerInput): Ledger {
+export function nextLedger({
+  before,
+  listers,
+  exists,
+  isUnserved,
+  registrants,
+  maxNames,
+  now,
+}: LedgerInput): Ledger {
   const held = new Map<string, Holder>();
   const counts = new Map<string, number>();
   const hold = (name: string, holder: Holder) => {
@@ -73,7 +85,7 @@ export function nextLedger({ before, listers, exists, isUnserved, registrants, n
     const place = registrants.get(name);
     const registrant = objects.find(each => placeOf(each) === place);
     const object = registrant ?? oldestFirst(objects).find(hasRoom);
-    if (object && held.size < MAX_SERVED) hold(name, holderOf(object));
+    if (object && held.size < (registrant ? MAX_SERVED : maxNames)) hold(name, holderOf(object));
   }
   return held;
 
@@ -90,7 +102,7 @@ export function nextLedger({ before, listers, exists, isUnserved, registrants, n
   }
 
   function hasRoom(object: MeshEndpoints): boolean {
-    return (counts.get(object.metadata.namespace ?? '') ?? 0) < MAX_HELD_OF_NAMESPACE;
+    return (counts.get(object.metadata.namespace ?? '') ?? 0) < shareOfNamespace(maxNames);
   }
 
   function holderOf(object: MeshEndpoints): Holder {

@@ -4,9 +4,9 @@ import {
   departureOf,
   formatLedger,
   HELD_MS,
-  MAX_HELD_OF_NAMESPACE,
   nextLedger,
   parseLedger,
+  shareOfNamespace,
 } from '../../../src/controllers/vip-services/ledger.ts';
 import type { Holder, LedgerInput } from '../../../src/controllers/vip-services/ledger.ts';
 
@@ -33,6 +33,7 @@ function holderAfter(
     exists: place => listers.includes(place),
     isUnserved: () => true,
     registrants: new Map(),
+    maxNames: 1000,
     now: NOW,
     ...more,
   }).get('svc:web');
@@ -97,21 +98,38 @@ describe('a namespace', () => {
   const next = (more: Partial<LedgerInput>) =>
     nextLedger({
       ...{ before: new Map(), listers: new Map(), exists: () => true, isUnserved: () => true },
-      ...{ registrants: new Map(), now: NOW, ...more },
+      ...{ registrants: new Map(), maxNames: 24, now: NOW, ...more },
     });
 
   it('has no more names than its share, and the next goes to another namespace', () => {
-    const listers = listed(MAX_HELD_OF_NAMESPACE + 1, 'greedy/web');
+    const listers = listed(4, 'greedy/web');
     const other = object('other/web');
     const held = next({ listers: new Map([...listers].map(([name, all]) => [name, [...all, other]])) });
     const counts = [...held.values()].filter(holder => holder.object === 'greedy/web').length;
-    expect([counts, held.size]).toEqual([MAX_HELD_OF_NAMESPACE, MAX_HELD_OF_NAMESPACE + 1]);
+    expect([counts, held.size]).toEqual([3, 4]);
   });
 
   it('keeps what it had registered before there was a ledger, beyond its share', () => {
-    const listers = listed(MAX_HELD_OF_NAMESPACE + 20, 'old/web');
+    const listers = listed(30, 'old/web');
     const registrants = new Map([...listers.keys()].map(name => [name, 'old/web']));
-    expect(next({ listers, registrants }).size).toBe(MAX_HELD_OF_NAMESPACE + 20);
+    expect(next({ listers, registrants }).size).toBe(30);
+  });
+
+  it.each([
+    [1000, 125],
+    [23, 2],
+    [7, 1],
+    [1, 1],
+  ])('has an eighth of the %i names of a tailnet, rounded down, and one at least: %i', (max, share) => {
+    expect(shareOfNamespace(max)).toBe(share);
+    expect(next({ maxNames: max, listers: listed(share + 1, 'greedy/web') }).size).toBe(share);
+  });
+
+  it('gets no name that the tailnet has no more room for, and keeps those that it has where there is less', () => {
+    const listers = new Map(names(10).map((name, index) => [name, [object(`n-${index}/web`)]] as const));
+    const held = next({ maxNames: 7, listers });
+    expect(held.size).toBe(7);
+    expect(next({ maxNames: 1, listers, before: held })).toEqual(held);
   });
 });
 

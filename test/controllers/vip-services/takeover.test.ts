@@ -5,6 +5,7 @@ import { named } from '../../support/declared.ts';
 import { endpoint, meshEndpoints } from '../../support/objects.ts';
 import { MemoryNamespace } from '../../support/controllers/mesh-tailnet/namespace.ts';
 import { INSTALLATION, startVipScene } from '../../support/controllers/vip-services/scene.ts';
+import type { VipSceneOptions } from '../../support/controllers/vip-services/scene.ts';
 import { ServingPods } from '../../support/controllers/vip-services/serving-pods.ts';
 
 const [VICTIM, ATTACKER] = ['100.64.0.1:8080', '100.64.0.66:8080'];
@@ -26,10 +27,10 @@ function listing(
 const VICTIMS = listing('victim/payments', ['payments']);
 const ATTACKERS = listing('attacker/payments', ['payments']);
 
-async function startWithPods() {
+async function startWithPods(options: Pick<VipSceneOptions, 'maxVipServices'> = {}) {
   const namespace = new MemoryNamespace();
   const meshPods = new ServingPods(namespace);
-  const scene = await startVipScene({ namespace, meshPods });
+  const scene = await startVipScene({ namespace, meshPods, ...options });
   const stateOf = (owner: string) => {
     const object = scene.memory.read.get({ kind: 'MeshEndpoints', namespace: owner, name: 'payments' });
     const entry = object?.status?.vipServices?.find(({ name }) => name === 'payments');
@@ -84,6 +85,18 @@ describe('the name of a VIP service', () => {
       await scene.pass(90);
     }
     await scene.isServed(VICTIM);
+  });
+
+  it('is left for a namespace while another lists more names than its share', async () => {
+    const scene = await startWithPods({ maxVipServices: 16 });
+    const names = Array.from({ length: 20 }, (_, index) => `a-${index}`);
+    await scene.put(listing('attacker/payments', [...names, 'payments']));
+    await scene.until(() => expect(scene.stateOf('attacker')).toBe('Failed TooManyServices'));
+    await scene.put(VICTIMS);
+    await scene.isServed(VICTIM);
+    expect(scene.services()).toHaveLength(3);
+    const message = /has 2 VIP services on this tailnet already, or all namespaces have 16: .* MAX_VIP_SERV/;
+    expect(scene.events.join('\n')).toMatch(message);
   });
 
   it('stays with it across a restart of the operator', async () => {

@@ -96,6 +96,7 @@ function startOn(
     vipServicesController({
       ...{ ...shared, vipServices, values, clock, log, random: () => 0 },
       ownNamespace: counted(namespace),
+      maxVipServices: 1000,
       unserved: withoutMeshPods(vipServices),
       tailnets: { ...tailnets, subscribe: () => () => undefined },
     }),

@@ -39,6 +39,7 @@ export type VipSceneOptions = {
   readonly namespace?: MemoryNamespace;
   /** The mesh pods of a managed pool; without them others run the proxies. */
   readonly meshPods?: ServingPods;
+  readonly maxVipServices?: number;
 };
 
 /** No mesh pod serves what its holder has left. */
@@ -60,6 +61,7 @@ export function publishing(name: string, services: readonly string[], more: obje
 }
 
 type ProcessDeps = Pick<Scene, 'runtime' | 'tailnets' | 'memory' | 'clock'> & {
+  readonly maxVipServices: number;
   readonly values: TrafficValues;
   readonly now: () => Date;
   readonly recorder: RecordEvents;
@@ -72,6 +74,7 @@ type ProcessDeps = Pick<Scene, 'runtime' | 'tailnets' | 'memory' | 'clock'> & {
 function startProcess(deps: ProcessDeps) {
   const { runtime, tailnets, memory, clock, values, now, recorder, registry, namespace, meshPods } = deps;
   const { tracking } = runtime;
+  const { maxVipServices } = deps;
   const vipServices = createPublished<ServicesOfTailnet>();
   const unserved = meshPods ? createPublished<ReadonlyMap<string, string>>() : withoutMeshPods(vipServices);
   const pods = {
@@ -85,7 +88,7 @@ function startProcess(deps: ProcessDeps) {
         ...{ tracking, tailnets, values, vipServices, clock, now, record: registry.record },
         installation: INSTALLATION,
         ...{ write: memory.write, log: runtime.telemetry.log },
-        ...{ ownNamespace: namespace, unserved },
+        ...{ ownNamespace: namespace, unserved, maxVipServices },
         random: () => 0,
       }),
     ),
@@ -119,6 +122,7 @@ export async function startVipScene({
   spec = {},
   namespace = new MemoryNamespace(),
   meshPods,
+  maxVipServices = 1000,
 }: VipSceneOptions = {}) {
   const pool = meshPods ? { mode: 'Managed' } : { mode: 'External', addresses: ['127.0.0.1:1055'] };
   const scene = await startScene({ api, spec: { pool, ...spec }, scopes });
@@ -130,7 +134,8 @@ export async function startVipScene({
   const recorder = {
     record: ({ type, reason, note }: ObjectEvent) => void events.push(`${type} ${reason} ${note}`),
   };
-  const start = () => startProcess({ ...scene, values, now, recorder, registry, namespace, meshPods });
+  const deps = { ...scene, values, now, recorder, registry, namespace, meshPods, maxVipServices };
+  const start = () => startProcess(deps);
   meshPods?.putPods(memory.observe);
   let running = start();
   const end = async () => {
