@@ -62,6 +62,7 @@ function environmentOf(install: Install): Readonly<Record<string, string>> {
     CONTROLLER_MAX_CONCURRENT_RECONCILES: String(operator.maxConcurrentReconciles),
     SYNC_PERIOD: operator.syncPeriod,
     HEALTH_CHECK_CONCURRENCY: String(operator.healthCheckConcurrency),
+    MAX_VIP_SERVICES: String(operator.maxVipServices),
     ...(operator.endpointMetricLabels
       ? { ENDPOINT_METRIC_LABELS: operator.endpointMetricLabels.join() }
       : {}),

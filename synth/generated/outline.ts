@@ -54,6 +54,7 @@ const operatorInstallationOutline: Outline = {
     maxConcurrentReconciles: { is: "integer" },
     syncPeriod: { is: "text", expect: "a duration (numbers with units h, m, s and ms, each once and in this order), such as 30s or 1m30s", pattern: "^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$" },
     healthCheckConcurrency: { is: "integer" },
+    maxVipServices: { is: "integer" },
     endpointMetricLabels: { is: "list", items: { is: "text", expect: "a key of metadata that can be a label, such as region", pattern: "^[A-Za-z0-9]([-A-Za-z0-9_./]{0,61}[A-Za-z0-9])?$" } },
   },
 };

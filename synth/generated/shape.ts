@@ -55,6 +55,7 @@ function shapeOperatorInstallation(value) {
   out.maxConcurrentReconciles = (value.maxConcurrentReconciles ?? 10);
   out.syncPeriod = (value.syncPeriod ?? "30s");
   out.healthCheckConcurrency = (value.healthCheckConcurrency ?? 256);
+  out.maxVipServices = (value.maxVipServices ?? 1000);
   if (value.endpointMetricLabels !== undefined && value.endpointMetricLabels !== null) out.endpointMetricLabels = copyList(value.endpointMetricLabels, 8, undefined);
   return out;
 }
@@ -182,7 +183,7 @@ function shapeInstallation(value) {
   out.externalTargets = shapeExternalTargets((value.externalTargets ?? {}));
   if (value.refusedAddresses !== undefined && value.refusedAddresses !== null) out.refusedAddresses = copyList(value.refusedAddresses, 256, undefined);
   out.image = shapeInstallationImage((value.image ?? {"repository":"mesh-gateway","pullPolicy":"IfNotPresent"}));
-  out.operator = shapeOperatorInstallation((value.operator ?? {"replicas":2,"resources":{"requests":{"cpu":"200m","memory":"256Mi"},"limits":{"cpu":"1000m","memory":"1Gi"}},"logLevel":"info","pprof":true,"maxConcurrentReconciles":10,"syncPeriod":"30s","healthCheckConcurrency":256}));
+  out.operator = shapeOperatorInstallation((value.operator ?? {"replicas":2,"resources":{"requests":{"cpu":"200m","memory":"256Mi"},"limits":{"cpu":"1000m","memory":"1Gi"}},"logLevel":"info","pprof":true,"maxConcurrentReconciles":10,"syncPeriod":"30s","healthCheckConcurrency":256,"maxVipServices":1000}));
   out.extensionServer = shapeExtensionServerInstallation((value.extensionServer ?? {"autoscaling":{"minReplicas":2,"maxReplicas":10,"targetCPUPercent":70},"resources":{"requests":{"cpu":"200m","memory":"256Mi"},"limits":{"cpu":"1000m","memory":"1Gi"}},"logLevel":"info","pprof":true,"maxMessageSize":"100M","keepaliveTime":"30s"}));
   out.scheduling = shapeScheduling((value.scheduling ?? {}));
   out.meshPods = shapeMeshPodInstallation((value.meshPods ?? {"image":"tailscale/tailscale:v1.102.5","resources":{"requests":{"cpu":"50m","memory":"64Mi"},"limits":{"cpu":"500m","memory":"256Mi"}},"relayPorts":{"first":20000,"last":29999}}));

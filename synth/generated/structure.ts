@@ -4,7 +4,7 @@
 import { codePoints, duplicates } from '../../src/api/validation/validator-functions.ts';
 
 export const structure = validate10;
-const schema11 = {"$defs":{"ExternalTargets":{"type":"object","required":[],"properties":{"allow":{"type":"array","maxItems":256,"unique":[],"items":{"type":"string","maxLength":253,"pattern":"^[A-Za-z0-9:]([-A-Za-z0-9.:]*[A-Za-z0-9:])?(/[0-9]{1,3})?$"}}}},"InstallationImage":{"type":"object","required":[],"properties":{"repository":{"type":"string","minLength":1,"maxLength":255,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?(:[0-9]{1,5})?/)?[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*)*$"},"tag":{"type":"string","maxLength":128,"pattern":"^[A-Za-z0-9_][-A-Za-z0-9_.]*$"},"digest":{"type":"string","maxLength":71,"pattern":"^sha256:[0-9a-f]{64}$"},"pullPolicy":{"type":"string","enum":["Always","IfNotPresent","Never"]},"pullSecrets":{"type":"array","maxItems":16,"unique":[],"items":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}}}},"InstallationRequests":{"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}},"InstallationLimits":{"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}},"InstallationResources":{"type":"object","required":[],"properties":{"requests":{"$ref":"#/$defs/InstallationRequests"},"limits":{"$ref":"#/$defs/InstallationLimits"}}},"OperatorInstallation":{"type":"object","required":[],"properties":{"replicas":{"type":"integer","minimum":1,"maximum":10},"resources":{"$ref":"#/$defs/InstallationResources"},"logLevel":{"type":"string","enum":["debug","info","warn","error"]},"pprof":{"type":"boolean"},"maxConcurrentReconciles":{"type":"integer","minimum":1,"maximum":1000},"syncPeriod":{"type":"string","minLength":2,"maxLength":32,"pattern":"^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$"},"healthCheckConcurrency":{"type":"integer","minimum":1,"maximum":10000},"endpointMetricLabels":{"type":"array","maxItems":8,"unique":[],"items":{"type":"string","maxLength":63,"pattern":"^[A-Za-z0-9]([-A-Za-z0-9_./]{0,61}[A-Za-z0-9])?$"}}}},"Autoscaling":{"type":"object","required":[],"properties":{"minReplicas":{"type":"integer","minimum":1,"maximum":100},"maxReplicas":{"type":"integer","minimum":1,"maximum":100},"targetCPUPercent":{"type":"integer","minimum":1,"maximum":100}}},"ExtensionServerInstallation":{"type":"object","required":[],"properties":{"autoscaling":{"$ref":"#/$defs/Autoscaling"},"resources":{"$ref":"#/$defs/InstallationResources"},"logLevel":{"type":"string","enum":["debug","info","warn","error"]},"pprof":{"type":"boolean"},"maxMessageSize":{"type":"string","maxLength":12,"pattern":"^([1-9][0-9]{0,8}|[1-9][0-9]{0,5}(Ki|Mi?|Gi?))$"},"keepaliveTime":{"type":"string","minLength":2,"maxLength":32,"pattern":"^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$"}}},"InstallationToleration":{"type":"object","required":[],"properties":{"key":{"type":"string","maxLength":317},"operator":{"type":"string","enum":["Equal","Exists"]},"value":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"},"effect":{"type":"string","enum":["NoSchedule","PreferNoSchedule","NoExecute"]}}},"Scheduling":{"type":"object","required":[],"properties":{"nodeSelector":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"tolerations":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/InstallationToleration"}},"priorityClassName":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}}},"MeshPodRequests":{"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}},"MeshPodLimits":{"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}},"MeshPodResources":{"type":"object","required":[],"properties":{"requests":{"$ref":"#/$defs/MeshPodRequests"},"limits":{"$ref":"#/$defs/MeshPodLimits"}}},"RelayPorts":{"type":"object","required":[],"properties":{"first":{"type":"integer","minimum":1024,"maximum":65535},"last":{"type":"integer","minimum":1024,"maximum":65535}}},"MeshPodInstallation":{"type":"object","required":[],"properties":{"image":{"type":"string","minLength":1,"maxLength":512,"pattern":"^[-A-Za-z0-9._/:@]+$"},"resources":{"$ref":"#/$defs/MeshPodResources"},"nodeSelector":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"tolerations":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/InstallationToleration"}},"priorityClassName":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"extraEnv":{"type":"object","maxProperties":64,"additionalProperties":{"type":"string","maxLength":4096}},"relayPorts":{"$ref":"#/$defs/RelayPorts"},"relayPortsPerNamespace":{"type":"integer","minimum":1,"maximum":64512}}},"EnvoyGatewayInstallation":{"type":"object","required":[],"properties":{"namespace":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"serviceAccount":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"proxyNamespaces":{"type":"array","minItems":1,"maxItems":64,"unique":[],"items":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"}}}},"NetworkPolicyInstallation":{"type":"object","required":[],"properties":{"enabled":{"type":"boolean"}}},"MonitoringInstallation":{"type":"object","required":[],"properties":{"namespace":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"labels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"scrapeInterval":{"type":"string","minLength":2,"maxLength":32,"pattern":"^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$"},"dashboardLabels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}}}},"Installation":{"type":"object","required":[],"properties":{"namespace":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"labels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"clusterDomain":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"dataPath":{"type":"string","enum":["Proxy","Direct"]},"controlURL":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$"},"externalTargets":{"$ref":"#/$defs/ExternalTargets"},"refusedAddresses":{"type":"array","maxItems":256,"unique":[],"items":{"type":"string","maxLength":43,"pattern":"^[A-Fa-f0-9:]([A-Fa-f0-9.:]*[A-Fa-f0-9:])?(/[0-9]{1,3})?$"}},"image":{"$ref":"#/$defs/InstallationImage"},"operator":{"$ref":"#/$defs/OperatorInstallation"},"extensionServer":{"$ref":"#/$defs/ExtensionServerInstallation"},"scheduling":{"$ref":"#/$defs/Scheduling"},"meshPods":{"$ref":"#/$defs/MeshPodInstallation"},"envoyGateway":{"$ref":"#/$defs/EnvoyGatewayInstallation"},"networkPolicies":{"$ref":"#/$defs/NetworkPolicyInstallation"},"monitoring":{"$ref":"#/$defs/MonitoringInstallation"}}}},"$ref":"#/$defs/Installation"};
+const schema11 = {"$defs":{"ExternalTargets":{"type":"object","required":[],"properties":{"allow":{"type":"array","maxItems":256,"unique":[],"items":{"type":"string","maxLength":253,"pattern":"^[A-Za-z0-9:]([-A-Za-z0-9.:]*[A-Za-z0-9:])?(/[0-9]{1,3})?$"}}}},"InstallationImage":{"type":"object","required":[],"properties":{"repository":{"type":"string","minLength":1,"maxLength":255,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?(:[0-9]{1,5})?/)?[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*)*$"},"tag":{"type":"string","maxLength":128,"pattern":"^[A-Za-z0-9_][-A-Za-z0-9_.]*$"},"digest":{"type":"string","maxLength":71,"pattern":"^sha256:[0-9a-f]{64}$"},"pullPolicy":{"type":"string","enum":["Always","IfNotPresent","Never"]},"pullSecrets":{"type":"array","maxItems":16,"unique":[],"items":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}}}},"InstallationRequests":{"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}},"InstallationLimits":{"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}},"InstallationResources":{"type":"object","required":[],"properties":{"requests":{"$ref":"#/$defs/InstallationRequests"},"limits":{"$ref":"#/$defs/InstallationLimits"}}},"OperatorInstallation":{"type":"object","required":[],"properties":{"replicas":{"type":"integer","minimum":1,"maximum":10},"resources":{"$ref":"#/$defs/InstallationResources"},"logLevel":{"type":"string","enum":["debug","info","warn","error"]},"pprof":{"type":"boolean"},"maxConcurrentReconciles":{"type":"integer","minimum":1,"maximum":1000},"syncPeriod":{"type":"string","minLength":2,"maxLength":32,"pattern":"^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$"},"healthCheckConcurrency":{"type":"integer","minimum":1,"maximum":10000},"maxVipServices":{"type":"integer","minimum":1,"maximum":1000},"endpointMetricLabels":{"type":"array","maxItems":8,"unique":[],"items":{"type":"string","maxLength":63,"pattern":"^[A-Za-z0-9]([-A-Za-z0-9_./]{0,61}[A-Za-z0-9])?$"}}}},"Autoscaling":{"type":"object","required":[],"properties":{"minReplicas":{"type":"integer","minimum":1,"maximum":100},"maxReplicas":{"type":"integer","minimum":1,"maximum":100},"targetCPUPercent":{"type":"integer","minimum":1,"maximum":100}}},"ExtensionServerInstallation":{"type":"object","required":[],"properties":{"autoscaling":{"$ref":"#/$defs/Autoscaling"},"resources":{"$ref":"#/$defs/InstallationResources"},"logLevel":{"type":"string","enum":["debug","info","warn","error"]},"pprof":{"type":"boolean"},"maxMessageSize":{"type":"string","maxLength":12,"pattern":"^([1-9][0-9]{0,8}|[1-9][0-9]{0,5}(Ki|Mi?|Gi?))$"},"keepaliveTime":{"type":"string","minLength":2,"maxLength":32,"pattern":"^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$"}}},"InstallationToleration":{"type":"object","required":[],"properties":{"key":{"type":"string","maxLength":317},"operator":{"type":"string","enum":["Equal","Exists"]},"value":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"},"effect":{"type":"string","enum":["NoSchedule","PreferNoSchedule","NoExecute"]}}},"Scheduling":{"type":"object","required":[],"properties":{"nodeSelector":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"tolerations":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/InstallationToleration"}},"priorityClassName":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}}},"MeshPodRequests":{"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}},"MeshPodLimits":{"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}},"MeshPodResources":{"type":"object","required":[],"properties":{"requests":{"$ref":"#/$defs/MeshPodRequests"},"limits":{"$ref":"#/$defs/MeshPodLimits"}}},"RelayPorts":{"type":"object","required":[],"properties":{"first":{"type":"integer","minimum":1024,"maximum":65535},"last":{"type":"integer","minimum":1024,"maximum":65535}}},"MeshPodInstallation":{"type":"object","required":[],"properties":{"image":{"type":"string","minLength":1,"maxLength":512,"pattern":"^[-A-Za-z0-9._/:@]+$"},"resources":{"$ref":"#/$defs/MeshPodResources"},"nodeSelector":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"tolerations":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/InstallationToleration"}},"priorityClassName":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"extraEnv":{"type":"object","maxProperties":64,"additionalProperties":{"type":"string","maxLength":4096}},"relayPorts":{"$ref":"#/$defs/RelayPorts"},"relayPortsPerNamespace":{"type":"integer","minimum":1,"maximum":64512}}},"EnvoyGatewayInstallation":{"type":"object","required":[],"properties":{"namespace":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"serviceAccount":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"proxyNamespaces":{"type":"array","minItems":1,"maxItems":64,"unique":[],"items":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"}}}},"NetworkPolicyInstallation":{"type":"object","required":[],"properties":{"enabled":{"type":"boolean"}}},"MonitoringInstallation":{"type":"object","required":[],"properties":{"namespace":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"labels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"scrapeInterval":{"type":"string","minLength":2,"maxLength":32,"pattern":"^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$"},"dashboardLabels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}}}},"Installation":{"type":"object","required":[],"properties":{"namespace":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"labels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"clusterDomain":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"dataPath":{"type":"string","enum":["Proxy","Direct"]},"controlURL":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$"},"externalTargets":{"$ref":"#/$defs/ExternalTargets"},"refusedAddresses":{"type":"array","maxItems":256,"unique":[],"items":{"type":"string","maxLength":43,"pattern":"^[A-Fa-f0-9:]([A-Fa-f0-9.:]*[A-Fa-f0-9:])?(/[0-9]{1,3})?$"}},"image":{"$ref":"#/$defs/InstallationImage"},"operator":{"$ref":"#/$defs/OperatorInstallation"},"extensionServer":{"$ref":"#/$defs/ExtensionServerInstallation"},"scheduling":{"$ref":"#/$defs/Scheduling"},"meshPods":{"$ref":"#/$defs/MeshPodInstallation"},"envoyGateway":{"$ref":"#/$defs/EnvoyGatewayInstallation"},"networkPolicies":{"$ref":"#/$defs/NetworkPolicyInstallation"},"monitoring":{"$ref":"#/$defs/MonitoringInstallation"}}}},"$ref":"#/$defs/Installation"};
 const schema12 = {"type":"object","required":[],"properties":{"namespace":{"type":"string","minLength":1,"maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"labels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"clusterDomain":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"dataPath":{"type":"string","enum":["Proxy","Direct"]},"controlURL":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$"},"externalTargets":{"$ref":"#/$defs/ExternalTargets"},"refusedAddresses":{"type":"array","maxItems":256,"unique":[],"items":{"type":"string","maxLength":43,"pattern":"^[A-Fa-f0-9:]([A-Fa-f0-9.:]*[A-Fa-f0-9:])?(/[0-9]{1,3})?$"}},"image":{"$ref":"#/$defs/InstallationImage"},"operator":{"$ref":"#/$defs/OperatorInstallation"},"extensionServer":{"$ref":"#/$defs/ExtensionServerInstallation"},"scheduling":{"$ref":"#/$defs/Scheduling"},"meshPods":{"$ref":"#/$defs/MeshPodInstallation"},"envoyGateway":{"$ref":"#/$defs/EnvoyGatewayInstallation"},"networkPolicies":{"$ref":"#/$defs/NetworkPolicyInstallation"},"monitoring":{"$ref":"#/$defs/MonitoringInstallation"}}};
 const schema13 = {"type":"object","required":[],"properties":{"allow":{"type":"array","maxItems":256,"unique":[],"items":{"type":"string","maxLength":253,"pattern":"^[A-Za-z0-9:]([-A-Za-z0-9.:]*[A-Za-z0-9:])?(/[0-9]{1,3})?$"}}}};
 const schema14 = {"type":"object","required":[],"properties":{"repository":{"type":"string","minLength":1,"maxLength":255,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?(:[0-9]{1,5})?/)?[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*)*$"},"tag":{"type":"string","maxLength":128,"pattern":"^[A-Za-z0-9_][-A-Za-z0-9_.]*$"},"digest":{"type":"string","maxLength":71,"pattern":"^sha256:[0-9a-f]{64}$"},"pullPolicy":{"type":"string","enum":["Always","IfNotPresent","Never"]},"pullSecrets":{"type":"array","maxItems":16,"unique":[],"items":{"type":"string","minLength":1,"maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}}}};
@@ -21,7 +21,7 @@ const pattern6 = new RegExp("^([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?(:[0-9]{1,
 const pattern7 = new RegExp("^[A-Za-z0-9_][-A-Za-z0-9_.]*$", "u");
 const pattern8 = new RegExp("^sha256:[0-9a-f]{64}$", "u");
 const pattern14 = new RegExp("^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$", "u");
-const schema15 = {"type":"object","required":[],"properties":{"replicas":{"type":"integer","minimum":1,"maximum":10},"resources":{"$ref":"#/$defs/InstallationResources"},"logLevel":{"type":"string","enum":["debug","info","warn","error"]},"pprof":{"type":"boolean"},"maxConcurrentReconciles":{"type":"integer","minimum":1,"maximum":1000},"syncPeriod":{"type":"string","minLength":2,"maxLength":32,"pattern":"^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$"},"healthCheckConcurrency":{"type":"integer","minimum":1,"maximum":10000},"endpointMetricLabels":{"type":"array","maxItems":8,"unique":[],"items":{"type":"string","maxLength":63,"pattern":"^[A-Za-z0-9]([-A-Za-z0-9_./]{0,61}[A-Za-z0-9])?$"}}}};
+const schema15 = {"type":"object","required":[],"properties":{"replicas":{"type":"integer","minimum":1,"maximum":10},"resources":{"$ref":"#/$defs/InstallationResources"},"logLevel":{"type":"string","enum":["debug","info","warn","error"]},"pprof":{"type":"boolean"},"maxConcurrentReconciles":{"type":"integer","minimum":1,"maximum":1000},"syncPeriod":{"type":"string","minLength":2,"maxLength":32,"pattern":"^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$"},"healthCheckConcurrency":{"type":"integer","minimum":1,"maximum":10000},"maxVipServices":{"type":"integer","minimum":1,"maximum":1000},"endpointMetricLabels":{"type":"array","maxItems":8,"unique":[],"items":{"type":"string","maxLength":63,"pattern":"^[A-Za-z0-9]([-A-Za-z0-9_./]{0,61}[A-Za-z0-9])?$"}}}};
 const schema16 = {"type":"object","required":[],"properties":{"requests":{"$ref":"#/$defs/InstallationRequests"},"limits":{"$ref":"#/$defs/InstallationLimits"}}};
 const schema17 = {"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}};
 const schema18 = {"type":"object","required":[],"properties":{"cpu":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,9}m?$"},"memory":{"type":"string","maxLength":20,"pattern":"^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$"}}};
@@ -414,11 +414,10 @@ errors++;
 }
 }
 }
-if(data.endpointMetricLabels !== undefined){
-let data7 = data.endpointMetricLabels;
-if(Array.isArray(data7)){
-if(data7.length > 8){
-const err16 = {instancePath:instancePath+"/endpointMetricLabels",schemaPath:"#/properties/endpointMetricLabels/maxItems",keyword:"maxItems",params:{limit: 8}};
+if(data.maxVipServices !== undefined){
+let data7 = data.maxVipServices;
+if(!(((typeof data7 == "number") && (!(data7 % 1) && !isNaN(data7))) && (isFinite(data7)))){
+const err16 = {instancePath:instancePath+"/maxVipServices",schemaPath:"#/properties/maxVipServices/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err16];
 }
@@ -427,12 +426,9 @@ vErrors.push(err16);
 }
 errors++;
 }
-const len0 = data7.length;
-for(let i0=0; i0<len0; i0++){
-let data8 = data7[i0];
-if(typeof data8 === "string"){
-if(data8.length > 63 && codePoints(data8) > 63){
-const err17 = {instancePath:instancePath+"/endpointMetricLabels/" + i0,schemaPath:"#/properties/endpointMetricLabels/items/maxLength",keyword:"maxLength",params:{limit: 63}};
+if((typeof data7 == "number") && (isFinite(data7))){
+if(data7 > 1000 || isNaN(data7)){
+const err17 = {instancePath:instancePath+"/maxVipServices",schemaPath:"#/properties/maxVipServices/maximum",keyword:"maximum",params:{comparison: "<=", limit: 1000}};
 if(vErrors === null){
 vErrors = [err17];
 }
@@ -441,8 +437,8 @@ vErrors.push(err17);
 }
 errors++;
 }
-if(data8.length <= 126 && !pattern15.test(data8)){
-const err18 = {instancePath:instancePath+"/endpointMetricLabels/" + i0,schemaPath:"#/properties/endpointMetricLabels/items/pattern",keyword:"pattern",params:{}};
+if(data7 < 1 || isNaN(data7)){
+const err18 = {instancePath:instancePath+"/maxVipServices",schemaPath:"#/properties/maxVipServices/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
 if(vErrors === null){
 vErrors = [err18];
 }
@@ -452,8 +448,12 @@ vErrors.push(err18);
 errors++;
 }
 }
-else {
-const err19 = {instancePath:instancePath+"/endpointMetricLabels/" + i0,schemaPath:"#/properties/endpointMetricLabels/items/type",keyword:"type",params:{type: "string"}};
+}
+if(data.endpointMetricLabels !== undefined){
+let data8 = data.endpointMetricLabels;
+if(Array.isArray(data8)){
+if(data8.length > 8){
+const err19 = {instancePath:instancePath+"/endpointMetricLabels",schemaPath:"#/properties/endpointMetricLabels/maxItems",keyword:"maxItems",params:{limit: 8}};
 if(vErrors === null){
 vErrors = [err19];
 }
@@ -462,10 +462,12 @@ vErrors.push(err19);
 }
 errors++;
 }
-}
-const found0 = duplicates(data7, schema15.properties.endpointMetricLabels.unique);
-if(found0.length > 0){
-const err20 = {instancePath:instancePath+"/endpointMetricLabels",schemaPath:"#/properties/endpointMetricLabels/unique",keyword:"unique",params:{duplicates: found0}};
+const len0 = data8.length;
+for(let i0=0; i0<len0; i0++){
+let data9 = data8[i0];
+if(typeof data9 === "string"){
+if(data9.length > 63 && codePoints(data9) > 63){
+const err20 = {instancePath:instancePath+"/endpointMetricLabels/" + i0,schemaPath:"#/properties/endpointMetricLabels/items/maxLength",keyword:"maxLength",params:{limit: 63}};
 if(vErrors === null){
 vErrors = [err20];
 }
@@ -474,9 +476,8 @@ vErrors.push(err20);
 }
 errors++;
 }
-}
-else {
-const err21 = {instancePath:instancePath+"/endpointMetricLabels",schemaPath:"#/properties/endpointMetricLabels/type",keyword:"type",params:{type: "array"}};
+if(data9.length <= 126 && !pattern15.test(data9)){
+const err21 = {instancePath:instancePath+"/endpointMetricLabels/" + i0,schemaPath:"#/properties/endpointMetricLabels/items/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err21];
 }
@@ -486,14 +487,48 @@ vErrors.push(err21);
 errors++;
 }
 }
-}
 else {
-const err22 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+const err22 = {instancePath:instancePath+"/endpointMetricLabels/" + i0,schemaPath:"#/properties/endpointMetricLabels/items/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err22];
 }
 else {
 vErrors.push(err22);
+}
+errors++;
+}
+}
+const found0 = duplicates(data8, schema15.properties.endpointMetricLabels.unique);
+if(found0.length > 0){
+const err23 = {instancePath:instancePath+"/endpointMetricLabels",schemaPath:"#/properties/endpointMetricLabels/unique",keyword:"unique",params:{duplicates: found0}};
+if(vErrors === null){
+vErrors = [err23];
+}
+else {
+vErrors.push(err23);
+}
+errors++;
+}
+}
+else {
+const err24 = {instancePath:instancePath+"/endpointMetricLabels",schemaPath:"#/properties/endpointMetricLabels/type",keyword:"type",params:{type: "array"}};
+if(vErrors === null){
+vErrors = [err24];
+}
+else {
+vErrors.push(err24);
+}
+errors++;
+}
+}
+}
+else {
+const err25 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err25];
+}
+else {
+vErrors.push(err25);
 }
 errors++;
 }

@@ -141,6 +141,10 @@ export interface OperatorInstallation {
    */
   readonly healthCheckConcurrency: number;
   /**
+   * How many VIP services may be registered on a tailnet. A namespace may have an eighth of them. Those that are registered stay.
+   */
+  readonly maxVipServices: number;
+  /**
    * Keys of the metadata of endpoints that are labels of mesh_gateway_endpoint_healthy: region becomes metadata_region. List only keys that have few values.
    */
   readonly endpointMetricLabels?: readonly string[];

@@ -28,6 +28,7 @@ describe('a configuration', () => {
         maxConcurrentReconciles: 10,
         syncPeriod: '30s',
         healthCheckConcurrency: 256,
+        maxVipServices: 1000,
         logLevel: 'info',
       },
       extensionServer: {

@@ -106,6 +106,7 @@ describe('the operator', () => {
     variablesOf(containerOf('mesh-operator', everyKnob)).get(variable) ?? '';
   const { controlURL, meshPods, relayPorts, relayImage, imagePullSecrets, relayPortsPerNamespace } =
     meshPodSettings;
+  const { maxVipServices } = meshPodSettings;
 
   it('understands of tailnets and mesh pods what was configured', () => {
     expect(controlURL.parse('CONTROL_API_URL', valueOf('CONTROL_API_URL'))).toBe(
@@ -114,6 +115,8 @@ describe('the operator', () => {
     expect(relayPorts.parse('RELAY_PORTS', valueOf('RELAY_PORTS'))).toEqual({ first: 21_000, last: 28_999 });
     const share = valueOf('RELAY_PORTS_PER_NAMESPACE');
     expect(relayPortsPerNamespace.parse('RELAY_PORTS_PER_NAMESPACE', share)).toBe(500);
+    const most = valueOf('MAX_VIP_SERVICES');
+    expect(maxVipServices.parse('MAX_VIP_SERVICES', most)).toBe(400);
     const secrets = imagePullSecrets.parse('IMAGE_PULL_SECRETS', valueOf('IMAGE_PULL_SECRETS'));
     expect(secrets).toEqual(['registry']);
     const image = relayImage.parse('RELAY_IMAGE', valueOf('RELAY_IMAGE'));
