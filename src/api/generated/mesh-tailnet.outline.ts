@@ -179,6 +179,7 @@ const meshTailnetSpecOutline: Outline = {
     oauth: oAuthClientOutline,
     tags: { is: "list", items: { is: "text", expect: "a tag such as tag:web (tag: and a letter, then letters, digits or -_.:, at most 128 characters)", pattern: "^tag:[A-Za-z][-A-Za-z0-9_.:]*$" } },
     allowedTags: { is: "list", items: { is: "text", expect: "a tag such as tag:web (tag: and a letter, then letters, digits or -_.:, at most 128 characters)", pattern: "^tag:[A-Za-z][-A-Za-z0-9_.:]*$" } },
+    serviceTags: { is: "list", items: { is: "text", expect: "a tag such as tag:web (tag: and a letter, then letters, digits or -_.:, at most 128 characters)", pattern: "^tag:[A-Za-z][-A-Za-z0-9_.:]*$" } },
     trustedInstallations: { is: "list", items: { is: "text", expect: "the id of an installation (8 lower-case hexadecimal digits, the end of the hostnames of its mesh pods)", pattern: "^[0-9a-f]*$" } },
     adoptableServices: { is: "list", items: { is: "text", expect: "the name of a VIP service without svc: before it (lower-case letters, digits and '-'), or how it begins and then '*'", pattern: "^([*]|[a-z0-9]([-a-z0-9]*[a-z0-9])?|[a-z0-9][-a-z0-9]*[*])$" } },
     allowedNamespaces: allowedNamespacesOutline,

@@ -179,6 +179,7 @@ function shapeMeshTailnetSpec(value) {
   out.oauth = shapeOAuthClient((value.oauth ?? {"secretRef":{"name":"mesh-oauth"},"clientIdKey":"client-id","clientSecretKey":"client-secret"}));
   out.tags = copyList((value.tags ?? ["tag:mesh"]), 16, undefined);
   if (value.allowedTags !== undefined && value.allowedTags !== null) out.allowedTags = copyList(value.allowedTags, 64, undefined);
+  if (value.serviceTags !== undefined && value.serviceTags !== null) out.serviceTags = copyList(value.serviceTags, 64, undefined);
   if (value.trustedInstallations !== undefined && value.trustedInstallations !== null) out.trustedInstallations = copyList(value.trustedInstallations, 16, undefined);
   if (value.adoptableServices !== undefined && value.adoptableServices !== null) out.adoptableServices = copyList(value.adoptableServices, 64, undefined);
   out.allowedNamespaces = shapeAllowedNamespaces((value.allowedNamespaces ?? {"from":"All"}));

@@ -4,7 +4,7 @@
 import { codePoints, duplicates, isTime } from '../validation/validator-functions.ts';
 
 export const structure = validate10;
-const schema11 = {"$defs":{"OwnerReference":{"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}},"ObjectMeta":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":40,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}},"CaReference":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"key":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"}}},"ControlCA":{"type":"object","required":[],"properties":{"configMapRef":{"$ref":"#/$defs/CaReference"},"ca":{"type":"string","maxLength":32768,"pattern":"-----BEGIN CERTIFICATE-----"}}},"SecretReference":{"type":"object","required":[],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}}},"WorkloadIdentity":{"type":"object","required":["clientID","audience"],"properties":{"clientID":{"type":"string","maxLength":256,"pattern":"^[!-~]+$"},"audience":{"type":"string","maxLength":512,"pattern":"^[!-~]+$"}}},"OAuthClient":{"type":"object","required":[],"properties":{"secretRef":{"$ref":"#/$defs/SecretReference"},"clientIdKey":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"},"clientSecretKey":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"},"scopes":{"type":"array","maxItems":32,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^[!#-\\[\\]-~]+$"}},"workloadIdentity":{"$ref":"#/$defs/WorkloadIdentity"}}},"LabelRequirement":{"type":"object","required":["key","operator"],"properties":{"key":{"type":"string","maxLength":317,"pattern":"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$"},"operator":{"type":"string","enum":["In","NotIn","Exists","DoesNotExist"]},"values":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}}}},"LabelSelector":{"type":"object","required":[],"properties":{"matchLabels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"matchExpressions":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/LabelRequirement"}}}},"AllowedNamespaces":{"type":"object","required":[],"properties":{"from":{"type":"string","enum":["All","Selector"]},"selector":{"$ref":"#/$defs/LabelSelector"}}},"DeviceConfiguration":{"type":"object","required":[],"properties":{"preauth":{"type":"boolean"},"requireApproval":{"type":"boolean"},"ephemeral":{"type":"boolean"},"keyExpiry":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"}}},"TailnetConfiguration":{"type":"object","required":[],"properties":{"devices":{"$ref":"#/$defs/DeviceConfiguration"}}},"PodResources":{"type":"object","required":[],"properties":{"limits":{"type":"object","maxProperties":16,"additionalProperties":{"type":["integer","string"],"minimum":0,"exclusiveMaximum":9223372036854776000,"maxLength":32,"pattern":"^[0-9]+(\\.[0-9]+)?([KMGTPE]i|[numkMGTPE]|[eE][0-9]{1,2})?$"}},"requests":{"type":"object","maxProperties":16,"additionalProperties":{"type":["integer","string"],"minimum":0,"exclusiveMaximum":9223372036854776000,"maxLength":32,"pattern":"^[0-9]+(\\.[0-9]+)?([KMGTPE]i|[numkMGTPE]|[eE][0-9]{1,2})?$"}}}},"Toleration":{"type":"object","required":[],"properties":{"key":{"type":"string","maxLength":317},"operator":{"type":"string","enum":["Equal","Exists"]},"value":{"type":"string","maxLength":63},"effect":{"type":"string","enum":["NoSchedule","PreferNoSchedule","NoExecute"]},"tolerationSeconds":{"type":"integer","minimum":0,"maximum":9007199254740991}}},"EnvVar":{"type":"object","required":["name","value"],"properties":{"name":{"type":"string","maxLength":128,"pattern":"^(GOGC|GOMAXPROCS|GOMEMLIMIT|TS_BOOT_TIMEOUT|TS_DEBUG_(ALWAYS_USE_DERP|DERP[A-Z0-9_]*|DISCO|ENABLE_PMTUD|MTU|NETCHECK|PMTUD|USE_DERP_HTTP)|TS_DISABLE_(PORTMAPPER|UPNP)|TS_NO_LOGS_NO_SUPPORT|TZ)$"},"value":{"type":"string","maxLength":4096}}},"MeshPool":{"type":"object","required":[],"properties":{"mode":{"type":"string","enum":["Managed","External"]},"replicas":{"type":"integer","minimum":1,"maximum":64},"image":{"type":"string","maxLength":512,"pattern":"^[-A-Za-z0-9._/:@]+$"},"resources":{"$ref":"#/$defs/PodResources"},"nodeSelector":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"tolerations":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/Toleration"}},"priorityClassName":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"extraEnv":{"type":"array","maxItems":64,"unique":["name"],"items":{"$ref":"#/$defs/EnvVar"}},"addresses":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":259,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\]):([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$"}}}},"RateLimit":{"type":"object","required":[],"properties":{"requestsPerSecond":{"type":"integer","minimum":1,"maximum":1000},"burst":{"type":"integer","minimum":1,"maximum":1000}}},"MeshTailnetSpec":{"type":"object","required":["tailnet"],"properties":{"tailnet":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"controlURL":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$"},"loginServer":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$"},"controlCA":{"$ref":"#/$defs/ControlCA"},"proxyURL":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$"},"dialect":{"type":"string","enum":["Auto","Vendor","Headscale"]},"oauth":{"$ref":"#/$defs/OAuthClient"},"tags":{"type":"array","minItems":1,"maxItems":16,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}},"allowedTags":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}},"trustedInstallations":{"type":"array","maxItems":16,"unique":[],"items":{"type":"string","minLength":8,"maxLength":8,"pattern":"^[0-9a-f]*$"}},"adoptableServices":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":63,"pattern":"^([*]|[a-z0-9]([-a-z0-9]*[a-z0-9])?|[a-z0-9][-a-z0-9]*[*])$"}},"allowedNamespaces":{"$ref":"#/$defs/AllowedNamespaces"},"configuration":{"$ref":"#/$defs/TailnetConfiguration"},"pool":{"$ref":"#/$defs/MeshPool"},"syncInterval":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"rateLimit":{"$ref":"#/$defs/RateLimit"}}},"Condition":{"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}},"TailnetInfo":{"type":"object","required":[],"properties":{"name":{"type":"string","maxLength":253},"magicDNSSuffix":{"type":"string","maxLength":253}}},"DeviceCounts":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"online":{"type":"integer","minimum":0,"maximum":2147483647},"managed":{"type":"integer","minimum":0,"maximum":2147483647},"orphaned":{"type":"integer","minimum":0,"maximum":2147483647}}},"PoolMember":{"type":"object","required":["pod"],"properties":{"pod":{"type":"string","maxLength":63},"hostname":{"type":"string","maxLength":63},"meshIP":{"type":"string","maxLength":45},"fqdn":{"type":"string","maxLength":253},"online":{"type":"boolean"}}},"PoolStatus":{"type":"object","required":[],"properties":{"ready":{"type":"integer","minimum":0,"maximum":2147483647},"desired":{"type":"integer","minimum":0,"maximum":2147483647},"proxyAddress":{"type":"string","maxLength":259},"members":{"type":"array","maxItems":64,"items":{"$ref":"#/$defs/PoolMember"}}}},"VipServiceCounts":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"owned":{"type":"integer","minimum":0,"maximum":2147483647}}},"ControlApiStatus":{"type":"object","required":[],"properties":{"lastSuccess":{"type":"string","time":true},"lastError":{"type":"string","maxLength":1024},"throttled":{"type":"boolean"}}},"CredentialStatus":{"type":"object","required":[],"properties":{"secretVersion":{"type":"string","maxLength":128},"expiresAt":{"type":"string","time":true},"scopes":{"type":"array","maxItems":32,"items":{"type":"string","maxLength":128}}}},"MeshTailnetStatus":{"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"tailnetInfo":{"$ref":"#/$defs/TailnetInfo"},"devices":{"$ref":"#/$defs/DeviceCounts"},"pool":{"$ref":"#/$defs/PoolStatus"},"vipServices":{"$ref":"#/$defs/VipServiceCounts"},"api":{"$ref":"#/$defs/ControlApiStatus"},"credential":{"$ref":"#/$defs/CredentialStatus"}}},"MeshTailnet":{"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshTailnet"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshTailnetSpec"},"status":{"$ref":"#/$defs/MeshTailnetStatus"}}}},"$ref":"#/$defs/MeshTailnet"};
+const schema11 = {"$defs":{"OwnerReference":{"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}},"ObjectMeta":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":40,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}},"CaReference":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"key":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"}}},"ControlCA":{"type":"object","required":[],"properties":{"configMapRef":{"$ref":"#/$defs/CaReference"},"ca":{"type":"string","maxLength":32768,"pattern":"-----BEGIN CERTIFICATE-----"}}},"SecretReference":{"type":"object","required":[],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}}},"WorkloadIdentity":{"type":"object","required":["clientID","audience"],"properties":{"clientID":{"type":"string","maxLength":256,"pattern":"^[!-~]+$"},"audience":{"type":"string","maxLength":512,"pattern":"^[!-~]+$"}}},"OAuthClient":{"type":"object","required":[],"properties":{"secretRef":{"$ref":"#/$defs/SecretReference"},"clientIdKey":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"},"clientSecretKey":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"},"scopes":{"type":"array","maxItems":32,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^[!#-\\[\\]-~]+$"}},"workloadIdentity":{"$ref":"#/$defs/WorkloadIdentity"}}},"LabelRequirement":{"type":"object","required":["key","operator"],"properties":{"key":{"type":"string","maxLength":317,"pattern":"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$"},"operator":{"type":"string","enum":["In","NotIn","Exists","DoesNotExist"]},"values":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}}}},"LabelSelector":{"type":"object","required":[],"properties":{"matchLabels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"matchExpressions":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/LabelRequirement"}}}},"AllowedNamespaces":{"type":"object","required":[],"properties":{"from":{"type":"string","enum":["All","Selector"]},"selector":{"$ref":"#/$defs/LabelSelector"}}},"DeviceConfiguration":{"type":"object","required":[],"properties":{"preauth":{"type":"boolean"},"requireApproval":{"type":"boolean"},"ephemeral":{"type":"boolean"},"keyExpiry":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"}}},"TailnetConfiguration":{"type":"object","required":[],"properties":{"devices":{"$ref":"#/$defs/DeviceConfiguration"}}},"PodResources":{"type":"object","required":[],"properties":{"limits":{"type":"object","maxProperties":16,"additionalProperties":{"type":["integer","string"],"minimum":0,"exclusiveMaximum":9223372036854776000,"maxLength":32,"pattern":"^[0-9]+(\\.[0-9]+)?([KMGTPE]i|[numkMGTPE]|[eE][0-9]{1,2})?$"}},"requests":{"type":"object","maxProperties":16,"additionalProperties":{"type":["integer","string"],"minimum":0,"exclusiveMaximum":9223372036854776000,"maxLength":32,"pattern":"^[0-9]+(\\.[0-9]+)?([KMGTPE]i|[numkMGTPE]|[eE][0-9]{1,2})?$"}}}},"Toleration":{"type":"object","required":[],"properties":{"key":{"type":"string","maxLength":317},"operator":{"type":"string","enum":["Equal","Exists"]},"value":{"type":"string","maxLength":63},"effect":{"type":"string","enum":["NoSchedule","PreferNoSchedule","NoExecute"]},"tolerationSeconds":{"type":"integer","minimum":0,"maximum":9007199254740991}}},"EnvVar":{"type":"object","required":["name","value"],"properties":{"name":{"type":"string","maxLength":128,"pattern":"^(GOGC|GOMAXPROCS|GOMEMLIMIT|TS_BOOT_TIMEOUT|TS_DEBUG_(ALWAYS_USE_DERP|DERP[A-Z0-9_]*|DISCO|ENABLE_PMTUD|MTU|NETCHECK|PMTUD|USE_DERP_HTTP)|TS_DISABLE_(PORTMAPPER|UPNP)|TS_NO_LOGS_NO_SUPPORT|TZ)$"},"value":{"type":"string","maxLength":4096}}},"MeshPool":{"type":"object","required":[],"properties":{"mode":{"type":"string","enum":["Managed","External"]},"replicas":{"type":"integer","minimum":1,"maximum":64},"image":{"type":"string","maxLength":512,"pattern":"^[-A-Za-z0-9._/:@]+$"},"resources":{"$ref":"#/$defs/PodResources"},"nodeSelector":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"tolerations":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/Toleration"}},"priorityClassName":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"extraEnv":{"type":"array","maxItems":64,"unique":["name"],"items":{"$ref":"#/$defs/EnvVar"}},"addresses":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":259,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\]):([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$"}}}},"RateLimit":{"type":"object","required":[],"properties":{"requestsPerSecond":{"type":"integer","minimum":1,"maximum":1000},"burst":{"type":"integer","minimum":1,"maximum":1000}}},"MeshTailnetSpec":{"type":"object","required":["tailnet"],"properties":{"tailnet":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"controlURL":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$"},"loginServer":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$"},"controlCA":{"$ref":"#/$defs/ControlCA"},"proxyURL":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$"},"dialect":{"type":"string","enum":["Auto","Vendor","Headscale"]},"oauth":{"$ref":"#/$defs/OAuthClient"},"tags":{"type":"array","minItems":1,"maxItems":16,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}},"allowedTags":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}},"serviceTags":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}},"trustedInstallations":{"type":"array","maxItems":16,"unique":[],"items":{"type":"string","minLength":8,"maxLength":8,"pattern":"^[0-9a-f]*$"}},"adoptableServices":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":63,"pattern":"^([*]|[a-z0-9]([-a-z0-9]*[a-z0-9])?|[a-z0-9][-a-z0-9]*[*])$"}},"allowedNamespaces":{"$ref":"#/$defs/AllowedNamespaces"},"configuration":{"$ref":"#/$defs/TailnetConfiguration"},"pool":{"$ref":"#/$defs/MeshPool"},"syncInterval":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"rateLimit":{"$ref":"#/$defs/RateLimit"}}},"Condition":{"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}},"TailnetInfo":{"type":"object","required":[],"properties":{"name":{"type":"string","maxLength":253},"magicDNSSuffix":{"type":"string","maxLength":253}}},"DeviceCounts":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"online":{"type":"integer","minimum":0,"maximum":2147483647},"managed":{"type":"integer","minimum":0,"maximum":2147483647},"orphaned":{"type":"integer","minimum":0,"maximum":2147483647}}},"PoolMember":{"type":"object","required":["pod"],"properties":{"pod":{"type":"string","maxLength":63},"hostname":{"type":"string","maxLength":63},"meshIP":{"type":"string","maxLength":45},"fqdn":{"type":"string","maxLength":253},"online":{"type":"boolean"}}},"PoolStatus":{"type":"object","required":[],"properties":{"ready":{"type":"integer","minimum":0,"maximum":2147483647},"desired":{"type":"integer","minimum":0,"maximum":2147483647},"proxyAddress":{"type":"string","maxLength":259},"members":{"type":"array","maxItems":64,"items":{"$ref":"#/$defs/PoolMember"}}}},"VipServiceCounts":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"owned":{"type":"integer","minimum":0,"maximum":2147483647}}},"ControlApiStatus":{"type":"object","required":[],"properties":{"lastSuccess":{"type":"string","time":true},"lastError":{"type":"string","maxLength":1024},"throttled":{"type":"boolean"}}},"CredentialStatus":{"type":"object","required":[],"properties":{"secretVersion":{"type":"string","maxLength":128},"expiresAt":{"type":"string","time":true},"scopes":{"type":"array","maxItems":32,"items":{"type":"string","maxLength":128}}}},"MeshTailnetStatus":{"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"tailnetInfo":{"$ref":"#/$defs/TailnetInfo"},"devices":{"$ref":"#/$defs/DeviceCounts"},"pool":{"$ref":"#/$defs/PoolStatus"},"vipServices":{"$ref":"#/$defs/VipServiceCounts"},"api":{"$ref":"#/$defs/ControlApiStatus"},"credential":{"$ref":"#/$defs/CredentialStatus"}}},"MeshTailnet":{"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshTailnet"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshTailnetSpec"},"status":{"$ref":"#/$defs/MeshTailnetStatus"}}}},"$ref":"#/$defs/MeshTailnet"};
 const schema12 = {"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshTailnet"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshTailnetSpec"},"status":{"$ref":"#/$defs/MeshTailnetStatus"}}};
 const schema13 = {"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":40,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}};
 const schema14 = {"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}};
@@ -636,14 +636,14 @@ validate12.errors = vErrors;
 return errors === 0;
 }
 
-const schema15 = {"type":"object","required":["tailnet"],"properties":{"tailnet":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"controlURL":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$"},"loginServer":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$"},"controlCA":{"$ref":"#/$defs/ControlCA"},"proxyURL":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$"},"dialect":{"type":"string","enum":["Auto","Vendor","Headscale"]},"oauth":{"$ref":"#/$defs/OAuthClient"},"tags":{"type":"array","minItems":1,"maxItems":16,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}},"allowedTags":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}},"trustedInstallations":{"type":"array","maxItems":16,"unique":[],"items":{"type":"string","minLength":8,"maxLength":8,"pattern":"^[0-9a-f]*$"}},"adoptableServices":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":63,"pattern":"^([*]|[a-z0-9]([-a-z0-9]*[a-z0-9])?|[a-z0-9][-a-z0-9]*[*])$"}},"allowedNamespaces":{"$ref":"#/$defs/AllowedNamespaces"},"configuration":{"$ref":"#/$defs/TailnetConfiguration"},"pool":{"$ref":"#/$defs/MeshPool"},"syncInterval":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"rateLimit":{"$ref":"#/$defs/RateLimit"}}};
+const schema15 = {"type":"object","required":["tailnet"],"properties":{"tailnet":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"controlURL":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$"},"loginServer":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$"},"controlCA":{"$ref":"#/$defs/ControlCA"},"proxyURL":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$"},"dialect":{"type":"string","enum":["Auto","Vendor","Headscale"]},"oauth":{"$ref":"#/$defs/OAuthClient"},"tags":{"type":"array","minItems":1,"maxItems":16,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}},"allowedTags":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}},"serviceTags":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}},"trustedInstallations":{"type":"array","maxItems":16,"unique":[],"items":{"type":"string","minLength":8,"maxLength":8,"pattern":"^[0-9a-f]*$"}},"adoptableServices":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":63,"pattern":"^([*]|[a-z0-9]([-a-z0-9]*[a-z0-9])?|[a-z0-9][-a-z0-9]*[*])$"}},"allowedNamespaces":{"$ref":"#/$defs/AllowedNamespaces"},"configuration":{"$ref":"#/$defs/TailnetConfiguration"},"pool":{"$ref":"#/$defs/MeshPool"},"syncInterval":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"rateLimit":{"$ref":"#/$defs/RateLimit"}}};
 const schema30 = {"type":"object","required":[],"properties":{"requestsPerSecond":{"type":"integer","minimum":1,"maximum":1000},"burst":{"type":"integer","minimum":1,"maximum":1000}}};
 const pattern3 = new RegExp("^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$", "u");
 const pattern4 = new RegExp("^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$", "u");
 const pattern16 = new RegExp("^tag:[A-Za-z][-A-Za-z0-9_.:]*$", "u");
-const pattern18 = new RegExp("^[0-9a-f]*$", "u");
-const pattern19 = new RegExp("^([*]|[a-z0-9]([-a-z0-9]*[a-z0-9])?|[a-z0-9][-a-z0-9]*[*])$", "u");
-const pattern23 = new RegExp("^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$", "u");
+const pattern19 = new RegExp("^[0-9a-f]*$", "u");
+const pattern20 = new RegExp("^([*]|[a-z0-9]([-a-z0-9]*[a-z0-9])?|[a-z0-9][-a-z0-9]*[*])$", "u");
+const pattern24 = new RegExp("^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$", "u");
 const schema16 = {"type":"object","required":[],"properties":{"configMapRef":{"$ref":"#/$defs/CaReference"},"ca":{"type":"string","maxLength":32768,"pattern":"-----BEGIN CERTIFICATE-----"}}};
 const schema17 = {"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"key":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"}}};
 const pattern6 = new RegExp("^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$", "u");
@@ -1124,7 +1124,7 @@ return errors === 0;
 const schema21 = {"type":"object","required":[],"properties":{"from":{"type":"string","enum":["All","Selector"]},"selector":{"$ref":"#/$defs/LabelSelector"}}};
 const schema22 = {"type":"object","required":[],"properties":{"matchLabels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"matchExpressions":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/LabelRequirement"}}}};
 const schema23 = {"type":"object","required":["key","operator"],"properties":{"key":{"type":"string","maxLength":317,"pattern":"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$"},"operator":{"type":"string","enum":["In","NotIn","Exists","DoesNotExist"]},"values":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}}}};
-const pattern21 = new RegExp("^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$", "u");
+const pattern22 = new RegExp("^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$", "u");
 
 function validate20(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
@@ -1240,7 +1240,7 @@ vErrors.push(err8);
 }
 errors++;
 }
-if(data4.length <= 634 && !pattern21.test(data4)){
+if(data4.length <= 634 && !pattern22.test(data4)){
 const err9 = {instancePath:instancePath+"/matchExpressions/" + i0+"/key",schemaPath:"#/$defs/LabelRequirement/properties/key/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err9];
@@ -1504,7 +1504,7 @@ vErrors.push(err3);
 }
 errors++;
 }
-if(data4.length <= 64 && !pattern23.test(data4)){
+if(data4.length <= 64 && !pattern24.test(data4)){
 const err4 = {instancePath:instancePath+"/devices/keyExpiry",schemaPath:"#/$defs/DeviceConfiguration/properties/keyExpiry/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err4];
@@ -1557,10 +1557,10 @@ const schema26 = {"type":"object","required":[],"properties":{"mode":{"type":"st
 const schema27 = {"type":"object","required":[],"properties":{"limits":{"type":"object","maxProperties":16,"additionalProperties":{"type":["integer","string"],"minimum":0,"exclusiveMaximum":9223372036854776000,"maxLength":32,"pattern":"^[0-9]+(\\.[0-9]+)?([KMGTPE]i|[numkMGTPE]|[eE][0-9]{1,2})?$"}},"requests":{"type":"object","maxProperties":16,"additionalProperties":{"type":["integer","string"],"minimum":0,"exclusiveMaximum":9223372036854776000,"maxLength":32,"pattern":"^[0-9]+(\\.[0-9]+)?([KMGTPE]i|[numkMGTPE]|[eE][0-9]{1,2})?$"}}}};
 const schema28 = {"type":"object","required":[],"properties":{"key":{"type":"string","maxLength":317},"operator":{"type":"string","enum":["Equal","Exists"]},"value":{"type":"string","maxLength":63},"effect":{"type":"string","enum":["NoSchedule","PreferNoSchedule","NoExecute"]},"tolerationSeconds":{"type":"integer","minimum":0,"maximum":9007199254740991}}};
 const schema29 = {"type":"object","required":["name","value"],"properties":{"name":{"type":"string","maxLength":128,"pattern":"^(GOGC|GOMAXPROCS|GOMEMLIMIT|TS_BOOT_TIMEOUT|TS_DEBUG_(ALWAYS_USE_DERP|DERP[A-Z0-9_]*|DISCO|ENABLE_PMTUD|MTU|NETCHECK|PMTUD|USE_DERP_HTTP)|TS_DISABLE_(PORTMAPPER|UPNP)|TS_NO_LOGS_NO_SUPPORT|TZ)$"},"value":{"type":"string","maxLength":4096}}};
-const pattern24 = new RegExp("^[-A-Za-z0-9._/:@]+$", "u");
-const pattern25 = new RegExp("^[0-9]+(\\.[0-9]+)?([KMGTPE]i|[numkMGTPE]|[eE][0-9]{1,2})?$", "u");
-const pattern29 = new RegExp("^(GOGC|GOMAXPROCS|GOMEMLIMIT|TS_BOOT_TIMEOUT|TS_DEBUG_(ALWAYS_USE_DERP|DERP[A-Z0-9_]*|DISCO|ENABLE_PMTUD|MTU|NETCHECK|PMTUD|USE_DERP_HTTP)|TS_DISABLE_(PORTMAPPER|UPNP)|TS_NO_LOGS_NO_SUPPORT|TZ)$", "u");
-const pattern30 = new RegExp("^([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\]):([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$", "u");
+const pattern25 = new RegExp("^[-A-Za-z0-9._/:@]+$", "u");
+const pattern26 = new RegExp("^[0-9]+(\\.[0-9]+)?([KMGTPE]i|[numkMGTPE]|[eE][0-9]{1,2})?$", "u");
+const pattern30 = new RegExp("^(GOGC|GOMAXPROCS|GOMEMLIMIT|TS_BOOT_TIMEOUT|TS_DEBUG_(ALWAYS_USE_DERP|DERP[A-Z0-9_]*|DISCO|ENABLE_PMTUD|MTU|NETCHECK|PMTUD|USE_DERP_HTTP)|TS_DISABLE_(PORTMAPPER|UPNP)|TS_NO_LOGS_NO_SUPPORT|TZ)$", "u");
+const pattern31 = new RegExp("^([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\]):([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$", "u");
 
 function validate25(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
@@ -1637,7 +1637,7 @@ vErrors.push(err5);
 }
 errors++;
 }
-if(data2.length <= 1024 && !pattern24.test(data2)){
+if(data2.length <= 1024 && !pattern25.test(data2)){
 const err6 = {instancePath:instancePath+"/image",schemaPath:"#/properties/image/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err6];
@@ -1720,7 +1720,7 @@ vErrors.push(err12);
 }
 errors++;
 }
-if(data5.length <= 64 && !pattern25.test(data5)){
+if(data5.length <= 64 && !pattern26.test(data5)){
 const err13 = {instancePath:instancePath+"/resources/limits/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/PodResources/properties/limits/additionalProperties/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err13];
@@ -1802,7 +1802,7 @@ vErrors.push(err19);
 }
 errors++;
 }
-if(data7.length <= 64 && !pattern25.test(data7)){
+if(data7.length <= 64 && !pattern26.test(data7)){
 const err20 = {instancePath:instancePath+"/resources/requests/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/PodResources/properties/requests/additionalProperties/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err20];
@@ -2155,7 +2155,7 @@ vErrors.push(err48);
 }
 errors++;
 }
-if(data20.length <= 256 && !pattern29.test(data20)){
+if(data20.length <= 256 && !pattern30.test(data20)){
 const err49 = {instancePath:instancePath+"/extraEnv/" + i1+"/name",schemaPath:"#/$defs/EnvVar/properties/name/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err49];
@@ -2264,7 +2264,7 @@ vErrors.push(err57);
 }
 errors++;
 }
-if(data23.length <= 518 && !pattern30.test(data23)){
+if(data23.length <= 518 && !pattern31.test(data23)){
 const err58 = {instancePath:instancePath+"/addresses/" + i2,schemaPath:"#/properties/addresses/items/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err58];
@@ -2668,11 +2668,11 @@ vErrors.push(err27);
 errors++;
 }
 }
-if(data.trustedInstallations !== undefined){
-let data11 = data.trustedInstallations;
+if(data.serviceTags !== undefined){
+let data11 = data.serviceTags;
 if(Array.isArray(data11)){
-if(data11.length > 16){
-const err28 = {instancePath:instancePath+"/trustedInstallations",schemaPath:"#/properties/trustedInstallations/maxItems",keyword:"maxItems",params:{limit: 16}};
+if(data11.length > 64){
+const err28 = {instancePath:instancePath+"/serviceTags",schemaPath:"#/properties/serviceTags/maxItems",keyword:"maxItems",params:{limit: 64}};
 if(vErrors === null){
 vErrors = [err28];
 }
@@ -2685,8 +2685,8 @@ const len2 = data11.length;
 for(let i2=0; i2<len2; i2++){
 let data12 = data11[i2];
 if(typeof data12 === "string"){
-if(data12.length > 8 && codePoints(data12) > 8){
-const err29 = {instancePath:instancePath+"/trustedInstallations/" + i2,schemaPath:"#/properties/trustedInstallations/items/maxLength",keyword:"maxLength",params:{limit: 8}};
+if(data12.length > 128 && codePoints(data12) > 128){
+const err29 = {instancePath:instancePath+"/serviceTags/" + i2,schemaPath:"#/properties/serviceTags/items/maxLength",keyword:"maxLength",params:{limit: 128}};
 if(vErrors === null){
 vErrors = [err29];
 }
@@ -2695,8 +2695,8 @@ vErrors.push(err29);
 }
 errors++;
 }
-if(codePoints(data12) < 8){
-const err30 = {instancePath:instancePath+"/trustedInstallations/" + i2,schemaPath:"#/properties/trustedInstallations/items/minLength",keyword:"minLength",params:{limit: 8}};
+if(data12.length <= 256 && !pattern16.test(data12)){
+const err30 = {instancePath:instancePath+"/serviceTags/" + i2,schemaPath:"#/properties/serviceTags/items/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err30];
 }
@@ -2705,8 +2705,9 @@ vErrors.push(err30);
 }
 errors++;
 }
-if(data12.length <= 16 && !pattern18.test(data12)){
-const err31 = {instancePath:instancePath+"/trustedInstallations/" + i2,schemaPath:"#/properties/trustedInstallations/items/pattern",keyword:"pattern",params:{}};
+}
+else {
+const err31 = {instancePath:instancePath+"/serviceTags/" + i2,schemaPath:"#/properties/serviceTags/items/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err31];
 }
@@ -2716,8 +2717,9 @@ vErrors.push(err31);
 errors++;
 }
 }
-else {
-const err32 = {instancePath:instancePath+"/trustedInstallations/" + i2,schemaPath:"#/properties/trustedInstallations/items/type",keyword:"type",params:{type: "string"}};
+const found2 = duplicates(data11, schema15.properties.serviceTags.unique);
+if(found2.length > 0){
+const err32 = {instancePath:instancePath+"/serviceTags",schemaPath:"#/properties/serviceTags/unique",keyword:"unique",params:{duplicates: found2}};
 if(vErrors === null){
 vErrors = [err32];
 }
@@ -2727,9 +2729,8 @@ vErrors.push(err32);
 errors++;
 }
 }
-const found2 = duplicates(data11, schema15.properties.trustedInstallations.unique);
-if(found2.length > 0){
-const err33 = {instancePath:instancePath+"/trustedInstallations",schemaPath:"#/properties/trustedInstallations/unique",keyword:"unique",params:{duplicates: found2}};
+else {
+const err33 = {instancePath:instancePath+"/serviceTags",schemaPath:"#/properties/serviceTags/type",keyword:"type",params:{type: "array"}};
 if(vErrors === null){
 vErrors = [err33];
 }
@@ -2739,8 +2740,11 @@ vErrors.push(err33);
 errors++;
 }
 }
-else {
-const err34 = {instancePath:instancePath+"/trustedInstallations",schemaPath:"#/properties/trustedInstallations/type",keyword:"type",params:{type: "array"}};
+if(data.trustedInstallations !== undefined){
+let data13 = data.trustedInstallations;
+if(Array.isArray(data13)){
+if(data13.length > 16){
+const err34 = {instancePath:instancePath+"/trustedInstallations",schemaPath:"#/properties/trustedInstallations/maxItems",keyword:"maxItems",params:{limit: 16}};
 if(vErrors === null){
 vErrors = [err34];
 }
@@ -2749,12 +2753,12 @@ vErrors.push(err34);
 }
 errors++;
 }
-}
-if(data.adoptableServices !== undefined){
-let data13 = data.adoptableServices;
-if(Array.isArray(data13)){
-if(data13.length > 64){
-const err35 = {instancePath:instancePath+"/adoptableServices",schemaPath:"#/properties/adoptableServices/maxItems",keyword:"maxItems",params:{limit: 64}};
+const len3 = data13.length;
+for(let i3=0; i3<len3; i3++){
+let data14 = data13[i3];
+if(typeof data14 === "string"){
+if(data14.length > 8 && codePoints(data14) > 8){
+const err35 = {instancePath:instancePath+"/trustedInstallations/" + i3,schemaPath:"#/properties/trustedInstallations/items/maxLength",keyword:"maxLength",params:{limit: 8}};
 if(vErrors === null){
 vErrors = [err35];
 }
@@ -2763,12 +2767,8 @@ vErrors.push(err35);
 }
 errors++;
 }
-const len3 = data13.length;
-for(let i3=0; i3<len3; i3++){
-let data14 = data13[i3];
-if(typeof data14 === "string"){
-if(data14.length > 63 && codePoints(data14) > 63){
-const err36 = {instancePath:instancePath+"/adoptableServices/" + i3,schemaPath:"#/properties/adoptableServices/items/maxLength",keyword:"maxLength",params:{limit: 63}};
+if(codePoints(data14) < 8){
+const err36 = {instancePath:instancePath+"/trustedInstallations/" + i3,schemaPath:"#/properties/trustedInstallations/items/minLength",keyword:"minLength",params:{limit: 8}};
 if(vErrors === null){
 vErrors = [err36];
 }
@@ -2777,8 +2777,8 @@ vErrors.push(err36);
 }
 errors++;
 }
-if(data14.length <= 126 && !pattern19.test(data14)){
-const err37 = {instancePath:instancePath+"/adoptableServices/" + i3,schemaPath:"#/properties/adoptableServices/items/pattern",keyword:"pattern",params:{}};
+if(data14.length <= 16 && !pattern19.test(data14)){
+const err37 = {instancePath:instancePath+"/trustedInstallations/" + i3,schemaPath:"#/properties/trustedInstallations/items/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err37];
 }
@@ -2789,7 +2789,7 @@ errors++;
 }
 }
 else {
-const err38 = {instancePath:instancePath+"/adoptableServices/" + i3,schemaPath:"#/properties/adoptableServices/items/type",keyword:"type",params:{type: "string"}};
+const err38 = {instancePath:instancePath+"/trustedInstallations/" + i3,schemaPath:"#/properties/trustedInstallations/items/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err38];
 }
@@ -2799,9 +2799,9 @@ vErrors.push(err38);
 errors++;
 }
 }
-const found3 = duplicates(data13, schema15.properties.adoptableServices.unique);
+const found3 = duplicates(data13, schema15.properties.trustedInstallations.unique);
 if(found3.length > 0){
-const err39 = {instancePath:instancePath+"/adoptableServices",schemaPath:"#/properties/adoptableServices/unique",keyword:"unique",params:{duplicates: found3}};
+const err39 = {instancePath:instancePath+"/trustedInstallations",schemaPath:"#/properties/trustedInstallations/unique",keyword:"unique",params:{duplicates: found3}};
 if(vErrors === null){
 vErrors = [err39];
 }
@@ -2812,12 +2812,84 @@ errors++;
 }
 }
 else {
-const err40 = {instancePath:instancePath+"/adoptableServices",schemaPath:"#/properties/adoptableServices/type",keyword:"type",params:{type: "array"}};
+const err40 = {instancePath:instancePath+"/trustedInstallations",schemaPath:"#/properties/trustedInstallations/type",keyword:"type",params:{type: "array"}};
 if(vErrors === null){
 vErrors = [err40];
 }
 else {
 vErrors.push(err40);
+}
+errors++;
+}
+}
+if(data.adoptableServices !== undefined){
+let data15 = data.adoptableServices;
+if(Array.isArray(data15)){
+if(data15.length > 64){
+const err41 = {instancePath:instancePath+"/adoptableServices",schemaPath:"#/properties/adoptableServices/maxItems",keyword:"maxItems",params:{limit: 64}};
+if(vErrors === null){
+vErrors = [err41];
+}
+else {
+vErrors.push(err41);
+}
+errors++;
+}
+const len4 = data15.length;
+for(let i4=0; i4<len4; i4++){
+let data16 = data15[i4];
+if(typeof data16 === "string"){
+if(data16.length > 63 && codePoints(data16) > 63){
+const err42 = {instancePath:instancePath+"/adoptableServices/" + i4,schemaPath:"#/properties/adoptableServices/items/maxLength",keyword:"maxLength",params:{limit: 63}};
+if(vErrors === null){
+vErrors = [err42];
+}
+else {
+vErrors.push(err42);
+}
+errors++;
+}
+if(data16.length <= 126 && !pattern20.test(data16)){
+const err43 = {instancePath:instancePath+"/adoptableServices/" + i4,schemaPath:"#/properties/adoptableServices/items/pattern",keyword:"pattern",params:{}};
+if(vErrors === null){
+vErrors = [err43];
+}
+else {
+vErrors.push(err43);
+}
+errors++;
+}
+}
+else {
+const err44 = {instancePath:instancePath+"/adoptableServices/" + i4,schemaPath:"#/properties/adoptableServices/items/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err44];
+}
+else {
+vErrors.push(err44);
+}
+errors++;
+}
+}
+const found4 = duplicates(data15, schema15.properties.adoptableServices.unique);
+if(found4.length > 0){
+const err45 = {instancePath:instancePath+"/adoptableServices",schemaPath:"#/properties/adoptableServices/unique",keyword:"unique",params:{duplicates: found4}};
+if(vErrors === null){
+vErrors = [err45];
+}
+else {
+vErrors.push(err45);
+}
+errors++;
+}
+}
+else {
+const err46 = {instancePath:instancePath+"/adoptableServices",schemaPath:"#/properties/adoptableServices/type",keyword:"type",params:{type: "array"}};
+if(vErrors === null){
+vErrors = [err46];
+}
+else {
+vErrors.push(err46);
 }
 errors++;
 }
@@ -2841,82 +2913,10 @@ errors = vErrors.length;
 }
 }
 if(data.syncInterval !== undefined){
-let data18 = data.syncInterval;
-if(typeof data18 === "string"){
-if(data18.length > 32 && codePoints(data18) > 32){
-const err41 = {instancePath:instancePath+"/syncInterval",schemaPath:"#/properties/syncInterval/maxLength",keyword:"maxLength",params:{limit: 32}};
-if(vErrors === null){
-vErrors = [err41];
-}
-else {
-vErrors.push(err41);
-}
-errors++;
-}
-if(data18.length <= 64 && !pattern23.test(data18)){
-const err42 = {instancePath:instancePath+"/syncInterval",schemaPath:"#/properties/syncInterval/pattern",keyword:"pattern",params:{}};
-if(vErrors === null){
-vErrors = [err42];
-}
-else {
-vErrors.push(err42);
-}
-errors++;
-}
-}
-else {
-const err43 = {instancePath:instancePath+"/syncInterval",schemaPath:"#/properties/syncInterval/type",keyword:"type",params:{type: "string"}};
-if(vErrors === null){
-vErrors = [err43];
-}
-else {
-vErrors.push(err43);
-}
-errors++;
-}
-}
-if(data.rateLimit !== undefined){
-let data19 = data.rateLimit;
-if(data19 && typeof data19 == "object" && !Array.isArray(data19)){
-if(data19.requestsPerSecond !== undefined){
-let data20 = data19.requestsPerSecond;
-if(!(((typeof data20 == "number") && (!(data20 % 1) && !isNaN(data20))) && (isFinite(data20)))){
-const err44 = {instancePath:instancePath+"/rateLimit/requestsPerSecond",schemaPath:"#/$defs/RateLimit/properties/requestsPerSecond/type",keyword:"type",params:{type: "integer"}};
-if(vErrors === null){
-vErrors = [err44];
-}
-else {
-vErrors.push(err44);
-}
-errors++;
-}
-if((typeof data20 == "number") && (isFinite(data20))){
-if(data20 > 1000 || isNaN(data20)){
-const err45 = {instancePath:instancePath+"/rateLimit/requestsPerSecond",schemaPath:"#/$defs/RateLimit/properties/requestsPerSecond/maximum",keyword:"maximum",params:{comparison: "<=", limit: 1000}};
-if(vErrors === null){
-vErrors = [err45];
-}
-else {
-vErrors.push(err45);
-}
-errors++;
-}
-if(data20 < 1 || isNaN(data20)){
-const err46 = {instancePath:instancePath+"/rateLimit/requestsPerSecond",schemaPath:"#/$defs/RateLimit/properties/requestsPerSecond/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
-if(vErrors === null){
-vErrors = [err46];
-}
-else {
-vErrors.push(err46);
-}
-errors++;
-}
-}
-}
-if(data19.burst !== undefined){
-let data21 = data19.burst;
-if(!(((typeof data21 == "number") && (!(data21 % 1) && !isNaN(data21))) && (isFinite(data21)))){
-const err47 = {instancePath:instancePath+"/rateLimit/burst",schemaPath:"#/$defs/RateLimit/properties/burst/type",keyword:"type",params:{type: "integer"}};
+let data20 = data.syncInterval;
+if(typeof data20 === "string"){
+if(data20.length > 32 && codePoints(data20) > 32){
+const err47 = {instancePath:instancePath+"/syncInterval",schemaPath:"#/properties/syncInterval/maxLength",keyword:"maxLength",params:{limit: 32}};
 if(vErrors === null){
 vErrors = [err47];
 }
@@ -2925,9 +2925,8 @@ vErrors.push(err47);
 }
 errors++;
 }
-if((typeof data21 == "number") && (isFinite(data21))){
-if(data21 > 1000 || isNaN(data21)){
-const err48 = {instancePath:instancePath+"/rateLimit/burst",schemaPath:"#/$defs/RateLimit/properties/burst/maximum",keyword:"maximum",params:{comparison: "<=", limit: 1000}};
+if(data20.length <= 64 && !pattern24.test(data20)){
+const err48 = {instancePath:instancePath+"/syncInterval",schemaPath:"#/properties/syncInterval/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err48];
 }
@@ -2936,8 +2935,9 @@ vErrors.push(err48);
 }
 errors++;
 }
-if(data21 < 1 || isNaN(data21)){
-const err49 = {instancePath:instancePath+"/rateLimit/burst",schemaPath:"#/$defs/RateLimit/properties/burst/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
+}
+else {
+const err49 = {instancePath:instancePath+"/syncInterval",schemaPath:"#/properties/syncInterval/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err49];
 }
@@ -2947,10 +2947,13 @@ vErrors.push(err49);
 errors++;
 }
 }
-}
-}
-else {
-const err50 = {instancePath:instancePath+"/rateLimit",schemaPath:"#/$defs/RateLimit/type",keyword:"type",params:{type: "object"}};
+if(data.rateLimit !== undefined){
+let data21 = data.rateLimit;
+if(data21 && typeof data21 == "object" && !Array.isArray(data21)){
+if(data21.requestsPerSecond !== undefined){
+let data22 = data21.requestsPerSecond;
+if(!(((typeof data22 == "number") && (!(data22 % 1) && !isNaN(data22))) && (isFinite(data22)))){
+const err50 = {instancePath:instancePath+"/rateLimit/requestsPerSecond",schemaPath:"#/$defs/RateLimit/properties/requestsPerSecond/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err50];
 }
@@ -2959,15 +2962,84 @@ vErrors.push(err50);
 }
 errors++;
 }
-}
-}
-else {
-const err51 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if((typeof data22 == "number") && (isFinite(data22))){
+if(data22 > 1000 || isNaN(data22)){
+const err51 = {instancePath:instancePath+"/rateLimit/requestsPerSecond",schemaPath:"#/$defs/RateLimit/properties/requestsPerSecond/maximum",keyword:"maximum",params:{comparison: "<=", limit: 1000}};
 if(vErrors === null){
 vErrors = [err51];
 }
 else {
 vErrors.push(err51);
+}
+errors++;
+}
+if(data22 < 1 || isNaN(data22)){
+const err52 = {instancePath:instancePath+"/rateLimit/requestsPerSecond",schemaPath:"#/$defs/RateLimit/properties/requestsPerSecond/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
+if(vErrors === null){
+vErrors = [err52];
+}
+else {
+vErrors.push(err52);
+}
+errors++;
+}
+}
+}
+if(data21.burst !== undefined){
+let data23 = data21.burst;
+if(!(((typeof data23 == "number") && (!(data23 % 1) && !isNaN(data23))) && (isFinite(data23)))){
+const err53 = {instancePath:instancePath+"/rateLimit/burst",schemaPath:"#/$defs/RateLimit/properties/burst/type",keyword:"type",params:{type: "integer"}};
+if(vErrors === null){
+vErrors = [err53];
+}
+else {
+vErrors.push(err53);
+}
+errors++;
+}
+if((typeof data23 == "number") && (isFinite(data23))){
+if(data23 > 1000 || isNaN(data23)){
+const err54 = {instancePath:instancePath+"/rateLimit/burst",schemaPath:"#/$defs/RateLimit/properties/burst/maximum",keyword:"maximum",params:{comparison: "<=", limit: 1000}};
+if(vErrors === null){
+vErrors = [err54];
+}
+else {
+vErrors.push(err54);
+}
+errors++;
+}
+if(data23 < 1 || isNaN(data23)){
+const err55 = {instancePath:instancePath+"/rateLimit/burst",schemaPath:"#/$defs/RateLimit/properties/burst/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
+if(vErrors === null){
+vErrors = [err55];
+}
+else {
+vErrors.push(err55);
+}
+errors++;
+}
+}
+}
+}
+else {
+const err56 = {instancePath:instancePath+"/rateLimit",schemaPath:"#/$defs/RateLimit/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err56];
+}
+else {
+vErrors.push(err56);
+}
+errors++;
+}
+}
+}
+else {
+const err57 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err57];
+}
+else {
+vErrors.push(err57);
 }
 errors++;
 }

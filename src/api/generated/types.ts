@@ -627,7 +627,7 @@ export interface VipService {
    */
   readonly targetEndpoint: string;
   /**
-   * The tags of the service: of spec.tags and spec.allowedTags of the MeshTailnet. Default: spec.tags of the MeshTailnet.
+   * The tags of the service: of spec.tags and spec.serviceTags of the MeshTailnet. Default: spec.tags of the MeshTailnet.
    */
   readonly tags?: readonly string[];
   /**
@@ -950,7 +950,7 @@ export interface MeshGatewaySpec {
    */
   readonly serviceCoordination?: ServiceCoordination;
   /**
-   * Which tags these VIP services may have.
+   * Which tags the VIP services may have that this MeshGateway decides about. It is no fence: an object that another MeshGateway decides about, or none, may have every tag that its MeshTailnet allows by spec.serviceTags and spec.allowedNamespaces.
    */
   readonly access?: GatewayAccess;
 }
@@ -989,7 +989,7 @@ export interface ServiceCoordination {
   readonly heartbeatInterval: string;
 }
 /**
- * Which tags these VIP services may have.
+ * Which tags the VIP services may have that this MeshGateway decides about. It is no fence: an object that another MeshGateway decides about, or none, may have every tag that its MeshTailnet allows by spec.serviceTags and spec.allowedNamespaces.
  */
 export interface GatewayAccess {
   /**
@@ -1355,9 +1355,13 @@ export interface MeshTailnetSpec {
    */
   readonly tags: readonly string[];
   /**
-   * The tags that MeshEndpoints may use: tagSelectors match only devices with one of these tags, in this spelling, by default any; and VIP services may have them beside spec.tags, by default none.
+   * Which devices MeshEndpoints may discover: tagSelectors match only devices with one of these tags, in this spelling. Default: any. VIP services that were registered with one of them before serviceTags existed keep it, in this version only.
    */
   readonly allowedTags?: readonly string[];
+  /**
+   * The tags that VIP services may have beside spec.tags. Default: none.
+   */
+  readonly serviceTags?: readonly string[];
   /**
    * Other installations of mesh-gateway, whose MeshEndpoints may share the VIP services of those with the same namespace and name here, without shareWith. Default: none.
    */
