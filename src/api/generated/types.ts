@@ -842,7 +842,7 @@ export interface VipServiceOwner {
  */
 export interface VipServiceWarning {
   /**
-   * NotShared: an installation serves it without shareWith. NotAdoptable: it was adopted without spec.adoptableServices of the MeshTailnet.
+   * NotShared: an installation serves it without shareWith. NotAdoptable: it was adopted without spec.adoptableServices of the MeshTailnet. TagNotAllowed: it has tags that spec.serviceTags of the MeshTailnet lacks.
    */
   readonly reason: string;
   /**

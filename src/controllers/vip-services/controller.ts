@@ -120,7 +120,7 @@ export function vipServicesController(deps: VipServicesDeps): Controller<'MeshTa
       // As it is now: an object that was created meanwhile keeps its name.
       const offering = offeringOf(tailnet, read);
       if (connection?.is === 'without-services') {
-        const unheld = claimsOf(tailnet, offering, NO_HOLDERS, read, deps);
+        const unheld = claimsOf(tailnet, offering, NO_HOLDERS, { ...deps, connection, read });
         vipServices.publish(name, { ...NOTHING, states: statesOf(unheld, new Map(), NOT_SUPPORTED) });
         await write.removeFinalizer(tailnet, FINALIZER);
         return later;
@@ -129,7 +129,7 @@ export function vipServicesController(deps: VipServicesDeps): Controller<'MeshTa
       const isKnown = stored !== undefined || connection?.is !== 'unusable';
       const held = { offering, stored, connection, read };
       const ledger = isKnown ? await holdNames(tailnet, held, { ...deps, ledgers }) : undefined;
-      const claims = claimsOf(tailnet, offering, ledger ?? NO_HOLDERS, read, deps);
+      const claims = claimsOf(tailnet, offering, ledger ?? NO_HOLDERS, { ...deps, connection, read });
       if (connection?.is === 'usable') addresses.set(name, addressesOf(connection.services));
       const names = ledger && namesOf(claims, ledger, addresses.get(name) ?? NO_ADDRESSES);
       if (!connection) {

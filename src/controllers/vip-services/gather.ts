@@ -16,15 +16,18 @@ import type { TrackedRead } from '../../store/tracking.ts';
 import type { TrafficValues } from '../../store/traffic/values.ts';
 import type { ServiceNames, ServicesOfTailnet, VipServiceState } from '../mesh-endpoints/vip-services.ts';
 import type { VipService } from '../../control/control.ts';
+import type { Connection } from './connection.ts';
 import { departureOf, shareOfNamespace } from './ledger.ts';
 import type { Holder, Ledger } from './ledger.ts';
 import { ownersOf } from './owners.ts';
+import type { Owner } from './owners.ts';
 import { HEARTBEAT_MS, STALE_MS } from './decision.ts';
 import type { Claim } from './decision.ts';
 import { isAllowed } from '../../traffic/permissions.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
 type MeshTailnet = Kinds['MeshTailnet'];
+type VipServiceWarning = NonNullable<VipServiceState['warnings']>[number];
 type VipServiceSpec = ReturnType<typeof vipServicesIn>[number];
 
 /** A VIP service as a MeshEndpoints lists it. */
@@ -37,6 +40,8 @@ type Listing = {
   readonly name: string;
   /** Why it is not claimed; undefined where it is. */
   readonly problem: VipServiceState | undefined;
+  /** What it has in this version only. */
+  readonly warnings?: VipServiceState['warnings'];
 };
 
 export type Claims = {
@@ -77,6 +82,18 @@ export function registrantsOf(
   );
 }
 
+/** What this installation has registered, by the name of the service: only operators write it. */
+function ownEntriesIn(connection: Connection | undefined): ReadonlyMap<string, Owner> {
+  if (connection?.is !== 'usable') return new Map();
+  const { services, installation } = connection;
+  return new Map(
+    services.flatMap(service => {
+      const own = ownersOf(service).find(owner => owner.installation === installation);
+      return own ? [[service.name, own] as const] : [];
+    }),
+  );
+}
+
 /** The MeshEndpoints of a tailnet that list VIP services. */
 export type Offering = {
   readonly objects: readonly MeshEndpoints[];
@@ -107,6 +124,9 @@ export function offeringOf(tailnet: MeshTailnet, read: TrackedRead): Offering {
 }
 
 type ClaimDeps = {
+  /** Undefined where nothing is listed, and nothing of this installation may exist in the tailnet. */
+  readonly connection: Connection | undefined;
+  readonly read: TrackedRead;
   readonly values: Pick<TrafficValues, 'serviceGateways'>;
   /** How many names a tailnet may have. */
   readonly maxVipServices: number;
@@ -117,12 +137,12 @@ export function claimsOf(
   tailnet: MeshTailnet,
   { objects, listers }: Offering,
   ledger: Ledger,
-  read: TrackedRead,
-  { values, maxVipServices }: ClaimDeps,
+  { connection, read, values, maxVipServices }: ClaimDeps,
 ): Claims {
   const isUsed = !isBeingDeleted(tailnet);
   const users = new Set([...listers.values()].flat());
   const uid = read.exceptStatus.get({ kind: 'Namespace', namespace: '', name: 'kube-system' })?.metadata.uid;
+  const entries = ownEntriesIn(connection);
   const claims = new Map<string, Claim>();
   const targets = new Map<string, Target>();
   const listings = objects.flatMap(object => {
@@ -138,7 +158,14 @@ export function claimsOf(
       if (holder.object !== placeOf(object)) return { ...listing, problem: heldByOther(name, holder) };
       if (claims.has(name)) return { ...listing, problem: repeated(name) };
       const tags = service.tags ?? tailnet.spec.tags;
-      const problem = targetProblem(object, service.targetEndpoint) ?? tagProblem({ tags, tailnet, gateway });
+      const entry = entries.get(name);
+      const own = entry?.object === placeOf(object) ? entry : undefined;
+      const limits = { tags, tailnet, gateway, own };
+      const problem = targetProblem(object, service.targetEndpoint) ?? tagProblem(limits);
+      const kept = problem?.message ?? keptBy(object, enabled ? undefined : gateway);
+      // What another object was registered with in an earlier version is not kept for this one.
+      if (kept !== undefined && !own && beyondTailnet(entry?.tags ?? [], tailnet).length > 0)
+        return { ...listing, problem: problem ?? notKept(kept) };
       targets.set(name, { object: refTo(object), endpoint: service.targetEndpoint });
       claims.set(name, {
         name,
@@ -148,13 +175,13 @@ export function claimsOf(
         mayCreate: object.spec.serviceDiscovery?.autoRegister ?? true,
         notAdoptable: adoptionProblem(name, tailnet),
         shareWith: sharedWith(service.shareWith, object, tailnet),
-        kept: problem?.message ?? keptBy(object, enabled ? undefined : gateway),
+        kept,
         strategy,
         cluster: clusterID,
         heartbeatMs: (given && durationMs(given.heartbeatInterval)) ?? HEARTBEAT_MS,
         staleMs: (given && durationMs(given.staleThreshold)) ?? STALE_MS,
       });
-      return { ...listing, problem };
+      return { ...listing, problem, warnings: tagWarnings(limits) };
     });
   });
   return { listings, claims, targets };
@@ -184,12 +211,23 @@ export function statesOf(
   all?: VipServiceState,
 ): ServicesOfTailnet['states'] {
   const byObject = new Map<string, Map<string, VipServiceState>>();
-  for (const { object, listed, name, problem } of listings) {
-    const state = all ?? problem ?? states.get(name);
+  for (const { object, listed, name, problem, warnings = [] } of listings) {
+    const state = all ?? problem ?? withWarnings(states.get(name), warnings);
     const ofObject = byObject.get(object) ?? new Map<string, VipServiceState>();
     if (state) byObject.set(object, ofObject.set(listed, state));
   }
   return byObject;
+}
+
+/** As in the schema. */
+const MAX_WARNINGS = 8;
+
+function withWarnings(
+  state: VipServiceState | undefined,
+  more: readonly VipServiceWarning[],
+): VipServiceState | undefined {
+  if (!state || more.length === 0) return state;
+  return { ...state, warnings: [...more, ...(state.warnings ?? [])].slice(0, MAX_WARNINGS) };
 }
 
 /** The addresses of services, in canonical form. */
@@ -275,6 +313,11 @@ function adoptionProblem(service: string, { metadata, spec }: MeshTailnet): stri
   return isListed ? undefined : `add "${name}" to spec.adoptableServices of MeshTailnet ${metadata.name}`;
 }
 
+function notKept(why: string): VipServiceState {
+  const message = `it is not registered, since another object had it with tags of an earlier version: ${why}`;
+  return { status: 'Pending', reason: 'NotRegistered', message };
+}
+
 /** A discovered endpoint may be away for a while, so that a registration is kept meanwhile. */
 function targetProblem(object: MeshEndpoints, target: string): VipServiceState | undefined {
   const endpoint: MeshEndpoint | undefined = endpointsOf(object).find(({ name }) => name === target);
@@ -289,18 +332,44 @@ type TagOptions = {
   readonly tags: readonly string[];
   readonly tailnet: MeshTailnet;
   readonly gateway: Kinds['MeshGateway'] | undefined;
+  /** The entry of this installation in the tailnet, if it is for the same object. */
+  readonly own: Owner | undefined;
 };
 
+/** The tags that VIP services of a MeshTailnet may not have. */
+function beyondTailnet(tags: readonly string[], { spec }: MeshTailnet): readonly string[] {
+  return tags.filter(tag => !spec.tags.includes(tag) && spec.serviceTags?.includes(tag) !== true);
+}
+
+/** Those that a service keeps in this version: before there was serviceTags, allowedTags admitted them. */
+function keptTags({ tags, tailnet, own }: TagOptions): readonly string[] {
+  const { allowedTags = [] } = tailnet.spec;
+  return beyondTailnet(tags, tailnet).filter(tag => own?.tags.includes(tag) && allowedTags.includes(tag));
+}
+
+function tagWarnings(options: TagOptions): readonly VipServiceWarning[] {
+  const kept = keptTags(options);
+  if (kept.length === 0) return [];
+  return [
+    { reason: 'TagNotAllowed', message: `a later version ends this: ${lineFor(kept, options.tailnet)}` },
+  ];
+}
+
+function lineFor(tags: readonly string[], { metadata }: MeshTailnet): string {
+  return `add ${tags.join(', ')} to spec.serviceTags of MeshTailnet ${metadata.name}`;
+}
+
 /** Tags decide who reaches a service, and which devices may serve it. */
-function tagProblem({ tags, tailnet, gateway }: TagOptions): VipServiceState | undefined {
-  const { tags: ofPods, allowedTags: ofTailnet = [] } = tailnet.spec;
+function tagProblem(options: TagOptions): VipServiceState | undefined {
+  const { tags, tailnet, gateway } = options;
+  const kept = keptTags(options);
   const { allowedTags, deniedTags = [] } = gateway?.spec.access ?? {};
-  const beyond = tags.find(tag => !ofPods.includes(tag) && !ofTailnet.includes(tag));
+  const beyond = beyondTailnet(tags, tailnet).filter(tag => !kept.includes(tag));
   const refused = tags.find(tag => deniedTags.includes(tag) || allowedTags?.includes(tag) === false);
   const by = (what: string) => ({ status: 'Failed', reason: 'TagNotAllowed', message: what }) as const;
-  if (beyond !== undefined)
+  if (beyond.length > 0)
     return by(
-      `MeshTailnet ${tailnet.metadata.name} has ${beyond} neither in spec.tags nor in spec.allowedTags: use another tag, or add it there`,
+      `MeshTailnet ${tailnet.metadata.name} has ${beyond.join(', ')} neither in spec.tags nor in spec.serviceTags: use another tag, or ${lineFor(beyond, tailnet)}`,
     );
   if (refused !== undefined && gateway)
     return by(

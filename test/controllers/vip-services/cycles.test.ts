@@ -47,7 +47,7 @@ async function change(scene: Scene, cycle: number, round: number): Promise<() =>
 
 it('objects that are created, changed and deleted in many cycles leave nothing in the tailnet', async () => {
   const policy = { tagOwners: { 'tag:mesh': [], 'tag:web': ['tag:mesh'] } };
-  const scene = await startVipScene({ api: { policy }, spec: { allowedTags: ['tag:web'] } });
+  const scene = await startVipScene({ api: { policy }, spec: { serviceTags: ['tag:web'] } });
   const rounds = Math.ceil(CYCLES / AT_ONCE) + LIFE - 1;
   for (let now = 0; now < rounds; now++) {
     const expectations: (() => void)[] = [];

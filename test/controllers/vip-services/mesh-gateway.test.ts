@@ -165,7 +165,7 @@ describe('the tags of a service', () => {
     ],
     ['are denied by the MeshGateway', { deniedTags: ['tag:web'] }, 'tag:web', 'does not allow tag:web'],
   ])('are refused if they %s, and an existing registration stays', async (_, access, tag, message) => {
-    const scene = await startVipScene({ spec: { allowedTags: ['tag:web'] } });
+    const scene = await startVipScene({ spec: { serviceTags: ['tag:web'] } });
     await scene.put(publishing('a', ['web']));
     await scene.until(() => expect(scene.entry('a')).toMatchObject({ status: 'Registered' }));
     await scene.put(named(meshGateway({ access }), 'default/edge'));
@@ -180,7 +180,7 @@ describe('the tags of a service', () => {
   });
 
   it('are those that it lists, where MeshTailnet and MeshGateway allow them', async () => {
-    const scene = await startVipScene({ spec: { allowedTags: ['tag:web'] } });
+    const scene = await startVipScene({ spec: { serviceTags: ['tag:web'] } });
     scene.api.state.policy = { tagOwners: { 'tag:web': ['tag:mesh'] } };
     await scene.put(named(meshGateway({ access: { allowedTags: ['tag:web'] } }), 'default/edge'));
     await scene.put(tagged('tag:web'));
