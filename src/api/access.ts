@@ -18,6 +18,9 @@ export type AccessRule = {
 /** The RBAC rules of a process: for the whole cluster, and for its own namespace. */
 export type Access = { readonly cluster: readonly AccessRule[]; readonly own: readonly AccessRule[] };
 
+/** The rights of a process, and those that its contract lists and that it does not use. */
+export type ProcessAccess = Access & { readonly unused: readonly AccessRule[] };
+
 /** The rights to list and watch kinds. */
 export function watchAccess(watched: readonly ResourceKind[]): Access {
   const cluster = watched.filter(kind => SELECTIONS[kind] === undefined).map(resourceOf);

@@ -1,5 +1,5 @@
 import { watchAccess } from '../api/access.ts';
-import type { Access, AccessRule } from '../api/access.ts';
+import type { Access, AccessRule, ProcessAccess } from '../api/access.ts';
 import { isEqual } from '../api/json.ts';
 import { GROUP } from '../api/generated/kinds.ts';
 import type { ResourceKind } from '../api/key.ts';
@@ -191,19 +191,19 @@ export const controllerIndexes: readonly AnyIndex[] = [
 const watched = watchAccess(controllerKinds);
 
 /** What the operator may do in a cluster: watch, what its controllers may, and what events and leader election need. */
-export const operatorAccess: Access = {
+export const operatorAccess: ProcessAccess = {
   cluster: distinct([
     ...watched.cluster,
     ...controllers.flatMap(({ access }) => access.cluster),
     ...eventAccess,
-    // Part of the contract, though no controller creates MeshEndpoints yet.
-    { apiGroups: [GROUP], resources: ['meshendpoints'], verbs: ['create'] },
   ]),
   own: distinct([
     ...watched.own,
     ...controllers.flatMap(({ access }) => access.own),
     ...leaseAccess(COMPONENTS.operator),
   ]),
+  // No controller creates MeshEndpoints.
+  unused: [{ apiGroups: [GROUP], resources: ['meshendpoints'], verbs: ['create'] }],
 };
 
 /** Several controllers may need the same rule. */

@@ -1,5 +1,5 @@
 import { watchAccess } from '../api/access.ts';
-import type { Access } from '../api/access.ts';
+import type { ProcessAccess } from '../api/access.ts';
 import { GROUP } from '../api/generated/kinds.ts';
 import { BACKEND_KINDS, ROUTE_KINDS } from '../api/key.ts';
 import type { ResourceKind } from '../api/key.ts';
@@ -31,8 +31,8 @@ export const servingKinds: readonly ResourceKind[] = [...trafficKinds, ...BACKEN
 const watched = watchAccess(servingKinds);
 
 /** The rights of the extension server: to watch `servingKinds`. */
-export const extensionServerAccess: Access = {
-  // Part of the contract, though it reads them by its watch.
-  cluster: [...watched.cluster, { apiGroups: [GROUP], resources: ['meshendpoints'], verbs: ['get'] }],
-  own: watched.own,
+export const extensionServerAccess: ProcessAccess = {
+  ...watched,
+  // It reads them by its watch.
+  unused: [{ apiGroups: [GROUP], resources: ['meshendpoints'], verbs: ['get'] }],
 };

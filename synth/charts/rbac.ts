@@ -1,6 +1,6 @@
 import { k8s } from 'cdk8s-plus-28';
 import type { Construct } from 'constructs';
-import type { Access, AccessRule } from '../../src/api/access.ts';
+import type { AccessRule, ProcessAccess } from '../../src/api/access.ts';
 import { COMPONENTS } from '../../src/api/names.ts';
 import { operatorAccess } from '../../src/controllers/registry.ts';
 import { extensionServerAccess } from '../../src/traffic/access.ts';
@@ -15,7 +15,7 @@ export function addRbac(chart: Construct, install: Install): void {
   addProcess(chart, install, 'extensionServer', extensionServerAccess);
 }
 
-function addProcess(chart: Construct, install: Install, component: Component, access: Access): void {
+function addProcess(chart: Construct, install: Install, component: Component, access: ProcessAccess): void {
   const name = COMPONENTS[component];
   const labels = { ...labelsOf(install, component) };
   new k8s.KubeServiceAccount(chart, name, {
@@ -24,6 +24,10 @@ function addProcess(chart: Construct, install: Install, component: Component, ac
     automountServiceAccountToken: false,
   });
   addClusterAccess(chart, install, { name, labels, rules: access.cluster, account: { name } });
+  if (install.installation.rbac.unusedRights) {
+    const unused = { name: `${name}-unused`, labels, rules: access.unused };
+    addClusterAccess(chart, install, { ...unused, account: { name } });
+  }
   if (access.own.length > 0) addOwnAccess(chart, install, { name, labels, rules: access.own });
 }
 

@@ -161,6 +161,13 @@ const networkPolicyInstallationOutline: Outline = {
   },
 };
 
+const rbacInstallationOutline: Outline = {
+  is: 'object',
+  fields: {
+    unusedRights: { is: "boolean" },
+  },
+};
+
 const monitoringInstallationOutline: Outline = {
   is: 'object',
   fields: {
@@ -188,6 +195,7 @@ const installationOutline: Outline = {
     meshPods: meshPodInstallationOutline,
     envoyGateway: envoyGatewayInstallationOutline,
     networkPolicies: networkPolicyInstallationOutline,
+    rbac: rbacInstallationOutline,
     monitoring: monitoringInstallationOutline,
   },
 };

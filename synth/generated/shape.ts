@@ -162,6 +162,13 @@ function shapeNetworkPolicyInstallation(value) {
   return out;
 }
 
+function shapeRbacInstallation(value) {
+  if (!isRecord(value)) return value;
+  const out = {};
+  out.unusedRights = (value.unusedRights ?? true);
+  return out;
+}
+
 function shapeMonitoringInstallation(value) {
   if (!isRecord(value)) return value;
   const out = {};
@@ -189,6 +196,7 @@ function shapeInstallation(value) {
   out.meshPods = shapeMeshPodInstallation((value.meshPods ?? {"image":"tailscale/tailscale:v1.102.5","resources":{"requests":{"cpu":"50m","memory":"64Mi"},"limits":{"cpu":"500m","memory":"256Mi"}},"relayPorts":{"first":20000,"last":29999}}));
   out.envoyGateway = shapeEnvoyGatewayInstallation((value.envoyGateway ?? {"namespace":"envoy-gateway-system","serviceAccount":"envoy-gateway"}));
   out.networkPolicies = shapeNetworkPolicyInstallation((value.networkPolicies ?? {"enabled":true}));
+  out.rbac = shapeRbacInstallation((value.rbac ?? {"unusedRights":true}));
   out.monitoring = shapeMonitoringInstallation((value.monitoring ?? {"namespace":"monitoring","scrapeInterval":"30s"}));
   return out;
 }

@@ -70,6 +70,10 @@ export interface Installation {
    */
   readonly networkPolicies: NetworkPolicyInstallation;
   /**
+   * The rights of the operator and the extension server.
+   */
+  readonly rbac: RbacInstallation;
+  /**
    * Objects for the Prometheus operator and Grafana. They are in a folder of their own, which you apply separately.
    */
   readonly monitoring: MonitoringInstallation;
@@ -386,6 +390,15 @@ export interface NetworkPolicyInstallation {
    * Whether network policies are installed.
    */
   readonly enabled: boolean;
+}
+/**
+ * The rights of the operator and the extension server.
+ */
+export interface RbacInstallation {
+  /**
+   * Whether the operator may create MeshEndpoints, and the extension server get single ones. Neither uses it.
+   */
+  readonly unusedRights: boolean;
 }
 /**
  * Objects for the Prometheus operator and Grafana. They are in a folder of their own, which you apply separately.

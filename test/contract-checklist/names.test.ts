@@ -153,13 +153,17 @@ describe('the metrics of health checks', () => {
 
 describe('the rights', () => {
   it('include those of the contract', () => {
-    const verbsOf = (rules: typeof operatorAccess.cluster) =>
+    const verbsOf = (rules: typeof operatorAccess.unused) =>
       rules.filter(({ resources }) => resources.includes('meshendpoints')).flatMap(({ verbs }) => verbs);
-    expect(verbsOf(operatorAccess.cluster)).toContain('create');
-    expect(verbsOf(extensionServerAccess.cluster)).toContain('get');
+    expect(verbsOf(operatorAccess.unused)).toContain('create');
+    expect(verbsOf(extensionServerAccess.unused)).toContain('get');
     const objects = objectsIn(synthesized({}));
-    for (const name of ['mesh-operator', 'mesh-extension-server']) {
-      const binding = objectOf(objects, 'ClusterRoleBinding', `${name}.mesh-system`);
+    const roles = ['mesh-operator', 'mesh-extension-server'].flatMap(name => [
+      { name, role: name },
+      { name, role: `${name}-unused` },
+    ]);
+    for (const { name, role } of roles) {
+      const binding = objectOf(objects, 'ClusterRoleBinding', `${role}.mesh-system`);
       expect(listAt(binding, 'subjects')).toEqual([
         {
           kind: 'ServiceAccount',

@@ -38,6 +38,7 @@ describe('a configuration', () => {
       },
       envoyGateway: { namespace: 'envoy-gateway-system', serviceAccount: 'envoy-gateway' },
       networkPolicies: { enabled: true },
+      rbac: { unusedRights: true },
     });
   });
 

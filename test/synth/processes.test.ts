@@ -189,6 +189,22 @@ describe('RBAC', () => {
     expect(rulesOf('Role', 'mesh-extension-server')).toEqual(extensionServerAccess.own);
   });
 
+  it.each([
+    ['mesh-operator', operatorAccess, 'create'],
+    ['mesh-extension-server', extensionServerAccess, 'get'],
+  ])(
+    'has what %s does not use in a role of its own, which a configuration leaves out',
+    (name, access, verb) => {
+      const unused = { apiGroups: ['mesh-gateway.dev'], resources: ['meshendpoints'], verbs: [verb] };
+      expect(rulesOf('ClusterRole', `${name}-unused.mesh-system`)).toEqual([unused]);
+      expect(access.cluster).not.toContainEqual(unused);
+      const files = synthesized({ rbac: { unusedRights: false } });
+      const role = objectOf(objectsIn(files), 'ClusterRole', `${name}.mesh-system`);
+      expect(listAt(role, 'rules')).toEqual(access.cluster);
+      expect(files.get('rbac.yaml')).not.toContain('-unused');
+    },
+  );
+
   it('allows Envoy Gateway to read the kinds that its configuration names, and to write the status of policies', () => {
     expect(rulesOf('ClusterRole', 'mesh-envoy-gateway.mesh-system')).toEqual([
       {

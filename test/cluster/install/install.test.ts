@@ -156,8 +156,8 @@ async function heldBy(namespace: string, name: string, rights: readonly Right[])
 }
 
 describe('the account of', () => {
-  const needed = ({ cluster, own }: typeof operatorAccess) => [
-    ...rightsIn(cluster, ''),
+  const needed = ({ cluster, own, unused }: typeof operatorAccess) => [
+    ...rightsIn([...cluster, ...unused], ''),
     ...rightsIn(own, OWN),
   ];
   const EVERYBODY = forbiddenToAll(OWN);
