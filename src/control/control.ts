@@ -204,6 +204,9 @@ export type TailnetView = {
   readonly token: { readonly expiresAt: Date; readonly scopes: readonly string[] } | undefined;
 };
 
+/** Those of some devices of a tailnet that are in use. */
+export type FindInUse = (name: string, devices: readonly Device[]) => readonly Device[];
+
 /** The tailnets of a process. All callers share one list of devices per tailnet and interval, and one rate limit. */
 export interface Tailnets {
   /**
@@ -223,6 +226,11 @@ export interface Tailnets {
    * or succeeded again; returns the function that unsubscribes it.
    */
   subscribe(listener: (name: string) => void): () => void;
+  /**
+   * Where more devices are missing from lists than are remembered, those in use are forgotten last: all that one of these
+   * functions returns. Returns the function that ends it.
+   */
+  retain(find: FindInUse): () => void;
   /**
    * The control API of a tailnet, with the token and the rate limit that its lists of devices use. Undefined before the
    * tailnet is observed and once it is forgotten. Its connections are closed when the tailnet is forgotten, or observed

@@ -6,7 +6,15 @@ import { controlApi, exchange } from './api.ts';
 import { CircuitBreaker, RateLimit, sleep } from './call.ts';
 import type { CallDeps } from './call.ts';
 import { ControlError } from './control.ts';
-import type { ControlApi, Credentials, Device, Tailnets, TailnetSource, TailnetView } from './control.ts';
+import type {
+  ControlApi,
+  Credentials,
+  Device,
+  FindInUse,
+  Tailnets,
+  TailnetSource,
+  TailnetView,
+} from './control.ts';
 import { isSame, TokenSource } from './token.ts';
 import { openWire } from './wire.ts';
 
@@ -28,6 +36,8 @@ export function openTailnets(deps: TailnetsDeps): Tailnets & { readonly close: (
   const notify = (name: string) => {
     for (const listener of listeners) listener(name);
   };
+  const users = new Set<FindInUse>();
+  const inUse: FindInUse = (name, devices) => [...users].flatMap(find => find(name, devices));
   let isClosed = false;
   const ends = [
     deps.metrics?.readGauge('snapshotAge', () => [...known.values()].flatMap(tailnet => tailnet.age())),
@@ -43,7 +53,7 @@ export function openTailnets(deps: TailnetsDeps): Tailnets & { readonly close: (
     if (existing && isEqual(existing.source.endpoint, source.endpoint)) return existing;
     forget(source.name);
     // Another address of the control API is most likely one of the same tailnet: its devices are missing until it lists them.
-    const opened = new ObservedTailnet(source, { ...deps, notify }, existing);
+    const opened = new ObservedTailnet(source, { ...deps, notify, inUse }, existing);
     known.set(source.name, opened);
     return opened;
   };
@@ -54,6 +64,10 @@ export function openTailnets(deps: TailnetsDeps): Tailnets & { readonly close: (
     subscribe: listener => {
       listeners.add(listener);
       return () => void listeners.delete(listener);
+    },
+    retain: find => {
+      users.add(find);
+      return () => void users.delete(find);
     },
     api: name => known.get(name)?.api,
     forget,
@@ -70,6 +84,12 @@ const [ABSENCES, ABSENT_MS] = [3, 60_000];
 
 /** This many missing devices are requested after a list at least, and otherwise within a part of the rate limit and of the time. */
 const [MIN_REQUESTED, REQUESTED_PART] = [20, 0.4];
+
+/**
+ * Devices that are known are at most this many times the longest list so far, which had to fit as well. Not the last list: one
+ * that is empty, or half of it, must not drop what exists. Twice, so that what only the last list lacks always fits.
+ */
+const KNOWN_LISTS = 2;
 
 /** How long callers wait for a refresh, so that a server that does not respond holds no worker for long; as long again until they observe it again. */
 const MAX_WAIT_MS = 5000;
@@ -92,7 +112,10 @@ type Known = {
   readonly requestedAt?: number;
 };
 
-type ObservedDeps = TailnetsDeps & { readonly notify: (name: string) => void };
+type ObservedDeps = TailnetsDeps & {
+  readonly notify: (name: string) => void;
+  readonly inUse: FindInUse;
+};
 
 class ObservedTailnet {
   readonly source: TailnetSource;
@@ -104,6 +127,8 @@ class ObservedTailnet {
   /** Those of `#known` that lists lack: devices with the number of these lists, and expected ones. */
   #missing: TailnetView['missing'] = new Map();
   #expected: TailnetView['expected'] = new Set();
+  /** How many devices the longest list had. */
+  #longest = 0;
   #devices: readonly Device[] | undefined;
   #lastSuccess: Date | undefined;
   #hasServices: boolean | undefined;
@@ -151,6 +176,7 @@ class ObservedTailnet {
 
   #keep(earlier: ObservedTailnet): void {
     this.#know(earlier.#known);
+    this.#longest = earlier.#longest;
     this.#devices = earlier.#devices;
     this.#lastSuccess = earlier.#lastSuccess;
   }
@@ -244,10 +270,30 @@ class ObservedTailnet {
     const known = new Map<string, Known>(
       devices.map(device => [device.id, { device: this.#asKnown(device), absences: 0, seenAt: at }]),
     );
-    for (const [id, before] of this.#known)
-      if (!known.has(id)) known.set(id, { ...before, absences: before.absences + 1 });
+    this.#longest = Math.max(this.#longest, devices.length);
+    const missing = [...this.#known].filter(([id]) => !known.has(id));
+    const forgotten = this.#withoutRoom(missing, KNOWN_LISTS * this.#longest - devices.length);
+    for (const [id, before] of missing)
+      if (!forgotten.has(id)) known.set(id, { ...before, absences: before.absences + 1 });
     this.#know(known);
     this.#lastSuccess = this.#deps.now();
+  }
+
+  /**
+   * The missing devices that there is no room for, first those that are not in use, then those that were missing for longest. They
+   * are forgotten without a request: of a tailnet whose devices all differ with each list, few could be requested.
+   */
+  #withoutRoom(missing: readonly (readonly [string, Known])[], room: number): ReadonlySet<string> {
+    const devices = missing.flatMap(([, { device }]) => device ?? []);
+    if (devices.length <= room) return new Set();
+    const used = new Set(this.#deps.inUse(this.source.name, devices));
+    const isUsed = ({ device }: Known) => device !== undefined && used.has(device);
+    const inOrder = missing
+      .filter(([, { device }]) => device !== undefined)
+      .sort(
+        ([, one], [, other]) => Number(isUsed(one)) - Number(isUsed(other)) || other.absences - one.absences,
+      );
+    return new Set(inOrder.slice(0, devices.length - room).map(([id]) => id));
   }
 
   /** The same object while a device does not change. */

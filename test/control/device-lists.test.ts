@@ -118,3 +118,60 @@ describe('a device that an earlier process has seen', () => {
     expect(view.expected.size).toBe(0);
   });
 });
+
+describe('of devices that all differ with each list', () => {
+  const COUNT = 500;
+
+  /** Takes lists, each of as many new devices, and returns how many are known after each. */
+  async function churn({ api, later }: Awaited<ReturnType<typeof observed>>, lists: number) {
+    const counts: number[] = [];
+    for (let list = 0; list < lists; list++) {
+      const json = { devices: Array.from({ length: COUNT }, (_, at) => deviceOf(`${list}-${at}`)) };
+      const heal = api.fail({ routes: ['devices.list'], fault: { is: 'answer', status: 200, json } });
+      counts.push((await later()).devices?.length ?? 0);
+      heal();
+    }
+    return counts;
+  }
+
+  const deviceOf = (id: string) => ({
+    id,
+    nodeId: id,
+    name: `host-${id}.example.ts.net`,
+    hostname: `host-${id}`,
+    addresses: ['100.64.0.9'],
+    authorized: true,
+  });
+
+  it('twice the longest list is known, and the others are forgotten without a request', async () => {
+    const given = await observed();
+    expect(await churn(given, 7)).toEqual([COUNT, ...Array.from({ length: 6 }, () => 2 * COUNT)]);
+    expect(given.api.countByRoute()).not.toHaveProperty('device.get');
+  });
+
+  it('one that is in use stays while it exists, whatever lists have', async () => {
+    const given = await observed();
+    given.api.addDevice({ hostname: 'victim' });
+    await given.later();
+    given.tailnets.retain((_, devices) => devices.filter(({ hostname }) => hostname === 'victim'));
+    expect((await churn(given, 8)).slice(1)).toEqual(Array.from({ length: 7 }, () => 2 * COUNT));
+    expect(hostnamesOf(given.tailnets.lastView('example') ?? {})).toContain('victim');
+  });
+
+  it('the bound holds where all are in use, and those stay that one list alone lacks', async () => {
+    const given = await observed();
+    given.tailnets.retain((_, devices) => devices);
+    expect(Math.max(...(await churn(given, 6)))).toBe(2 * COUNT);
+    const known = new Set(hostnamesOf(given.tailnets.lastView('example') ?? {}));
+    expect(['host-4-0', 'host-5-0', 'host-3-0'].map(name => known.has(name))).toEqual([true, true, false]);
+  });
+
+  it('those of the longest list stay while others are empty', async () => {
+    const given = await observed();
+    await churn(given, 1);
+    const json = { devices: [] };
+    given.api.fail({ routes: ['devices.list'], fault: { is: 'answer', status: 200, json } });
+    await given.later();
+    expect((await given.later()).devices).toHaveLength(COUNT);
+  });
+});
