@@ -10,7 +10,7 @@ import type { Controller } from '../../runtime/controller.ts';
 import { selectingByTailnet, udpEndpointsByTailnet, vipServicesByTailnet } from '../../store/indexes.ts';
 import type { Index, ReadObjects, RecordEvents, WriteResources } from '../../store/resources.ts';
 import { operatorTrafficKinds } from '../../traffic/access.ts';
-import { discoveryReader } from './discovery/discovery.ts';
+import { devicesInUse, discoveryReader } from './discovery/discovery.ts';
 import { eventsOf } from './events.ts';
 import { gatherer } from './gather.ts';
 import type { GatherDeps } from './gather.ts';
@@ -65,6 +65,11 @@ export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoi
           const isConcerned = discovery.noteChange(name);
           for (const object of usersOf(name, selectingByTailnet, tracking.untracked))
             if (isConcerned(object)) enqueue(refTo(object));
+        }),
+        tailnets.retain((name, devices) => {
+          const tailnet = tracking.untracked.get({ kind: 'MeshTailnet', namespace: '', name });
+          const objects = usersOf(name, selectingByTailnet, tracking.untracked);
+          return tailnet ? devicesInUse(devices, tailnet, objects) : [];
         }),
         health.subscribe(key => enqueue(refOf(key) as Ref<'MeshEndpoints'>)),
         ...inputs.map(source => source.subscribe?.(key => enqueue(refOf(key) as Ref<'MeshEndpoints'>))),

@@ -40,7 +40,7 @@ export type Discovery =
     };
 
 /** The lists of devices, which the controller of MeshTailnets keeps. */
-export type DeviceLists = Pick<Tailnets, 'lastView' | 'subscribe' | 'expect'>;
+export type DeviceLists = Pick<Tailnets, 'lastView' | 'subscribe' | 'expect' | 'retain'>;
 
 /** Reads what discovery finds for objects. */
 export interface ReadDiscovery {
@@ -116,6 +116,18 @@ export function discoveryReader(lists: DeviceLists): ReadDiscovery {
     },
     forget: object => void expecting.delete(object),
   };
+}
+
+/** The devices of a tailnet that its objects select, and those that have a tag of mesh pods, also of other installations. */
+export function devicesInUse(
+  devices: readonly Device[],
+  { spec: { tags, allowedTags } }: MeshTailnet,
+  objects: readonly MeshEndpoints[],
+): readonly Device[] {
+  const selected = objects.flatMap(
+    ({ spec }) => select(devices, spec.tagSelectors ?? [], allowedTags).devices,
+  );
+  return [...new Set(selected), ...devices.filter(device => device.tags.some(tag => tags.includes(tag)))];
 }
 
 const NONE: ReadonlySet<string> = new Set();

@@ -86,6 +86,19 @@ describe.each(DIALECTS)('with %s', dialect => {
     expect(scene.names()).toEqual(NAMES);
   });
 
+  it('endpoints stay while lists have other devices each time, as many as there are', async () => {
+    const scene = await sceneOf(dialect);
+    const [some] = await scene.listed();
+    for (let list = 0; list < 8; list++) {
+      const ids = Array.from({ length: 7 }, (_, at) => `${900 + 10 * list + at}`);
+      const devices = ids.map(id => ({ ...(some as object), id, nodeId: id, hostname: id, tags: [] }));
+      const heal = scene.api.fail({ routes: ['devices.list'], fault: answer({ json: { devices } }) });
+      await scene.intervals(1);
+      heal();
+      expect(scene.names()).toEqual(NAMES);
+    }
+  });
+
   it('a device that does not exist any more leaves, also while lists lack others', async () => {
     const scene = await sceneOf(dialect);
     const { nodeId } = scene.api.state.devices.all().find(({ hostname }) => hostname === 'web-2') ?? {
