@@ -60,8 +60,8 @@ export const MAX_CHECK_TIMEOUT_MS = 30_000;
 /** MeshEndpoints of a namespace in the anchors of all GatewayClasses: enough for 1,000 L4 routes; each is a line in every log of a translation. */
 export const ANCHORED_OF_NAMESPACE = 1024;
 
-/** TLS settings, certificates included, in a response to Envoy Gateway: an eighth of one of 100 MB, with room for clusters. */
-export const TLS_BYTES_OF_NAMESPACE = 12_000_000;
+/** TLS settings, certificates included, in a response to Envoy Gateway, of 100 MB: the rest has room for 10,000 clusters. */
+export const TLS_BYTES = { ofNamespace: 12_000_000, ofAll: 80_000_000 } as const;
 
 /** The ConfigMap `mesh-trust`, which namespaces share equally; what one leaves goes to the others. A ConfigMap may have 1 MiB. */
 export const TRUST_BYTES = 900 * 1024;

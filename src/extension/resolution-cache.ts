@@ -15,7 +15,7 @@ import { sharedSettings } from '../traffic/gateway-settings.ts';
 import { mixedClusterNames } from '../traffic/resolve-route.ts';
 import { settingsFor } from '../traffic/settings/envoy-cluster-settings.ts';
 import type { EnvoyClusterSettings } from '../traffic/settings/envoy-cluster-settings.ts';
-import { isOverTlsBudget } from '../traffic/settings/tls-budget.ts';
+import { overTlsBudgetOf } from '../traffic/settings/tls-budget.ts';
 import type { TlsBudgets } from '../traffic/settings/tls-budget.ts';
 import type { UnusedBackend } from '../traffic/unused.ts';
 
@@ -98,7 +98,7 @@ export function createResolutionCache(
       const resolved = known ?? (isMeshCluster(read, cluster) ? clusters.read(cluster) : undefined);
       if (!resolved?.settings) return undefined;
       const { rule, settings: open, closed } = resolved;
-      const given = closed && isOverTlsBudget(rule.cluster, budgets) ? closed : open;
+      const given = closed && overTlsBudgetOf(rule.cluster, budgets) ? closed : open;
       return cachedSettingsFor(given, decidedFor(rule.cluster, gateways), rule);
     },
     unusedOfMixedRules: () =>

@@ -13,7 +13,7 @@
  *
  *   5  settings/envoy-cluster-settings  the settings of its Envoy cluster (with envoy-health-check);
  *                                       revision hashes those of a Gateway
- *      settings/tls-budget              takes the TLS of those that the share of their namespace has no room for
+ *      settings/tls-budget              takes the TLS of those that a budget has no room for: of their namespace, or of all
  *   6  endpoints/load-assignment        the endpoints that Envoy gets (by path-to-backend, health-status)
  */
 import type { Kinds } from '../api/generated/types.ts';

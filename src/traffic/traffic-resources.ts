@@ -18,8 +18,8 @@ import type { CaBundle } from './upstream-tls.ts';
 /** The resources that traffic depends on, read from a cache without waiting. Lists are in no particular order. */
 export interface TrafficResources {
   route(ref: Ref<RouteKind>): Route | undefined;
-  /** The routes of all kinds in a namespace. */
-  routesIn(namespace: string): readonly Route[];
+  /** The routes of all kinds in a namespace that have MeshEndpoints among their backends. */
+  meshRoutesIn(namespace: string): readonly Route[];
   meshEndpoints(ref: Ref<'MeshEndpoints'>): Kinds['MeshEndpoints'] | undefined;
   /** The MeshRoutePolicies that target a route, wholly or by a rule. */
   routePolicies(route: Ref<RouteKind>): readonly Kinds['MeshRoutePolicy'][];

@@ -4,6 +4,7 @@ import type { Kinds, MeshEndpoint } from '../api/generated/types.ts';
 import { isOverHttp, keyOf } from '../api/key.ts';
 import type { Key } from '../api/key.ts';
 import { RELAY, relayName } from '../api/names.ts';
+import { TLS_BYTES } from '../api/shares.ts';
 import type { MissingCa } from '../api/trust.ts';
 import { meshEndpointsRefOf } from './backend-refs.ts';
 import type { RouteBackendRef } from './backend-refs.ts';
@@ -138,11 +139,11 @@ export const unusedReference = {
       backendRef,
       `Envoy Gateway sends no requests to ${named(backendRef)}, because ${other.path} has filters: move them to the filters of the rule, or give the backends rules of their own`,
     ),
-  overTlsBudget: (backend: BackendPlace, namespace: string, maxBytes: number) =>
+  overTlsBudget: (backend: BackendPlace, namespace: string, budget: keyof typeof TLS_BYTES) =>
     unused(
       'TooManyTlsSettings',
       backend,
-      `the TLS settings of the routes in namespace ${namespace}, certificates included, exceed ${maxBytes / 1e6} MB, the share of a namespace, and those of this rule are left out, so connections to endpoints of ${named(backend)} with TLS fail: use fewer certificates, or fewer rules with them`,
+      `${OVER_TLS_BUDGET[budget](namespace)}, and those of this rule are left out, so connections to endpoints of ${named(backend)} with TLS fail: use fewer certificates, or fewer rules with them`,
     ),
   filtersIgnored: (backendRef: RouteBackendRef) =>
     unused(
@@ -151,6 +152,13 @@ export const unusedReference = {
       `Envoy Gateway ignores filters of ${named(backendRef)}: move them to the filters of the rule`,
     ),
 } as const;
+
+const OVER_TLS_BUDGET = {
+  ofNamespace: (namespace: string) =>
+    `the TLS settings of the routes in namespace ${namespace}, certificates included, exceed ${TLS_BYTES.ofNamespace / 1e6} MB, the share of a namespace`,
+  ofAll: (namespace: string) =>
+    `the TLS settings of the routes in all namespaces, certificates included, exceed ${TLS_BYTES.ofAll / 1e6} MB, and those of namespace ${namespace} its equal part of that`,
+};
 
 /** Reasons for which one endpoint is not used. */
 export const unusedEndpoint = {

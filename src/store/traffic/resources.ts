@@ -1,9 +1,9 @@
 import type { Kinds } from '../../api/generated/types.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
 import { keyOf, ROUTE_KINDS } from '../../api/key.ts';
-import type { Ref } from '../../api/key.ts';
+import type { Ref, RouteKind } from '../../api/key.ts';
 import { relayName, TRUST } from '../../api/names.ts';
-import { tailnetsOf } from '../../api/objects/references.ts';
+import { meshBackendsOf, tailnetsOf } from '../../api/objects/references.ts';
 import type { CaRef, TrustedCa } from '../../api/trust.ts';
 import { byNamespace } from '../resources.ts';
 import type { AnyIndex, Index, ReadObjects } from '../resources.ts';
@@ -59,6 +59,18 @@ const slicesByService: Index<'EndpointSlice'> = {
   ],
 };
 
+const meshRoutesByNamespace = ROUTE_KINDS.map(<K extends RouteKind>(kind: K): Index<K> => ({
+  name: `${kind} with MeshEndpoints by namespace`,
+  group: 'routes with MeshEndpoints by namespace',
+  kind,
+  valuesOf: route => (meshBackendsOf(route).length > 0 ? [route.metadata.namespace ?? ''] : []),
+}));
+
+/** The namespaces that have routes with MeshEndpoints among their backends, unordered. */
+export function namespacesOfMeshRoutes(read: ReadObjects): ReadonlySet<string> {
+  return new Set(meshRoutesByNamespace.flatMap(index => read.values(index)));
+}
+
 /** The indexes that the reads of traffic need. */
 export const trafficIndexes: readonly AnyIndex[] = [
   tailnetsByDomain,
@@ -67,6 +79,7 @@ export const trafficIndexes: readonly AnyIndex[] = [
   policiesByRoute,
   trafficPoliciesByTarget,
   slicesByService,
+  ...(meshRoutesByNamespace as AnyIndex[]),
   ...attachmentIndexes,
 ];
 
@@ -87,8 +100,8 @@ export function trafficResourcesFrom(
   const slicesOf = (service: Ref<'Service'>) => read.find(slicesByService, keyOf(service));
   return {
     route: ref => read.get(ref),
-    routesIn: namespace =>
-      ROUTE_KINDS.flatMap((kind): readonly Route[] => read.find(byNamespace(kind), namespace)),
+    meshRoutesIn: namespace =>
+      meshRoutesByNamespace.flatMap((index): readonly Route[] => read.find(index, namespace)),
     meshEndpoints: ref => read.get(ref),
     tailnets: domain => read.find(tailnetsByDomain, domain),
     grants: namespace => read.find(byNamespace('ReferenceGrant'), namespace),

@@ -17,8 +17,13 @@ import type { ResolvedRule } from '../../traffic/resolve-route.ts';
 import { envoyClusterSettingsOf } from '../../traffic/settings/envoy-cluster-settings.ts';
 import type { EnvoyClusterSettings } from '../../traffic/settings/envoy-cluster-settings.ts';
 import { revisionOf, routeSettings } from '../../traffic/settings/revision.ts';
-import { closedSettingsOf, overTlsBudget } from '../../traffic/settings/tls-budget.ts';
-import type { TlsBudgets } from '../../traffic/settings/tls-budget.ts';
+import {
+  closedSettingsOf,
+  overTlsBudget,
+  overTlsTotal,
+  tlsNeedsOf,
+} from '../../traffic/settings/tls-budget.ts';
+import type { TlsBudget, TlsBudgets, TlsNeed } from '../../traffic/settings/tls-budget.ts';
 import type { Relay, TrafficResources } from '../../traffic/traffic-resources.ts';
 import { cachedTrust } from '../../traffic/trusted-ca.ts';
 import type { UnusedBackend } from '../../traffic/unused.ts';
@@ -30,7 +35,13 @@ import type { ReadObjects } from '../resources.ts';
 import type { TrackedRead, Tracking } from '../tracking.ts';
 import { attachedRoutesFrom } from './attachments.ts';
 import { crowdedByGateway, gatewaySettingsFrom, settingsInEnvoyFrom } from './gateway-settings.ts';
-import { caOf, policiesByRoute, tailnetsByDomain, trafficResourcesFrom } from './resources.ts';
+import {
+  caOf,
+  namespacesOfMeshRoutes,
+  policiesByRoute,
+  tailnetsByDomain,
+  trafficResourcesFrom,
+} from './resources.ts';
 import { serviceGatewaysFrom } from './service-gateways.ts';
 
 type MeshTailnet = Kinds['MeshTailnet'];
@@ -39,7 +50,7 @@ type MeshTailnet = Kinds['MeshTailnet'];
 export type ResolvedCluster = {
   readonly rule: ResolvedRule;
   readonly settings: EnvoyClusterSettings | undefined;
-  /** Those without TLS, for a rule that the budget of its namespace has no room for. */
+  /** Those without TLS, for a rule that a budget has no room for. */
   readonly closed: EnvoyClusterSettings | undefined;
   /** By MeshTailnet; read for UDP only. */
   readonly relays: ReadonlyMap<string, readonly Relay[] | undefined>;
@@ -73,8 +84,8 @@ export type TrafficValues = {
   readonly attachedRoutes: Derived<readonly Route[]>;
   /** By the name of a cluster; undefined if no mesh backend has it. */
   readonly clusters: Derived<ResolvedCluster | undefined>;
-  /** The clusters of a namespace whose TLS settings its share has no room for. */
-  readonly overTlsBudget: Derived<ReadonlySet<string>>;
+  /** By namespace: the clusters of its rules whose TLS settings are left out, and why. */
+  readonly overTlsBudget: Derived<ReadonlyMap<string, TlsBudget>>;
   /** By the key of a Gateway: the revision of the settings of its clusters; undefined if none has a mesh backend. */
   readonly revisions: Derived<string | undefined>;
   /** By the key of a Gateway: its settings. */
@@ -121,11 +132,7 @@ export function trafficValues(tracking: Tracking, options: TrafficOptions): Traf
   const attachedRoutes = attachedRoutesFrom(tracking);
   const crowded = crowdedByGateway(tracking, settingsResources, attachedRoutes);
   const settings: TrafficValues['settings'] = gatewaySettingsFrom(tracking, options.settingsFrom, crowded);
-  const over = new Derived<ReadonlySet<string>>(
-    tracking,
-    (namespace, read) => overTlsBudget(settingsResources(read), namespace),
-    (one, other) => one === other || isEqual([...one], [...other]),
-  );
+  const over = overTlsBudgets(tracking, settingsResources);
   const budgetsOf =
     (read: TrackedRead): TlsBudgets =>
     namespace =>
@@ -181,6 +188,31 @@ function areSameToTraffic(some: readonly MeshTailnet[], others: readonly MeshTai
 function partsForTraffic({ metadata, spec, status }: MeshTailnet): object {
   const { resourceVersion: _, ...identity } = metadata;
   return { identity, spec, conditions: status?.conditions, pool: status?.pool };
+}
+
+/** By namespace. A change of another one's routes is one of this only where all have no room together. */
+function overTlsBudgets(
+  tracking: Tracking,
+  resourcesOf: (read: TrackedRead) => TrafficResources,
+): TrafficValues['overTlsBudget'] {
+  const needs = new Derived<readonly TlsNeed[]>(
+    tracking,
+    (namespace, read) => tlsNeedsOf(resourcesOf(read), namespace),
+    isEqual,
+  );
+  const total = new Derived<ReadonlySet<string>>(
+    tracking,
+    (_all, read) => {
+      const namespaces = namespacesOfMeshRoutes(read.exceptStatus);
+      return overTlsTotal(new Map([...namespaces].map(name => [name, read.value(needs, name)])));
+    },
+    (one, other) => isEqual([...one], [...other]),
+  );
+  return new Derived(
+    tracking,
+    (namespace, read) => overTlsBudget(read.value(needs, namespace), read.value(total, 'all')),
+    (one, other) => one === other || isEqual([...one], [...other]),
+  );
 }
 
 /** By `caRefText`. What is published for all references is in one object, which changes with any of them. */

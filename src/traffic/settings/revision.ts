@@ -4,7 +4,7 @@ import { inOrderOfKeys } from '../../api/objects/references.ts';
 import type { GatewaySettings } from '../gateway-settings.ts';
 import { envoyClusterSettingsOf, settingsFor } from './envoy-cluster-settings.ts';
 import type { EnvoyClusterSettings } from './envoy-cluster-settings.ts';
-import { closedSettingsOf, isOverTlsBudget } from './tls-budget.ts';
+import { closedSettingsOf, overTlsBudgetOf } from './tls-budget.ts';
 import type { TlsBudgets } from './tls-budget.ts';
 import type { TrafficResources } from '../traffic-resources.ts';
 import { resolveRoute } from '../resolve-route.ts';
@@ -66,6 +66,6 @@ function settingsOf(
 ): EnvoyClusterSettings | undefined {
   const settings = envoyClusterSettingsOf(rule);
   const closed = settings && closedSettingsOf(settings);
-  const used = closed && isOverTlsBudget(rule.cluster, budgets) ? closed : settings;
+  const used = closed && overTlsBudgetOf(rule.cluster, budgets) ? closed : settings;
   return used && settingsFor(used, decided, rule);
 }

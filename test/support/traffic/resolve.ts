@@ -12,7 +12,7 @@ import { cachedCaBundles } from '../../../src/traffic/upstream-tls.ts';
 import { parseEnvoyClusterName } from '../../../src/traffic/envoy-cluster-name.ts';
 import { envoyClusterSettingsOf } from '../../../src/traffic/settings/envoy-cluster-settings.ts';
 import type { EnvoyClusterSettings } from '../../../src/traffic/settings/envoy-cluster-settings.ts';
-import { overTlsBudget } from '../../../src/traffic/settings/tls-budget.ts';
+import { overTlsBudget, tlsNeedsOf } from '../../../src/traffic/settings/tls-budget.ts';
 import type { TlsBudgets } from '../../../src/traffic/settings/tls-budget.ts';
 import type { DataPathMode } from '../../../src/traffic/data-path.ts';
 import { targetedRoutes } from '../../../src/traffic/policy/route-policy.ts';
@@ -41,7 +41,7 @@ export function resourcesOf(resources: readonly Resource[], guard = DEFAULT_GUAR
     );
   return {
     route: get,
-    routesIn: namespace =>
+    meshRoutesIn: namespace =>
       ROUTE_KINDS.flatMap((kind): readonly Route[] => list(kind)).filter(
         ({ metadata }) => metadata.namespace === namespace,
       ),
@@ -76,9 +76,9 @@ export function resourcesOf(resources: readonly Resource[], guard = DEFAULT_GUAR
   };
 }
 
-/** The budgets of TLS settings in the namespaces of resources. */
+/** The budgets of TLS settings in the namespaces of resources, which all have room together. */
 export function tlsBudgetsOf(resources: TrafficResources): TlsBudgets {
-  return namespace => overTlsBudget(resources, namespace);
+  return namespace => overTlsBudget(tlsNeedsOf(resources, namespace), new Set());
 }
 
 /** How a cluster is resolved. */
