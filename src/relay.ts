@@ -8,6 +8,7 @@ import { startRelay } from './relay/relay.ts';
 import type { Relay } from './relay/relay.ts';
 import { watchConfigMap } from './kubernetes/config-map.ts';
 import { localApiOn } from './serving/local-api.ts';
+import { openProxyAddresses } from './serving/proxy-addresses.ts';
 import { Serving } from './serving/serving.ts';
 import { systemClock } from './runtime/clock.ts';
 import { runUntilSignal } from './runtime/shutdown.ts';
@@ -31,7 +32,8 @@ export function relayHelp(): string {
   return `mesh-gateway relay
 
 Relays datagrams between Envoy and services on the mesh, through the SOCKS5 proxy of meshd in the same
-pod, and has meshd serve VIP services on its tailnet. One ConfigMap, which it watches, has the UDP ports
+pod, and has meshd serve VIP services on its tailnet. It serves the proxy of meshd, which listens on the first
+address of the pod, on the other one, too. One ConfigMap, which it watches, has the UDP ports
 and the VIP services. The operator runs it in mesh pods.
 
 ${helpOn(SETTINGS)}`;
@@ -49,20 +51,19 @@ export async function runRelay(given: Given, version: string): Promise<number> {
     maxConnections,
     ...settings
   } = readSettings(SETTINGS, given);
-  const [host = ''] = settings.addresses;
+  const [host = '', ...others] = settings.addresses;
   const options = { ...settings, socks: settings.socks ?? { host, port: MESH_POD.ports.proxy } };
   const log = createLog({ level: logLevel });
   const metrics = createRegistry({ metrics: METRICS, version, known: { kind: ['ConfigMap'] } });
   const telemetry = { log, metrics };
   const readiness = createReadiness();
+  const hops = { proxy: options.socks, maxConnections };
+  const proxy = await openProxyAddresses(settings.socks ? [] : others, hops, { log });
   const relay = startRelay(options, { ...telemetry, clock: systemClock });
   const serving =
     meshdSocket === undefined
       ? undefined
-      : new Serving(
-          { proxy: options.socks, maxConnections },
-          { localApi: localApiOn(meshdSocket), log, clock: systemClock },
-        );
+      : new Serving(hops, { localApi: localApiOn(meshdSocket), log, clock: systemClock });
   const followed = followServices(serving, log);
   try {
     const { currentVersion, onData, onMissing } = followTargets(relay, log);
@@ -100,13 +101,14 @@ export async function runRelay(given: Given, version: string): Promise<number> {
       { name: 'close the relay', run: () => relay.close() },
       { name: 'withdraw VIP services', run: () => serving?.end() },
       { name: 'close the listeners of VIP services', run: () => serving?.close() },
+      { name: 'close the proxy on other addresses', run: () => proxy.close() },
       { name: 'close telemetry', run: () => servers.close() },
     ];
     const running = { telemetry, started: Promise.resolve(), steps };
     await runUntilSignal(running, { signals: process, exit: code => process.exit(code) });
     return 0;
   } catch (error) {
-    await Promise.all([relay.close(), serving?.close()]);
+    await Promise.all([relay.close(), serving?.close(), proxy.close()]);
     throw error;
   }
 }

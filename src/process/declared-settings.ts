@@ -172,7 +172,7 @@ export const relaySettings = {
   podNamespace: podSettings.podNamespace,
   addresses: {
     name: 'POD_IPS',
-    help: 'IP addresses of the pod, separated by commas, on which the relay listens',
+    help: 'IP addresses of the pod, separated by commas, on which the relay listens; on the second one it serves the proxy of meshd, too',
     parse: parseIPs,
   },
   configMap: {
@@ -204,7 +204,7 @@ export const relaySettings = {
   },
   maxConnections: {
     name: 'MAX_CONNECTIONS',
-    help: 'max connections of VIP services to devices at once; further ones are reset',
+    help: 'max connections of VIP services to devices at once, and to the proxy on the second of POD_IPS; further ones are reset',
     default: '1024',
     parse: parseCount,
   },

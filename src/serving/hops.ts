@@ -142,7 +142,7 @@ export class Hops {
 }
 
 /** Passes bytes both ways until both directions or one connection have ended. */
-function join(one: Socket, other: Socket): void {
+export function join(one: Socket, other: Socket): void {
   for (const socket of [one, other]) socket.setKeepAlive(true, KEEPALIVE_MS);
   one.pipe(other);
   other.pipe(one);

@@ -1,5 +1,6 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
+import { connect } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { targetsVersion } from '../../src/api/relay-targets.ts';
 import { runRelay } from '../../src/relay.ts';
@@ -82,6 +83,19 @@ describe('mesh-gateway relay', () => {
     relay.child.kill('SIGTERM');
     expect(await relay.ended).toBe(0);
     expect(relay.output()).toBe('');
+  });
+
+  it('serves the proxy of meshd on the other address of its pod, until SIGTERM', async () => {
+    const relay = await startProcess();
+    const client = connect({ host: '::1', port: 1055 });
+    client.write(Buffer.from([5, 1, 0]));
+    const [greeting] = (await once(client, 'data')) as [Buffer];
+    expect([...greeting]).toEqual([5, 0]);
+    const ended = once(client, 'close');
+    client.on('error', () => undefined);
+    relay.child.kill('SIGTERM');
+    expect(await relay.ended).toBe(0);
+    await ended;
   });
 
   it('keeps its targets while the ConfigMap is deleted, has no targets, or the API server is unavailable', async () => {
