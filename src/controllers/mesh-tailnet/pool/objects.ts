@@ -139,7 +139,17 @@ function serviceObjects(options: PoolOptions) {
     protocol: 'TCP',
   }));
   return [
-    { apiVersion: 'v1', kind: 'Service', metadata, spec: { selector, ports: ports.slice(0, 1) } },
+    {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata,
+      // Without a relay, pods have the proxy on one of their addresses.
+      spec: {
+        ...(options.relayImage === undefined ? {} : { ipFamilyPolicy: 'PreferDualStack' }),
+        selector,
+        ports: ports.slice(0, 1),
+      },
+    },
     {
       apiVersion: 'v1',
       kind: 'Service',

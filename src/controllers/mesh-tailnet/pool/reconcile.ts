@@ -9,7 +9,7 @@ import type { RecordEvents, ResourceError, WriteResources } from '../../../store
 import type { TrackedRead, Tracking } from '../../../store/tracking.ts';
 import type { Log } from '../../../telemetry/log.ts';
 import type { Connection, ControlServer } from '../connection.ts';
-import { gather, readMeshdStates } from './gather.ts';
+import { gather, readMeshdStates, podsByTailnet } from './gather.ts';
 import type { GatherOptions, Input, PoolSize, ReadMeshd } from './gather.ts';
 import { keysAfter } from './key-history.ts';
 import type { KeyHistories } from './key-history.ts';
@@ -132,7 +132,9 @@ export function poolReconciler(deps: PoolDeps) {
       const { name } = tailnet.metadata;
       const memory = memories.get(name) ?? NOTHING;
       const now = deps.now().getTime();
-      const needsRelay = read.value(usesRelay, tailnet.spec.tailnet);
+      // tailscaled listens on one address of its pod, and the relay on the others.
+      const isDualStack = read.find(podsByTailnet, name).some(({ status }) => status.addresses.length > 1);
+      const needsRelay = isDualStack || read.value(usesRelay, tailnet.spec.tailnet);
       const others = read.value(tailnetNames, 'all').filter(other => other !== name);
       const isDue = now - memory.appliedAt >= REAPPLY_MS;
       const online: OnlineDevices = new Map(memory.online);

@@ -250,6 +250,15 @@ describe('the container relay', () => {
     );
   });
 
+  it('has the proxy on both families of a pod, so that its Service has an address of each', () => {
+    const policyOf = (service: unknown) => at(service, 'spec', 'ipFamilyPolicy');
+    expect(policyOf(find('Service', 'meshd-home'))).toBe('PreferDualStack');
+    const without = objectsOf().find(
+      ({ kind, metadata }) => kind === 'Service' && metadata.name === 'meshd-home',
+    );
+    expect(policyOf(without)).toBeUndefined();
+  });
+
   it('is not part of the selector of the StatefulSet, which cannot change', () => {
     expect(textsAt(statefulSet, 'spec', 'selector', 'matchLabels')).toEqual(
       textsAt(statefulSetOf(), 'spec', 'selector', 'matchLabels'),
@@ -303,9 +312,9 @@ describe('a mesh pod listens on its own address, to which meshd forwards nothing
   it('and its probes and Services use that address', () => {
     const objects = objectsOf({}, { relayImage: RELAY_IMAGE });
     const texts = JSON.stringify(objects);
-    // A probe without a host connects to status.podIP; a Service without ipFamilies has the first family of the cluster.
+    // A probe without a host connects to status.podIP; a Service without ipFamilies has that of the cluster first.
     expect(texts).toContain('"httpGet":{"path":"/healthz","port":"metrics"}');
-    expect(texts).not.toMatch(/"host"|"hostNetwork"|"ipFamil/);
+    expect(texts).not.toMatch(/"host"|"hostNetwork"|"ipFamilies"/);
   });
 });
 

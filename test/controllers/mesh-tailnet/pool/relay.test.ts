@@ -65,6 +65,22 @@ it('pods get a relay with the first UDP endpoint, one after the other, and not b
   expect(relayObjects(installation)).toEqual(['Service']);
 });
 
+it('pods with an address of both families get a relay, which serves the proxy on the second one', async () => {
+  const scene = await startPoolScene();
+  scenes.push(scene);
+  const installation = scene.install();
+  installation.kubelet.podIPs = ['10.0.0.7', 'fd00::7'];
+  installation.put();
+  await scene.until(() => {
+    expectReady(scene, installation, 2);
+    expect(relayLabels(installation)).toEqual(['true', 'true']);
+  });
+  const service = installation.namespace
+    .list()
+    .find(({ kind, metadata }) => kind === 'Service' && metadata.name === 'meshd-example');
+  expect(service).toMatchObject({ spec: { ipFamilyPolicy: 'PreferDualStack' } });
+});
+
 it('pods keep their relay when the last UDP endpoint is removed and added again', async () => {
   const { scene, installation } = await withRelays();
   const before = uidsOf(installation);

@@ -69,6 +69,8 @@ export class SimulatedKubelet {
   #keepsDeleted = false;
   /** Keys that the control server did not accept, with the reason. */
   readonly rejected: string[] = [];
+  /** The addresses of each pod. */
+  podIPs: readonly string[] = [];
 
   constructor(deps: KubeletDeps) {
     this.#deps = deps;
@@ -275,7 +277,7 @@ export class SimulatedKubelet {
       metadata: { name, namespace: 'mesh-system', uid, labels, ...deletionTimestamp },
       status: {
         isReady: stage === 'runs',
-        addresses: [],
+        addresses: this.podIPs,
         unschedulable: undefined,
         container: { isReady: stage === 'runs', waiting, lastTerminated: terminated, restarts },
         relay: undefined,
