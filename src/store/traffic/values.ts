@@ -138,7 +138,7 @@ export function trafficValues(tracking: Tracking, options: TrafficOptions): Traf
     namespace =>
       read.value(over, namespace);
   const clusters = new Derived(tracking, (name, read) => resolveCluster(name, resources(read)));
-  // By the keys of a Gateway and a route. An edit derives its own anew, and the revision from all that are kept.
+  // By the keys of a Gateway and a route. An edit derives its own again, and the revision from all that are kept.
   const settingsOfRoutes = new Derived(tracking, (name, read) => {
     const [gateway = '', key = ''] = name.split(' ');
     const route = read.exceptStatus.get(refOf(key as Key) as Ref<RouteKind>);
