@@ -3,6 +3,7 @@ import { applyAll } from '../../../lab/kube/apply.ts';
 import type { KubeObject } from '../../../lab/kube/object.ts';
 import { waitForAbsence } from '../../../lab/kube/wait.ts';
 import { until } from '../../../lab/process/wait.ts';
+import { createService, removeService } from '../../../lab/tailnet/tailnet.ts';
 import { testCluster } from '../../support/cluster/cluster.ts';
 import { startLoad } from '../../support/cluster/install/load.ts';
 import { metricsOfLeader } from '../../support/cluster/install/operator-metrics.ts';
@@ -22,10 +23,16 @@ import {
   vipService,
 } from '../../support/cluster/vip-services.ts';
 import type { VipService, VipServicesScene } from '../../support/cluster/vip-services.ts';
-import { named } from '../../support/declared.ts';
+import { meshBackend, named, openGateway, route } from '../../support/declared.ts';
 import { eventually } from '../../support/eventually.ts';
 import { remoteOf } from '../../support/lab/lab.ts';
-import { endpoint, meshEndpoints } from '../../support/objects.ts';
+import { endpoint, meshEndpoints, meshGateway } from '../../support/objects.ts';
+import { ownersOf, withOwners } from '../../../src/controllers/vip-services/owners.ts';
+import type { Owner } from '../../../src/controllers/vip-services/owners.ts';
+import { API_VERSION } from '../../../src/api/generated/kinds.ts';
+import type { Kinds } from '../../../src/api/generated/types.ts';
+import { FORCE_CLEANUP } from '../../../src/api/names.ts';
+import { GATEWAY_GROUP } from '../../../src/api/objects/gateway-api.ts';
 import type { Family } from '../../support/telemetry/exposition.ts';
 import { contractMetrics } from '../../contract-checklist/metric-names.ts';
 
@@ -145,7 +152,78 @@ describe('two installations', () => {
     expect(failures, failures.join('; ')).toEqual([]);
     expect((await servedService(scene)).vipAddress).toBe(vipAddress);
   });
+
+  it('keep what they have: the one that is isolated after its operator was killed, and no cleanup of the other takes it', async () => {
+    const { scene, tailnet } = installed;
+    printLogsOnFailure(scene.client, scene.namespace, PLACE.system);
+    const { services } = tailnet.api.state;
+    const backendRefs = [meshBackend({ name: 'alone', port: remoteOf(cluster, 'web-1').ports['http'] })];
+    const isolated = meshGateway({
+      targetRefs: [{ group: GATEWAY_GROUP, kind: 'Gateway', name: 'edge' }],
+      serviceCoordination: { strategy: 'isolated' },
+    });
+    await applyAll(other.admin, [
+      openGateway(`${QUIET}/edge`) as KubeObject,
+      route('HTTPRoute', `${QUIET}/alone`, {
+        parentRefs: [{ name: 'edge' }],
+        rules: [{ backendRefs }],
+      }) as KubeObject,
+      named(isolated, `${QUIET}/edge`) as KubeObject,
+      listing(`${QUIET}/alone`),
+    ]);
+    const operator = await other.startOperator();
+    const ownersOfAlone = () => ownersOf(services.current('svc:alone'));
+    await until('the isolated owner', () => ownersOfAlone().find(({ strategy }) => strategy === 'isolated'));
+    operator.child.kill('SIGKILL');
+    await operator.ended;
+    // Both have been away for two hours; only one of them keeps its name for a day.
+    const [owner] = ownersOfAlone();
+    const away = { ...owner, heartbeat: new Date(Math.floor(Date.now() / 1000) * 1000 - 7_200_000) } as Owner;
+    const stored = services.current('svc:alone');
+    const annotations = withOwners({}, [away], false);
+    tailnet.api.addService({ ...stored, name: 'svc:alone', annotations });
+    const gone = { ...away, installation: 'eeeeeeee', strategy: 'shared' } as const;
+    const { addresses: addrs } = await createService(cluster.tailnet.admin, 'svc:gone');
+    const fields = { addrs, ports: ['tcp:443'], tags: ['tag:mesh'] };
+    tailnet.api.addService({ ...fields, name: 'svc:gone', annotations: withOwners({}, [gone], false) });
+    onTestFinished(async () => {
+      await scene.client.remove({ ...refToWeb(scene.namespace), name: 'alone' });
+      for (const name of ['svc:alone', 'svc:gone']) {
+        services.delete(name);
+        await removeService(cluster.tailnet.admin, name).catch(() => undefined);
+      }
+    });
+    await scene.client.apply(listing(`${scene.namespace}/alone`));
+    // The operator has listed the services by then.
+    const isRefused = ({ reason }: VipService) => reason === 'OwnedByOther';
+    await serviceWhen(scene, 'to be refused', isRefused, 'alone');
+    const asking = { annotations: { [FORCE_CLEANUP]: 'true' } };
+    await scene.client.apply(named(meshGateway(), `${scene.namespace}/edge`, asking) as KubeObject);
+    const swept = await until('the cleanup', async note => {
+      const object = await scene.client.get({
+        apiVersion: API_VERSION,
+        kind: 'MeshGateway',
+        namespace: scene.namespace,
+        name: 'edge',
+      });
+      const { lastCleanup } = (object as unknown as Kinds['MeshGateway']).status ?? {};
+      note(JSON.stringify(lastCleanup));
+      return lastCleanup && !lastCleanup.inProgress && lastCleanup;
+    });
+    expect(swept, JSON.stringify(swept)).toMatchObject({ registrations: 1, services: 1 });
+    expect((await serviceWhen(scene, 'to be refused', isRefused, 'alone')).status).toBe('Conflict');
+    expect(ownersOfAlone()).toEqual([away]);
+  });
 });
+
+/** A MeshEndpoints that lists a VIP service of its own name, without a check. */
+function listing(name: string): KubeObject {
+  const { address: meshIP, fqdn: meshFQDN, ports } = remoteOf(cluster, 'web-1');
+  const endpoints = [endpoint({ name: 'web', meshIP, meshFQDN, port: ports['http'] })];
+  const [, service] = name.split('/');
+  const vipServices = [{ name: service, port: 443, targetEndpoint: 'web' }];
+  return named(meshEndpoints({ endpoints, serviceDiscovery: { vipServices } }), name) as KubeObject;
+}
 
 /** The VIP service `web` toward the HTTP service of a remote node; without it, where it is listed no more. */
 function overHttp(namespace: string, remote: string, isListed = true): KubeObject {

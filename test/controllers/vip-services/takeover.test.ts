@@ -230,7 +230,7 @@ describe('what an earlier version has shared without being asked to', () => {
     const { warnings, owned } = await scene.isReported('victim', '^Registered ');
     expect(owned).toEqual([INSTALLATION, 'ffffffff']);
     const line = 'add shareWith: [{"installation":"ffffffff","namespace":"victim"}]';
-    expect(warnings).toEqual([{ reason: 'NotShared', message: expect.stringContaining(line) }]);
+    expect(warnings).toEqual([{ reason: 'NotShared', message: expect.stringContaining(line) as string }]);
     expect(warned()).toHaveLength(1);
   });
 

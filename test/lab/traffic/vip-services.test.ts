@@ -18,16 +18,18 @@ import { connectTunnel, exchange, socksTunnel } from '../../support/lab/tunnel.t
 let own: System;
 let one: ServingNode;
 let two: ServingNode;
+let three: ServingNode;
 let web: TailnetService;
 beforeAll(async () => {
   own = await startSystem();
   // In order: of devices that advertise a service, others reach the one that joined first.
   one = await startServingNode(own, 'pod-0');
   two = await startServingNode(own, 'pod-1');
+  three = await startServingNode(own, 'pod-2');
   web = await createService(own.lab.tailnet.admin, 'svc:web');
 });
 afterAll(async () => {
-  await Promise.all([one.close(), two.close()]);
+  await Promise.all([one, two, three].map(node => node.close()));
   await own.end();
 });
 
@@ -147,7 +149,26 @@ describe('a VIP service of real tailscaleds', () => {
     await ended;
     expect(await ask('after')).toContain('after');
   });
+
+  it('that two installations share goes on at the mesh pod of the other where that of one is killed', async () => {
+    two.update([overHttp('web-1')]);
+    three.update([overHttp('web-2')]);
+    await untilPrimary(two);
+    await eventually(async () => expect(await backendOf()).toBe('web-1'));
+    await two.kill();
+    await untilPrimary(three);
+    await eventually(async () => expect(await backendOf()).toBe('web-2'));
+  });
 });
+
+/** The service toward the HTTP service of a device, whose answers have its name. */
+function overHttp(hostname: string): ServedService {
+  return toward(hostname, { target: serviceAt(remoteOf(own.lab, hostname), 'http') });
+}
+
+async function backendOf(): Promise<string | undefined> {
+  return /"backend":"([^"]+)"/.exec(await ask('GET / HTTP/1.0\r\nHost: web\r\n\r\n'))?.[1];
+}
 
 /** Routes requests for HOST.test to a service as an endpoint of the tailnet. */
 function route(host: string, { name, addresses }: TailnetService, protocol: 'HTTP' | 'HTTPS'): void {
@@ -171,7 +192,7 @@ describe('a VIP service that another device serves, as the endpoint of a route',
 
   const serve = (names: readonly string[], service: 'http' | 'https') => {
     const target = serviceAt(remoteOf(own.lab, 'web-1'), service);
-    two.update(names.map(name => toward('web-1', { name, target })));
+    three.update(names.map(name => toward('web-1', { name, target })));
   };
 
   it('answers through Envoy by its address, also if it is created later', async () => {

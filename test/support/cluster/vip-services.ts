@@ -61,15 +61,16 @@ export function refToWeb(namespace: string) {
   return { apiVersion: API_VERSION, kind: 'MeshEndpoints', namespace, name: 'web' };
 }
 
-/** Waits until the status of the MeshEndpoints has the service as awaited. */
+/** Waits until the status of the MeshEndpoints of its name has the service as awaited. */
 export async function serviceWhen(
   { client, namespace }: InNamespace,
   what: string,
   isSo: (service: VipService) => boolean,
+  name = 'web',
 ): Promise<VipService> {
-  return await until(`VIP service web of ${namespace} ${what}`, async note => {
-    const object = (await client.get(refToWeb(namespace))) as unknown as Kinds['MeshEndpoints'];
-    const service = object.status?.vipServices?.find(({ name }) => name === 'web');
+  return await until(`VIP service ${name} of ${namespace} ${what}`, async note => {
+    const object = (await client.get({ ...refToWeb(namespace), name })) as unknown as Kinds['MeshEndpoints'];
+    const service = object.status?.vipServices?.find(each => each.name === name);
     note(JSON.stringify(service));
     return service && isSo(service) && service;
   });
