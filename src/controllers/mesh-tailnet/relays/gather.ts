@@ -10,7 +10,7 @@ import { formatServices, parseServices, SERVICES_KEY } from '../../../api/served
 import { isRelayed } from '../../../api/objects/references.ts';
 import { addressText } from '../../../api/socket-address.ts';
 import type { Published } from '../../../runtime/published.ts';
-import type { ServicesOfTailnet } from '../../mesh-endpoints/vip-services.ts';
+import type { ServiceNames, ServicesOfTailnet } from '../../mesh-endpoints/vip-services.ts';
 import { podsByTailnet } from '../pool/gather.ts';
 import { udpEndpointsByTailnet, vipServicesByTailnet } from '../../../store/indexes.ts';
 import type { OwnNamespace } from '../../../store/own-namespace.ts';
@@ -67,7 +67,7 @@ export async function gather(
   const data = isRecord(configMap?.['data']) ? configMap['data'] : {};
   const storedServices = typeof data[SERVICES_KEY] === 'string' ? data[SERVICES_KEY] : undefined;
   const users = read.exceptStatus.find(udpEndpointsByTailnet, tailnet.spec.tailnet);
-  const offering = read.find(vipServicesByTailnet, tailnet.spec.tailnet);
+  const offering = read.exceptStatus.find(vipServicesByTailnet, tailnet.spec.tailnet);
   const withRelay = read.find(podsByTailnet, ref.name).filter(hasRelay);
   const { names, states = new Map() } = vipServices.of(ref.name) ?? {};
   const before = new Map(parseServices(storedServices ?? '').map(service => [service.name, service]));
@@ -78,7 +78,7 @@ export async function gather(
     services: names
       ? formatServices(
           servedServicesOf(
-            offering.filter(each => mayUse(each, tailnet, traffic)),
+            holdersOf(names, tailnet, read).filter(each => mayUse(each, tailnet, traffic)),
             { guard: traffic.guard, before, names, states },
           ),
         )
@@ -90,6 +90,15 @@ export async function gather(
     serving: withRelay.flatMap(podOf),
     now: clock.now(),
   };
+}
+
+/** Of thousands that list VIP services, those that have one: no other status decides what is served. */
+function holdersOf({ holders }: ServiceNames, { spec }: MeshTailnet, read: TrackedRead) {
+  return [...new Set(holders.values())].flatMap(place => {
+    const [namespace = '', name = ''] = place.split('/');
+    const object = read.get({ kind: 'MeshEndpoints', namespace, name });
+    return object && vipServicesByTailnet.valuesOf(object).includes(spec.tailnet) ? [object] : [];
+  });
 }
 
 /** Whether a MeshTailnet has a managed pool, is not being deleted, and its domain is its own. */

@@ -32,7 +32,7 @@ type ServedOptions = {
   readonly names: ServiceNames;
 };
 
-/** The VIP services that the mesh pods of a tailnet serve, from the objects that may use it. */
+/** The VIP services that the mesh pods of a tailnet serve, from the objects that may use it and have the names of some. */
 export function servedServicesOf(
   objects: readonly MeshEndpoints[],
   { guard, before, states, names: { holders, addresses } }: ServedOptions,
