@@ -22,7 +22,12 @@ export const MAX_EVENT_WRITES = 4;
 export const RELAY_PORT_SHARES = 8;
 
 /** A namespace may have one part of this many of the names of VIP services that one tailnet may have. */
-export const HELD_SHARES = 8;
+const HELD_SHARES = 8;
+
+/** How many of the names that a tailnet may have are for a namespace: those that it has already stay. */
+export function shareOfNames(maxNames: number): number {
+  return Math.max(1, Math.floor(maxNames / HELD_SHARES));
+}
 
 /** Secrets that the checks of one MeshEndpoints may name: a token for each of its servers, as far as these differ. */
 export const SECRETS_OF_OBJECT = 64;

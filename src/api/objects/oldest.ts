@@ -10,18 +10,13 @@ export function oldestOf<T extends Created>(objects: readonly T[]): T | undefine
   );
 }
 
-/** Objects in the order of `oldestOf`. */
-export function oldestFirst<T extends Created>(objects: readonly T[]): readonly T[] {
-  return objects.toSorted((one, other) => (isOlder(one, other) ? -1 : 1));
-}
-
 function isOlder(a: Created, b: Created): boolean {
   const [createdA, createdB] = [timeMs(a.metadata.creationTimestamp), timeMs(b.metadata.creationTimestamp)];
   return createdA === createdB ? placeOf(a) < placeOf(b) : createdA < createdB;
 }
 
-/** A time that is missing or cannot be read counts as the newest. */
-function timeMs(timestamp: string | undefined): number {
+/** The time of a timestamp: one that is missing or cannot be read counts as the newest. */
+export function timeMs(timestamp: string | undefined): number {
   const time = timestamp === undefined ? NaN : Date.parse(timestamp);
   return Number.isNaN(time) ? Infinity : time;
 }

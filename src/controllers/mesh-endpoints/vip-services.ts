@@ -3,6 +3,9 @@ import type { ConditionUpdate } from '../../api/conditions.ts';
 import { inSeconds } from '../../api/clock.ts';
 import { isEqual } from '../../api/json.ts';
 import { vipServicesIn } from '../../api/objects/endpoints.ts';
+import { fullServiceName } from '../../api/served-services.ts';
+import { placeOf } from '../../api/objects/oldest.ts';
+import { shareOfNames } from '../../api/shares.ts';
 import { cutText } from '../../api/text.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
@@ -17,8 +20,10 @@ export type VipServices = {
 
 /** The registrations of the VIP services of a tailnet. */
 export type ServicesOfTailnet = {
-  /** By the namespace and name of a MeshEndpoints, as in `default/web`, and the name of the service in its spec. */
+  /** By the namespace and name of the MeshEndpoints that has it, as in `default/web`, and the name of the service in its spec. */
   readonly states: ReadonlyMap<string, ReadonlyMap<string, VipServiceState>>;
+  /** What all services are, whoever has them; undefined where they differ. */
+  readonly all: VipServiceState | undefined;
   /** Why the services of the tailnet cannot be read or written now, so states are as they were. */
   readonly problem: { readonly reason: string; readonly message: string } | undefined;
   /** Undefined until it is known who has them: mesh pods go on as they are. */
@@ -31,6 +36,10 @@ export type ServiceNames = {
   readonly holders: ReadonlyMap<string, string>;
   /** The names that their holders have left; each departure has a text of its own. */
   readonly left: ReadonlyMap<string, string>;
+  /** The namespaces that can have no more names: all of them where the tailnet can have none. */
+  readonly full: ReadonlySet<string> | 'all';
+  /** How many names a tailnet may have; a namespace may have an eighth of them. */
+  readonly maxVipServices: number;
   /** The addresses of all services of the tailnet, in canonical form. */
   readonly addresses: ReadonlySet<string>;
 };
@@ -50,20 +59,29 @@ export type VipServicesInput = {
   readonly stored: MeshEndpoints;
   /** Undefined where none is known. */
   readonly services: ServicesOfTailnet | 'without a cluster' | undefined;
+  /** Whether the MeshTailnet allows the namespace of the object. */
+  readonly isAllowed: boolean;
   readonly now: Date;
 };
 
 /** status.vipServices, and the condition VIPServicesReady; undefined for an object without VIP services. */
 export function vipServicesOf(input: VipServicesInput) {
-  const { stored, now } = input;
+  const { stored, now, isAllowed } = input;
   const listed = vipServicesIn(stored);
   if (listed.length === 0) return undefined;
-  const { namespace = '', name: object } = stored.metadata;
   const services = input.services === 'without a cluster' ? undefined : input.services;
-  const states = services?.states.get(`${namespace}/${object}`);
+  const states = services?.states.get(placeOf(stored));
+  const stateOf = (name: string): VipServiceState | undefined => {
+    if (!services) return undefined;
+    if (services.all) return services.all;
+    if (!isAllowed) return NOT_ALLOWED;
+    const { names } = services;
+    const other = names && heldByOther(fullServiceName(name), stored, names);
+    return other ?? states?.get(name) ?? repeated(name, states);
+  };
   const before = new Map((stored.status?.vipServices ?? []).map(entry => [entry.name, entry]));
   const entries = listed.flatMap(({ name }): readonly VipServiceStatus[] => {
-    const state = input.services === 'without a cluster' ? WITHOUT_CLUSTER : states?.get(name);
+    const state = input.services === 'without a cluster' ? WITHOUT_CLUSTER : stateOf(name);
     const known = before.get(name);
     return state ? [entryOf(name, state, known, now)] : known ? [known] : [];
   });
@@ -75,6 +93,45 @@ const WITHOUT_CLUSTER: VipServiceState = {
   reason: 'NotSupported',
   message: 'without a cluster no VIP services are registered',
 };
+
+const NOT_ALLOWED: VipServiceState = {
+  status: 'Failed',
+  reason: 'NamespaceNotAllowed',
+  message: 'the MeshTailnet does not allow this namespace: see the condition Ready',
+};
+
+/** Why an object does not have a service; undefined where it has, or where that is not decided yet. */
+function heldByOther(
+  name: string,
+  lister: MeshEndpoints,
+  { holders, left, full, maxVipServices }: ServiceNames,
+): VipServiceState | undefined {
+  const holder = holders.get(name);
+  if (holder === placeOf(lister)) return undefined;
+  const departure = left.get(name);
+  if (holder === undefined && departure === undefined) {
+    if (full !== 'all' && !full.has(lister.metadata.namespace ?? '')) return undefined;
+    const message = `the namespace has ${shareOfNames(maxVipServices)} VIP services on this tailnet already, or all namespaces have ${maxVipServices}: remove others, or raise MAX_VIP_SERVICES of the operator`;
+    return { status: 'Failed', reason: 'TooManyServices', message };
+  }
+  const [object, leftAt] = departure?.split(' ') ?? [];
+  const message = leftAt
+    ? `MeshEndpoints ${object} had service ${name} until ${leftAt}, and keeps it until no mesh pod serves it, and for 10 minutes if it was deleted: wait, or use another name`
+    : `MeshEndpoints ${holder} lists service ${name} and has it: use another name, or remove it there`;
+  return { status: 'Conflict', reason: 'ListedByOther', message };
+}
+
+/** A service that is listed with `svc:` and without it: the first has it. */
+function repeated(
+  listed: string,
+  states: ReadonlyMap<string, VipServiceState> | undefined,
+): VipServiceState | undefined {
+  const name = fullServiceName(listed);
+  const other = listed === name ? name.slice('svc:'.length) : name;
+  if (!states?.has(other)) return undefined;
+  const message = `the object lists service ${name} twice: remove one of them`;
+  return { status: 'Conflict', reason: 'ListedByOther', message };
+}
 
 function entryOf(
   name: string,

@@ -23,18 +23,19 @@ import { FINALIZER, hasFinalizer, skipsCleanup } from './finalizer.ts';
 import {
   addressesOf,
   advertisedOf,
+  allOf,
   claimsOf,
   heirOf,
   intervalMsOf,
   namesOf,
   NOT_SUPPORTED,
-  offeringOf,
   statesOf,
 } from './gather.ts';
 import { holdNames } from './hold-names.ts';
 import type { Ledger } from './ledger.ts';
 import { ledgerStore } from './ledger-store.ts';
 import type { LedgerStoreDeps } from './ledger-store.ts';
+import { isOffered, offeringReader } from './offering.ts';
 import type { Published } from '../../runtime/published.ts';
 
 type MeshTailnet = Kinds['MeshTailnet'];
@@ -51,7 +52,7 @@ export type VipServicesDeps = ConnectionDeps & {
   /** How many names of VIP services a tailnet may have; a namespace may have a share of them. */
   readonly maxVipServices: number;
   readonly write: Pick<WriteResources, 'addFinalizer' | 'removeFinalizer'>;
-  readonly clock: Pick<Clock, 'now'>;
+  readonly clock: Pick<Clock, 'now' | 'soon'>;
   /** The time of day. */
   readonly now: () => Date;
   readonly random: () => number;
@@ -77,8 +78,9 @@ const NO_ADDRESSES: ReadonlySet<string> = new Set();
 /** Of a tailnet without VIP services. */
 const NOTHING: ServicesOfTailnet = {
   states: new Map(),
+  all: undefined,
   problem: undefined,
-  names: { holders: new Map(), left: new Map(), addresses: NO_ADDRESSES },
+  names: { holders: new Map(), left: new Map(), full: new Set(), maxVipServices: 0, addresses: NO_ADDRESSES },
 };
 
 /** A list may lack a service that was just created: this many in a row must have none before the finalizer is removed. */
@@ -90,6 +92,7 @@ export function vipServicesController(deps: VipServicesDeps): Controller<'MeshTa
   const memories = new Map<string, Memory>();
   const addresses = new Map<string, ReadonlySet<string>>();
   const ledgers = ledgerStore(deps);
+  const offerings = offeringReader(deps.clock);
   return {
     name: 'vip-services',
     kind: 'MeshTailnet',
@@ -105,6 +108,7 @@ export function vipServicesController(deps: VipServicesDeps): Controller<'MeshTa
       const heir = tailnet && heirOf(tailnet, read);
       if (!tailnet || heir) {
         memories.delete(name);
+        offerings.forget(name);
         vipServices.publish(name, undefined);
       }
       if (!tailnet) return ON_CHANGE;
@@ -114,14 +118,13 @@ export function vipServicesController(deps: VipServicesDeps): Controller<'MeshTa
       }
       if (heir) return await handOver(tailnet, heir, write);
       const stored = await ledgers.read(tailnet.spec.tailnet);
-      const isIdle = offeringOf(tailnet, read).objects.length === 0 && !hasFinalizer(tailnet);
+      const isIdle = !isOffered(tailnet, read) && !hasFinalizer(tailnet);
       const connection = isIdle ? undefined : await connectionOf(tailnet, deps);
       const later: Outcome = { requeue: 'after', ms: intervalMsOf(tailnet) };
       // As it is now: an object that was created meanwhile keeps its name.
-      const offering = offeringOf(tailnet, read);
+      const offering = await offerings.of(tailnet, read);
       if (connection?.is === 'without-services') {
-        const unheld = claimsOf(tailnet, offering, NO_HOLDERS, { ...deps, connection, read });
-        vipServices.publish(name, { ...NOTHING, states: statesOf(unheld, new Map(), NOT_SUPPORTED) });
+        vipServices.publish(name, { ...NOTHING, all: NOT_SUPPORTED });
         await write.removeFinalizer(tailnet, FINALIZER);
         return later;
       }
@@ -131,7 +134,12 @@ export function vipServicesController(deps: VipServicesDeps): Controller<'MeshTa
       const ledger = isKnown ? await holdNames(tailnet, held, { ...deps, ledgers }) : undefined;
       const claims = claimsOf(tailnet, offering, ledger ?? NO_HOLDERS, { ...deps, connection, read });
       if (connection?.is === 'usable') addresses.set(name, addressesOf(connection.services));
-      const names = ledger && namesOf(claims, ledger, addresses.get(name) ?? NO_ADDRESSES);
+      const names =
+        ledger &&
+        namesOf(claims, ledger, {
+          addresses: addresses.get(name) ?? NO_ADDRESSES,
+          maxVipServices: deps.maxVipServices,
+        });
       if (!connection) {
         memories.delete(name);
         vipServices.publish(name, { ...NOTHING, names });
@@ -158,7 +166,7 @@ export function vipServicesController(deps: VipServicesDeps): Controller<'MeshTa
         },
       );
       memories.set(name, memory);
-      vipServices.publish(name, { states: statesOf(claims, states), problem: undefined, names });
+      vipServices.publish(name, { ...NOTHING, states: statesOf(claims, states), all: allOf(tailnet), names });
       if (memory.listsWithout >= LISTS_WITHOUT) await write.removeFinalizer(tailnet, FINALIZER);
       return { requeue: 'after', ms: Math.min(nextMs, intervalMsOf(tailnet)) };
     },

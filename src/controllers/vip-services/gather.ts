@@ -1,4 +1,3 @@
-import { inSeconds } from '../../api/clock.ts';
 import { durationMs } from '../../api/duration.ts';
 import { canonicalIP } from '../../api/ip.ts';
 import type { Kinds, MeshEndpoint } from '../../api/generated/types.ts';
@@ -8,7 +7,6 @@ import type { Ref } from '../../api/key.ts';
 import { oldestOf, placeOf } from '../../api/objects/oldest.ts';
 import { refTo } from '../../api/objects/references.ts';
 import { fullServiceName } from '../../api/served-services.ts';
-import { vipServicesByTailnet } from '../../store/indexes.ts';
 import { tailnetsByDomain } from '../../store/traffic/resources.ts';
 import type { ReadObjects } from '../../store/resources.ts';
 import { isBeingDeleted } from '../../store/lifecycle.ts';
@@ -17,20 +15,20 @@ import type { TrafficValues } from '../../store/traffic/values.ts';
 import type { ServiceNames, ServicesOfTailnet, VipServiceState } from '../mesh-endpoints/vip-services.ts';
 import type { VipService } from '../../control/control.ts';
 import type { Connection } from './connection.ts';
-import { departureOf, shareOfNamespace } from './ledger.ts';
-import type { Holder, Ledger } from './ledger.ts';
+import { departureOf, fullIn } from './ledger.ts';
+import type { Ledger } from './ledger.ts';
+import type { Offering } from './offering.ts';
 import { ownersOf } from './owners.ts';
 import type { Owner } from './owners.ts';
 import { HEARTBEAT_MS, STALE_MS } from './decision.ts';
 import type { Claim } from './decision.ts';
-import { isAllowed } from '../../traffic/permissions.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
 type MeshTailnet = Kinds['MeshTailnet'];
 type VipServiceWarning = NonNullable<VipServiceState['warnings']>[number];
 type VipServiceSpec = ReturnType<typeof vipServicesIn>[number];
 
-/** A VIP service as a MeshEndpoints lists it. */
+/** A VIP service as the MeshEndpoints lists it that has its name. */
 type Listing = {
   /** The MeshEndpoints, as in `default/web`. */
   readonly object: string;
@@ -38,7 +36,7 @@ type Listing = {
   readonly listed: string;
   /** The name in the tailnet, with `svc:` before it. */
   readonly name: string;
-  /** Why it is not claimed; undefined where it is. */
+  /** Why it is not registered as it is listed; undefined where it is. */
   readonly problem: VipServiceState | undefined;
   /** What it has in this version only. */
   readonly warnings?: VipServiceState['warnings'];
@@ -94,82 +92,49 @@ function ownEntriesIn(connection: Connection | undefined): ReadonlyMap<string, O
   );
 }
 
-/** The MeshEndpoints of a tailnet that list VIP services. */
-export type Offering = {
-  readonly objects: readonly MeshEndpoints[];
-  /** Those that may use it, by the name of the service. */
-  readonly listers: ReadonlyMap<string, readonly MeshEndpoints[]>;
-};
-
-/** Reads what the MeshEndpoints of a tailnet list. */
-export function offeringOf(tailnet: MeshTailnet, read: TrackedRead): Offering {
-  const isUsed = !isBeingDeleted(tailnet);
-  const objects = read.exceptStatus
-    .find(vipServicesByTailnet, tailnet.spec.tailnet)
-    .filter(object => !isBeingDeleted(object));
-  const resources = {
-    namespace: (name: string) => read.exceptStatus.get({ kind: 'Namespace', namespace: '', name }),
-  };
-  const mayUse = ({ metadata }: MeshEndpoints) =>
-    isUsed && isAllowed(resources, tailnet.spec.allowedNamespaces, metadata.namespace ?? '');
-  const listers = new Map<string, MeshEndpoints[]>();
-  for (const object of objects.filter(mayUse)) {
-    for (const name of new Set(vipServicesIn(object).map(service => fullServiceName(service.name)))) {
-      const others = listers.get(name);
-      if (others) others.push(object);
-      else listers.set(name, [object]);
-    }
-  }
-  return { objects, listers };
-}
-
 type ClaimDeps = {
   /** Undefined where nothing is listed, and nothing of this installation may exist in the tailnet. */
   readonly connection: Connection | undefined;
   readonly read: TrackedRead;
   readonly values: Pick<TrafficValues, 'serviceGateways'>;
-  /** How many names a tailnet may have. */
-  readonly maxVipServices: number;
 };
 
-/** What the MeshEndpoints of a tailnet want registered: each name by its holder. */
+/** What the MeshEndpoints of a tailnet want registered: each name by its holder, which alone are read. */
 export function claimsOf(
   tailnet: MeshTailnet,
-  { objects, listers }: Offering,
+  { userAt }: Pick<Offering, 'userAt'>,
   ledger: Ledger,
-  { connection, read, values, maxVipServices }: ClaimDeps,
+  { connection, read, values }: ClaimDeps,
 ): Claims {
-  const isUsed = !isBeingDeleted(tailnet);
-  const users = new Set([...listers.values()].flat());
   const uid = read.exceptStatus.get({ kind: 'Namespace', namespace: '', name: 'kube-system' })?.metadata.uid;
   const entries = ownEntriesIn(connection);
   const claims = new Map<string, Claim>();
   const targets = new Map<string, Target>();
-  const listings = objects.flatMap(object => {
+  const places = new Set([...ledger.values()].filter(({ leftAt }) => !leftAt).map(({ object }) => object));
+  const listings = [...places].flatMap(place => {
+    const object = userAt(place, read);
+    if (!object) return [];
     const gateway = gatewayOf(object, read, values);
     const given = gateway?.spec.serviceCoordination;
     const { enabled = true, strategy = 'shared', clusterID = uid ?? 'unknown' } = given ?? {};
-    return vipServicesIn(object).map((service): Listing => {
+    return vipServicesIn(object).flatMap((service): readonly Listing[] => {
       const name = fullServiceName(service.name);
-      const listing = { object: placeOf(object), listed: service.name, name };
-      if (!users.has(object)) return { ...listing, problem: isUsed ? NOT_ALLOWED : BEING_DELETED };
       const holder = ledger.get(name);
-      if (!holder) return { ...listing, problem: tooMany(maxVipServices) };
-      if (holder.object !== placeOf(object)) return { ...listing, problem: heldByOther(name, holder) };
-      if (claims.has(name)) return { ...listing, problem: repeated(name) };
+      if (holder?.object !== place || holder.leftAt || claims.has(name)) return [];
+      const listing = { object: place, listed: service.name, name };
       const tags = service.tags ?? tailnet.spec.tags;
       const entry = entries.get(name);
-      const own = entry?.object === placeOf(object) ? entry : undefined;
+      const own = entry?.object === place ? entry : undefined;
       const limits = { tags, tailnet, gateway, own };
       const problem = targetProblem(object, service.targetEndpoint) ?? tagProblem(limits);
       const kept = problem?.message ?? keptBy(object, enabled ? undefined : gateway);
       // What another object was registered with in an earlier version is not kept for this one.
       if (kept !== undefined && !own && beyondTailnet(entry?.tags ?? [], tailnet).length > 0)
-        return { ...listing, problem: problem ?? notKept(kept) };
+        return [{ ...listing, problem: problem ?? notKept(kept) }];
       targets.set(name, { object: refTo(object), endpoint: service.targetEndpoint });
       claims.set(name, {
         name,
-        object: placeOf(object),
+        object: place,
         port: service.port,
         tags,
         mayCreate: object.spec.serviceDiscovery?.autoRegister ?? true,
@@ -181,7 +146,7 @@ export function claimsOf(
         heartbeatMs: (given && durationMs(given.heartbeatInterval)) ?? HEARTBEAT_MS,
         staleMs: (given && durationMs(given.staleThreshold)) ?? STALE_MS,
       });
-      return { ...listing, problem, warnings: tagWarnings(limits) };
+      return [{ ...listing, problem, warnings: tagWarnings(limits) }];
     });
   });
   return { listings, claims, targets };
@@ -204,15 +169,25 @@ export const NOT_SUPPORTED: VipServiceState = {
   message: 'the control server has no VIP services, as headscale has none',
 };
 
-/** What the listings of a tailnet are shown as; all of them as `all`, where that is given. */
+const BEING_DELETED: VipServiceState = {
+  status: 'Pending',
+  reason: 'NotRegistered',
+  message: 'it is not registered: the MeshTailnet is being deleted',
+};
+
+/** What all services of a MeshTailnet are, whoever has them; undefined where they differ. */
+export function allOf(tailnet: MeshTailnet): VipServiceState | undefined {
+  return isBeingDeleted(tailnet) ? BEING_DELETED : undefined;
+}
+
+/** What the claimed services are shown as. */
 export function statesOf(
   { listings }: Claims,
   states: ReadonlyMap<string, VipServiceState>,
-  all?: VipServiceState,
 ): ServicesOfTailnet['states'] {
   const byObject = new Map<string, Map<string, VipServiceState>>();
   for (const { object, listed, name, problem, warnings = [] } of listings) {
-    const state = all ?? problem ?? withWarnings(states.get(name), warnings);
+    const state = problem ?? withWarnings(states.get(name), warnings);
     const ofObject = byObject.get(object) ?? new Map<string, VipServiceState>();
     if (state) byObject.set(object, ofObject.set(listed, state));
   }
@@ -236,42 +211,23 @@ export function addressesOf(services: readonly VipService[]): ReadonlySet<string
 }
 
 /** Who has which name, for mesh pods. */
-export function namesOf({ claims }: Claims, ledger: Ledger, addresses: ReadonlySet<string>): ServiceNames {
+export function namesOf(
+  { claims }: Claims,
+  ledger: Ledger,
+  { addresses, maxVipServices }: Pick<ServiceNames, 'addresses' | 'maxVipServices'>,
+): ServiceNames {
   const left = [...ledger].flatMap(([name, holder]) => {
     const departure = departureOf(holder);
     return departure === undefined ? [] : [[name, departure] as const];
   });
   const holders = [...claims].map(([name, { object }]) => [name, object] as const);
-  return { holders: new Map(holders), left: new Map(left), addresses };
-}
-
-const NOT_ALLOWED: VipServiceState = {
-  status: 'Failed',
-  reason: 'NamespaceNotAllowed',
-  message: 'the MeshTailnet does not allow this namespace: see the condition Ready',
-};
-
-const BEING_DELETED: VipServiceState = {
-  status: 'Pending',
-  reason: 'NotRegistered',
-  message: 'it is not registered: the MeshTailnet is being deleted',
-};
-
-function tooMany(maxNames: number): VipServiceState {
-  const message = `the namespace has ${shareOfNamespace(maxNames)} VIP services on this tailnet already, or all namespaces have ${maxNames}: remove others, or raise MAX_VIP_SERVICES of the operator`;
-  return { status: 'Failed', reason: 'TooManyServices', message };
-}
-
-function heldByOther(name: string, { object, leftAt }: Holder): VipServiceState {
-  const message = leftAt
-    ? `MeshEndpoints ${object} had service ${name} until ${inSeconds(leftAt)}, and keeps it until no mesh pod serves it, and for 10 minutes if it was deleted: wait, or use another name`
-    : `MeshEndpoints ${object} lists service ${name} and has it: use another name, or remove it there`;
-  return { status: 'Conflict', reason: 'ListedByOther', message };
-}
-
-function repeated(name: string): VipServiceState {
-  const message = `the object lists service ${name} twice: remove one of them`;
-  return { status: 'Conflict', reason: 'ListedByOther', message };
+  return {
+    holders: new Map(holders),
+    left: new Map(left),
+    full: fullIn(ledger, maxVipServices),
+    maxVipServices,
+    addresses,
+  };
 }
 
 /** The MeshGateway that decides about the services of an object; undefined where the defaults do. */

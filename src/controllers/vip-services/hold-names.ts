@@ -4,7 +4,7 @@ import { isBeingDeleted } from '../../store/lifecycle.ts';
 import type { TrackedRead } from '../../store/tracking.ts';
 import type { Connection } from './connection.ts';
 import { registrantsOf } from './gather.ts';
-import type { Offering } from './gather.ts';
+import type { Offering } from './offering.ts';
 import { departureOf, nextLedger } from './ledger.ts';
 import type { Ledger } from './ledger.ts';
 import type { LedgerStore } from './ledger-store.ts';

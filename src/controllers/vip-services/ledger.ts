@@ -1,8 +1,8 @@
 import { inSeconds } from '../../api/clock.ts';
-import { oldestFirst, placeOf } from '../../api/objects/oldest.ts';
+import { placeOf, timeMs } from '../../api/objects/oldest.ts';
 import type { Kinds } from '../../api/generated/types.ts';
 import { MAX_SERVED } from '../../api/served-services.ts';
-import { HELD_SHARES } from '../../api/shares.ts';
+import { shareOfNames } from '../../api/shares.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
 
@@ -22,15 +22,29 @@ export type Ledger = ReadonlyMap<string, Holder>;
 /** For how long a holder that was deleted keeps its name: tools delete and create an object to replace it. */
 export const HELD_MS = 600_000;
 
-/** How many of the names that a tailnet may have are for a namespace: those that it has already stay. */
-export function shareOfNamespace(maxNames: number): number {
-  return Math.max(1, Math.floor(maxNames / HELD_SHARES));
+/** A MeshEndpoints that lists names. */
+export type Lister = {
+  /** As in `default/web`. */
+  readonly place: string;
+  readonly namespace: string;
+  readonly uid: string;
+  /** Infinity where that is not known. */
+  readonly createdMs: number;
+};
+
+/** By the name with `svc:` before it; the oldest first. */
+export type Listers = ReadonlyMap<string, readonly Lister[]>;
+
+/** Of an object. */
+export function listerOf(object: MeshEndpoints): Lister {
+  const { namespace = '', uid = '', creationTimestamp } = object.metadata;
+  return { place: placeOf(object), namespace, uid, createdMs: timeMs(creationTimestamp) };
 }
 
 export type LedgerInput = {
   readonly before: Ledger;
   /** The objects that list a name and may use the tailnet, by the name. */
-  readonly listers: ReadonlyMap<string, readonly MeshEndpoints[]>;
+  readonly listers: Listers;
   /** Whether an object such as `default/web` exists, and is not being deleted. */
   readonly exists: (object: string) => boolean;
   /** Whether no mesh pod serves a name that its holder has left. */
@@ -71,9 +85,9 @@ export function nextLedger({
   };
   for (const [name, holder] of before) {
     const { leftAt, ...rest } = holder;
-    const object = listers.get(name)?.find(each => placeOf(each) === holder.object);
-    if (object) {
-      const { uid = '' } = object.metadata;
+    const lister = listers.get(name)?.find(({ place }) => place === holder.object);
+    if (lister) {
+      const { uid } = lister;
       hold(name, leftAt || uid !== holder.uid ? { ...rest, uid } : holder);
       continue;
     }
@@ -81,19 +95,23 @@ export function nextLedger({
     const left = { ...rest, leftAt: leftAt && leftAt < now ? leftAt : now };
     if (!isFree(name, left)) hold(name, leftAt && leftAt <= now ? holder : left);
   }
-  for (const [name, objects] of unheld()) {
+  for (const [name, all] of unheld()) {
+    // There may be any number of names.
+    if (held.size >= MAX_SERVED) break;
     const place = registrants.get(name);
-    const registrant = objects.find(each => placeOf(each) === place);
-    const object = registrant ?? oldestFirst(objects).find(hasRoom);
-    if (object && held.size < (registrant ? MAX_SERVED : maxNames)) hold(name, holderOf(object));
+    const registrant = all.find(each => each.place === place);
+    const lister = registrant ?? (held.size < maxNames ? all.find(hasRoom) : undefined);
+    if (lister) hold(name, { object: lister.place, uid: lister.uid, since: now });
   }
   return held;
 
   /** Names that existed before the ledger come first, so that new ones do not take their room. */
-  function unheld() {
-    const names = [...listers].filter(([name]) => !held.has(name));
-    const isOld = ([name]: readonly [string, unknown]) => registrants.has(name);
-    return [...names.filter(isOld), ...names.filter(each => !isOld(each))];
+  function* unheld(): Iterable<readonly [string, readonly Lister[]]> {
+    for (const name of registrants.keys()) {
+      const all = held.has(name) ? undefined : listers.get(name);
+      if (all) yield [name, all];
+    }
+    for (const entry of listers) if (!held.has(entry[0])) yield entry;
   }
 
   function isFree(name: string, holder: Holder & { readonly leftAt: Date }): boolean {
@@ -101,13 +119,18 @@ export function nextLedger({
     return isOver && isUnserved(name, holder);
   }
 
-  function hasRoom(object: MeshEndpoints): boolean {
-    return (counts.get(object.metadata.namespace ?? '') ?? 0) < shareOfNamespace(maxNames);
+  function hasRoom({ namespace }: Lister): boolean {
+    return (counts.get(namespace) ?? 0) < shareOfNames(maxNames);
   }
+}
 
-  function holderOf(object: MeshEndpoints): Holder {
-    return { object: placeOf(object), uid: object.metadata.uid ?? '', since: now };
-  }
+/** The namespaces that can have no more names. */
+export function fullIn(ledger: Ledger, maxNames: number): ReadonlySet<string> | 'all' {
+  if (ledger.size >= maxNames) return 'all';
+  const namespaces = [...ledger.values()].map(({ object }) => namespaceOf(object));
+  const counts = new Map<string, number>();
+  for (const namespace of namespaces) counts.set(namespace, (counts.get(namespace) ?? 0) + 1);
+  return new Set(namespaces.filter(namespace => (counts.get(namespace) ?? 0) >= shareOfNames(maxNames)));
 }
 
 /** Identifies that a holder has left a name, also for other controllers. */

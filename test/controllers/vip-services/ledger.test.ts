@@ -1,24 +1,22 @@
 import { describe, expect, it } from 'vitest';
-import type { Kinds } from '../../../src/api/generated/types.ts';
 import {
   departureOf,
   formatLedger,
   HELD_MS,
   nextLedger,
   parseLedger,
-  shareOfNamespace,
 } from '../../../src/controllers/vip-services/ledger.ts';
-import type { Holder, LedgerInput } from '../../../src/controllers/vip-services/ledger.ts';
+import { shareOfNames } from '../../../src/api/shares.ts';
+import type { Holder, LedgerInput, Lister } from '../../../src/controllers/vip-services/ledger.ts';
 
 const NOW = new Date('2026-01-15T12:00:00Z');
 const before = (ms: number) => new Date(NOW.getTime() - ms);
 const HOLDER: Holder = { object: 'a/web', uid: 'uid-a', since: before(3_600_000) };
 
-function object(place: string, createdMs = 0, uid = 'uid-new'): Kinds['MeshEndpoints'] {
-  const [namespace = '', name = ''] = place.split('/');
-  const creationTimestamp = before(createdMs).toISOString();
-  return { metadata: { namespace, name, uid, creationTimestamp } } as Kinds['MeshEndpoints'];
-}
+const lister = (place: string, createdMs = 0): Lister => {
+  const [namespace = ''] = place.split('/');
+  return { place, namespace, uid: 'uid-new', createdMs };
+};
 
 /** Who has svc:web next. */
 function holderAfter(
@@ -26,7 +24,7 @@ function holderAfter(
   listers: readonly string[],
   more: Partial<LedgerInput> = {},
 ) {
-  const objects = listers.map((place, index) => object(place, 1000 * (listers.length - index)));
+  const objects = listers.map((place, index) => lister(place, index));
   return nextLedger({
     before: new Map(holder ? [['svc:web', holder]] : []),
     listers: new Map(objects.length > 0 ? [['svc:web', objects]] : []),
@@ -94,7 +92,7 @@ describe('the holder of a name', () => {
 describe('a namespace', () => {
   const names = (count: number) => Array.from({ length: count }, (_, index) => `svc:s-${index}`);
   const listed = (count: number, place: string) =>
-    new Map(names(count).map(name => [name, [object(place)]] as const));
+    new Map(names(count).map(name => [name, [lister(place)]] as const));
   const next = (more: Partial<LedgerInput>) =>
     nextLedger({
       ...{ before: new Map(), listers: new Map(), exists: () => true, isUnserved: () => true },
@@ -103,7 +101,7 @@ describe('a namespace', () => {
 
   it('has no more names than its share, and the next goes to another namespace', () => {
     const listers = listed(4, 'greedy/web');
-    const other = object('other/web');
+    const other = lister('other/web');
     const held = next({ listers: new Map([...listers].map(([name, all]) => [name, [...all, other]])) });
     const counts = [...held.values()].filter(holder => holder.object === 'greedy/web').length;
     expect([counts, held.size]).toEqual([3, 4]);
@@ -121,12 +119,12 @@ describe('a namespace', () => {
     [7, 1],
     [1, 1],
   ])('has an eighth of the %i names of a tailnet, rounded down, and one at least: %i', (max, share) => {
-    expect(shareOfNamespace(max)).toBe(share);
+    expect(shareOfNames(max)).toBe(share);
     expect(next({ maxNames: max, listers: listed(share + 1, 'greedy/web') }).size).toBe(share);
   });
 
   it('gets no name that the tailnet has no more room for, and keeps those that it has where there is less', () => {
-    const listers = new Map(names(10).map((name, index) => [name, [object(`n-${index}/web`)]] as const));
+    const listers = new Map(names(10).map((name, index) => [name, [lister(`n-${index}/web`)]] as const));
     const held = next({ maxNames: 7, listers });
     expect(held.size).toBe(7);
     expect(next({ maxNames: 1, listers, before: held })).toEqual(held);

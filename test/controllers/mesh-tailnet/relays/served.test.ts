@@ -47,7 +47,13 @@ function servedOf(objects: readonly Kinds['MeshEndpoints'][], more: Partial<Opti
   const holders = new Map<string, string>();
   for (const object of objects.toReversed())
     for (const { name } of vipServicesIn(object)) holders.set(fullServiceName(name), placeOf(object));
-  const names = { holders, left: new Map(), addresses: new Set(['100.100.0.1', 'fd7a::1']) };
+  const names = {
+    holders,
+    left: new Map(),
+    full: new Set<string>(),
+    maxVipServices: 1000,
+    addresses: new Set(['100.100.0.1', 'fd7a::1']),
+  };
   return servedServicesOf(objects, { guard: GUARD, before: new Map(), states, names, ...more });
 }
 
@@ -114,6 +120,8 @@ describe('a VIP service that was served', () => {
     const names = {
       holders: new Map([['svc:shop', 'other/shop']]),
       left: new Map(),
+      full: new Set<string>(),
+      maxVipServices: 1000,
       addresses: new Set<string>(),
     };
     expect(servedOf([offering({})], { before, names })).toEqual([]);
