@@ -16,6 +16,7 @@ import { relay } from './relay/relay.ts';
 import { runtime } from './runtime/runtime.ts';
 import { traffic } from './traffic/traffic.ts';
 import { translation } from './translation/translation.ts';
+import { vipServices } from './vip-services.ts';
 
 const BENCHES: Readonly<Record<string, Bench>> = {
   check,
@@ -31,6 +32,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   runtime,
   traffic,
   translation,
+  'vip-services': vipServices,
 };
 
 await runMain('bench', async () => {
