@@ -61,10 +61,11 @@ function decisions(store: ResourceStore) {
     const tailnet = read.get({ kind: 'MeshTailnet', namespace: '', name: TAILNET }) as Kinds['MeshTailnet'];
     const offering = await offerings.of(tailnet, read);
     const rest = { exists: () => true, isUnserved: () => true, registrants: new Map<string, string>() };
-    ledger = nextLedger({ before: ledger, listers: offering.listers, now: new Date(), ...rest });
+    const most = { maxNames: NAMES, maxVipServices: NAMES };
+    ledger = nextLedger({ before: ledger, listers: offering.listers, now: new Date(), ...rest, ...most });
     await turn();
-    const claims = claimsOf(tailnet, offering, ledger, read, values);
-    const names = namesOf(claims, ledger, new Set());
+    const claims = claimsOf(tailnet, offering, ledger, { connection: undefined, read, values });
+    const names = namesOf(claims, ledger, { addresses: new Set(), ...most });
     await turn();
     const registered = { status: 'Registered', reason: 'Served', message: '' } as const;
     const states = statesOf(claims, new Map([...claims.claims.keys()].map(name => [name, registered])));

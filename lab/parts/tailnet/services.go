@@ -187,14 +187,20 @@ func drawServices(res *tailcfg.MapResponse, viewer member, all []service, find l
 	}
 }
 
-const askTimeout = 10 * time.Second
+// A request may be lost, since a node gets it by its map poll: then the next one is made soon, and the last much later.
+const (
+	askTimeout = 2 * time.Second
+	askFor     = time.Minute
+)
 
 // askServices asks a node what it serves, as the vendor's control server does when the hash that the node sends changes.
 func (c *control) askServices(k key.NodePublic) {
-	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
-	defer cancel()
-	for ctx.Err() == nil {
-		err := c.services.ask(k, func() ([]*tailcfg.VIPService, error) { return c.servicesOf(ctx, k) })
+	for until := time.Now().Add(askFor); time.Now().Before(until); {
+		err := c.services.ask(k, func() ([]*tailcfg.VIPService, error) {
+			ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+			defer cancel()
+			return c.servicesOf(ctx, k)
+		})
 		if err == nil {
 			return
 		}
