@@ -91,15 +91,14 @@ export function vipServicesController(deps: VipServicesDeps): Controller<'MeshTa
   const { tailnets, vipServices, write } = deps;
   const memories = new Map<string, Memory>();
   const addresses = new Map<string, ReadonlySet<string>>();
-  const ledgers = ledgerStore(deps);
-  const offerings = offeringReader(deps.clock);
+  const [ledgers, offerings] = [ledgerStore(deps), offeringReader(deps.clock)];
   return {
     name: 'vip-services',
     kind: 'MeshTailnet',
     reads,
     subscribe: enqueue => {
       const listener = (name: string) => enqueue({ kind: 'MeshTailnet', namespace: '', name });
-      const ends = [tailnets.subscribe(listener), deps.unserved.subscribe(listener)];
+      const ends = [tailnets, deps.unserved].map(published => published.subscribe(listener));
       return () => ends.forEach(end => end());
     },
     reconcile: async (ref, read, { signal }): Promise<Outcome> => {
@@ -134,20 +133,16 @@ export function vipServicesController(deps: VipServicesDeps): Controller<'MeshTa
       const ledger = isKnown ? await holdNames(tailnet, held, { ...deps, ledgers }) : undefined;
       const claims = claimsOf(tailnet, offering, ledger ?? NO_HOLDERS, { ...deps, connection, read });
       if (connection?.is === 'usable') addresses.set(name, addressesOf(connection.services));
-      const names =
-        ledger &&
-        namesOf(claims, ledger, {
-          addresses: addresses.get(name) ?? NO_ADDRESSES,
-          maxVipServices: deps.maxVipServices,
-        });
+      const known = { ...deps, addresses: addresses.get(name) ?? NO_ADDRESSES };
+      const names = ledger && namesOf(claims, ledger, known);
       if (!connection) {
         memories.delete(name);
         vipServices.publish(name, { ...NOTHING, names });
         return ledger?.size === 0 ? ON_CHANGE : later;
       }
       if (connection.is === 'unusable') {
-        const { problem } = connection;
-        vipServices.publish(name, { ...NOTHING, ...vipServices.of(name), names, problem });
+        const before = vipServices.of(name);
+        vipServices.publish(name, { ...NOTHING, ...before, names, problem: connection.problem });
         return later;
       }
       const before = memories.get(name) ?? NOTHING_KNOWN;
@@ -155,9 +150,9 @@ export function vipServicesController(deps: VipServicesDeps): Controller<'MeshTa
       const { devices, isStale = true } = tailnets.lastView(name) ?? {};
       // A change of health alone needs no list of the services.
       const advertised = advertisedOf(claims, deps.tracking.untracked);
-      const { tags } = tailnet.spec;
+      const of = { ...connection, claims: claims.claims, tags: tailnet.spec.tags, devices, isStale };
       const { memory, states, nextMs } = await coordinate(
-        { ...connection, claims: claims.claims, advertised, before, signal, devices, isStale, tags },
+        { ...of, advertised, before, signal },
         {
           ...deps,
           installation: connection.installation,
