@@ -34,6 +34,8 @@ export type ServicesOfTailnet = {
 export type ServiceNames = {
   /** The MeshEndpoints that has a name, as in `default/web`, and lists it. */
   readonly holders: ReadonlyMap<string, string>;
+  /** The same for all names that objects have, also those that are left or not registered. */
+  readonly held: ReadonlyMap<string, string>;
   /** The names that their holders have left; each departure has a text of its own. */
   readonly left: ReadonlyMap<string, string>;
   /** The namespaces that can have no more names: all of them where the tailnet can have none. */
@@ -104,19 +106,18 @@ const NOT_ALLOWED: VipServiceState = {
 function heldByOther(
   name: string,
   lister: MeshEndpoints,
-  { holders, left, full, maxVipServices }: ServiceNames,
+  { held, left, full, maxVipServices }: ServiceNames,
 ): VipServiceState | undefined {
-  const holder = holders.get(name);
+  const holder = held.get(name);
   if (holder === placeOf(lister)) return undefined;
-  const departure = left.get(name);
-  if (holder === undefined && departure === undefined) {
+  if (holder === undefined) {
     if (full !== 'all' && !full.has(lister.metadata.namespace ?? '')) return undefined;
     const message = `the namespace has ${shareOfNames(maxVipServices)} VIP services on this tailnet already, or all namespaces have ${maxVipServices}: remove others, or raise MAX_VIP_SERVICES of the operator`;
     return { status: 'Failed', reason: 'TooManyServices', message };
   }
-  const [object, leftAt] = departure?.split(' ') ?? [];
+  const leftAt = left.get(name)?.split(' ')[1];
   const message = leftAt
-    ? `MeshEndpoints ${object} had service ${name} until ${leftAt}, and keeps it until no mesh pod serves it, and for 10 minutes if it was deleted: wait, or use another name`
+    ? `MeshEndpoints ${holder} had service ${name} until ${leftAt}, and keeps it until no mesh pod serves it, and for 10 minutes if it was deleted: wait, or use another name`
     : `MeshEndpoints ${holder} lists service ${name} and has it: use another name, or remove it there`;
   return { status: 'Conflict', reason: 'ListedByOther', message };
 }

@@ -80,7 +80,14 @@ const NOTHING: ServicesOfTailnet = {
   states: new Map(),
   all: undefined,
   problem: undefined,
-  names: { holders: new Map(), left: new Map(), full: new Set(), maxVipServices: 0, addresses: NO_ADDRESSES },
+  names: {
+    holders: new Map(),
+    held: new Map(),
+    left: new Map(),
+    full: new Set(),
+    maxVipServices: 0,
+    addresses: NO_ADDRESSES,
+  },
 };
 
 /** A list may lack a service that was just created: this many in a row must have none before the finalizer is removed. */

@@ -114,13 +114,15 @@ export function claimsOf(
   const listings = [...places].flatMap(place => {
     const object = userAt(place, read);
     if (!object) return [];
+    const isListed = new Set<string>();
     const gateway = gatewayOf(object, read, values);
     const given = gateway?.spec.serviceCoordination;
     const { enabled = true, strategy = 'shared', clusterID = uid ?? 'unknown' } = given ?? {};
     return vipServicesIn(object).flatMap((service): readonly Listing[] => {
       const name = fullServiceName(service.name);
       const holder = ledger.get(name);
-      if (holder?.object !== place || holder.leftAt || claims.has(name)) return [];
+      if (holder?.object !== place || holder.leftAt || isListed.has(name)) return [];
+      isListed.add(name);
       const listing = { object: place, listed: service.name, name };
       const tags = service.tags ?? tailnet.spec.tags;
       const entry = entries.get(name);
@@ -223,6 +225,7 @@ export function namesOf(
   const holders = [...claims].map(([name, { object }]) => [name, object] as const);
   return {
     holders: new Map(holders),
+    held: new Map([...ledger].map(([name, { object }]) => [name, object])),
     left: new Map(left),
     full: fullIn(ledger, maxVipServices),
     maxVipServices,

@@ -96,8 +96,8 @@ export function nextLedger({
     if (!isFree(name, left)) hold(name, leftAt && leftAt <= now ? holder : left);
   }
   for (const [name, all] of unheld()) {
-    // There may be any number of names.
-    if (held.size >= MAX_SERVED) break;
+    // There may be any number of names; those of registrants come first.
+    if (held.size >= (registrants.has(name) ? MAX_SERVED : maxNames)) break;
     const place = registrants.get(name);
     const registrant = all.find(each => each.place === place);
     const lister = registrant ?? (held.size < maxNames ? all.find(hasRoom) : undefined);
@@ -111,7 +111,7 @@ export function nextLedger({
       const all = held.has(name) ? undefined : listers.get(name);
       if (all) yield [name, all];
     }
-    for (const entry of listers) if (!held.has(entry[0])) yield entry;
+    for (const entry of listers) if (!held.has(entry[0]) && !registrants.has(entry[0])) yield entry;
   }
 
   function isFree(name: string, holder: Holder & { readonly leftAt: Date }): boolean {

@@ -50,6 +50,7 @@ function servedOf(objects: readonly Kinds['MeshEndpoints'][], more: Partial<Opti
   const names = {
     holders,
     left: new Map(),
+    held: new Map(),
     full: new Set<string>(),
     maxVipServices: 1000,
     addresses: new Set(['100.100.0.1', 'fd7a::1']),
@@ -120,6 +121,7 @@ describe('a VIP service that was served', () => {
     const names = {
       holders: new Map([['svc:shop', 'other/shop']]),
       left: new Map(),
+      held: new Map(),
       full: new Set<string>(),
       maxVipServices: 1000,
       addresses: new Set<string>(),
