@@ -37,6 +37,8 @@ const KNOWN: Readonly<Record<string, Arbitrary<string>>> = {
   meshIP: fc.oneof(
     fc
       .tuple(fc.integer({ min: 64, max: 127 }), fc.nat(255), fc.nat(255))
+      // No device is in 100.100.100.0/24.
+      .filter(([second, third]) => second !== 100 || third !== 100)
       .map(parts => `100.${parts.join('.')}`),
     fc.array(fc.nat(0xffff), { minLength: 5, maxLength: 5 }).map(groups => {
       return `fd7a:115c:a1e0:${groups.map(group => group.toString(16)).join(':')}`;
