@@ -136,17 +136,23 @@ function repeated(
 
 function entryOf(
   name: string,
-  state: VipServiceState,
+  { warnings = [], ...state }: VipServiceState,
   known: VipServiceStatus | undefined,
   now: Date,
 ): VipServiceStatus {
-  const entry = { name, ...state, message: cutText(state.message, MAX_ENTRY_MESSAGE_LENGTH) };
+  const shown = warnings.slice(0, MAX_WARNINGS).map(each => cut(each, MAX_ENTRY_MESSAGE_LENGTH));
+  const entry = {
+    name,
+    ...cut(state, MAX_ENTRY_MESSAGE_LENGTH),
+    ...(shown.length > 0 && { warnings: shown }),
+  };
   const { lastUpdated, ...before } = known ?? { lastUpdated: undefined };
   if (known && lastUpdated !== undefined && isEqual(before, entry)) return known;
   return { ...entry, lastUpdated: inSeconds(now) };
 }
 
-const MAX_ENTRY_MESSAGE_LENGTH = 512;
+/** As in the schema. */
+const [MAX_WARNINGS, MAX_ENTRY_MESSAGE_LENGTH] = [8, 512];
 
 /** The order in which states are reported. */
 const WORST_FIRST = ['NotSupported', 'Conflict', 'Failed', 'Pending', 'Registered'] as const;
@@ -182,6 +188,6 @@ function isReady({ status, reason }: VipServiceStatus): boolean {
   return status === 'Registered' && reason === 'Served';
 }
 
-function cut<T extends { readonly message: string }>(update: T): T {
-  return { ...update, message: cutText(update.message, MAX_MESSAGE_LENGTH) };
+function cut<T extends { readonly message: string }>(part: T, maxLength = MAX_MESSAGE_LENGTH): T {
+  return { ...part, message: cutText(part.message, maxLength) };
 }

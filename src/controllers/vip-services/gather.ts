@@ -196,15 +196,12 @@ export function statesOf(
   return byObject;
 }
 
-/** As in the schema. */
-const MAX_WARNINGS = 8;
-
 function withWarnings(
   state: VipServiceState | undefined,
   more: readonly VipServiceWarning[],
 ): VipServiceState | undefined {
   if (!state || more.length === 0) return state;
-  return { ...state, warnings: [...more, ...(state.warnings ?? [])].slice(0, MAX_WARNINGS) };
+  return { ...state, warnings: [...more, ...(state.warnings ?? [])] };
 }
 
 /** The addresses of services, in canonical form. */

@@ -129,7 +129,7 @@ export function withHosts(
     hosts: countOf(owner),
   }));
   const ofOwners = state.status === 'Registered' ? notShared(owners) : [];
-  const warnings = [...(state.warnings ?? []), ...ofOwners].slice(0, MAX_WARNINGS);
+  const warnings = [...(state.warnings ?? []), ...ofOwners];
   const owned = {
     ...state,
     ...(shown.length > 0 && { owners: shown }),
@@ -151,13 +151,9 @@ function notShared(owners: readonly Owner[]) {
   const first = owners.find(({ leaving }) => !leaving);
   return unsharedOf(owners).map(owner => ({
     reason: 'NotShared',
-    message: cutText(
-      `${placeOf(owner)} serves it without being asked to, which a later version ends: add ${shareLine(owner)} to the entry of ${first ? placeOf(first) : ''}`,
-      MAX_MESSAGE_LENGTH,
-    ),
+    message: `${placeOf(owner)} serves it without being asked to, which a later version ends: add ${shareLine(owner)} to the entry of ${first ? placeOf(first) : ''}`,
   }));
 }
 
 /** As in the schema. */
-const [MAX_WARNINGS, MAX_MESSAGE_LENGTH] = [8, 512];
 const [MAX_OWNERS, MAX_CLUSTER_LENGTH, MAX_OBJECT_LENGTH] = [8, 64, 320];
