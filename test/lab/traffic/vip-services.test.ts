@@ -150,7 +150,7 @@ describe('a VIP service of real tailscaleds', () => {
     expect(await ask('after')).toContain('after');
   });
 
-  it('that two installations share goes on at the mesh pod of the other where that of one is killed', async () => {
+  it('goes on at another host where one is killed', async () => {
     two.update([overHttp('web-1')]);
     three.update([overHttp('web-2')]);
     await untilPrimary(two);

@@ -138,10 +138,7 @@ function defaultVariables(options: PoolOptions): Texts {
 /** The part of the memory limit from which Go collects garbage whenever it has to. */
 const SOFT_LIMIT = 0.8;
 
-/**
- * Without a soft limit, tailscaled lets its heap double between two collections, and is killed by half of the connections that the
- * limit has room for. Undefined for a pod without a limit.
- */
+/** Otherwise the heap of tailscaled may double between two collections, past the limit. Undefined for a pod without one. */
 function softMemoryLimitOf({ tailnet, defaults }: PoolOptions): number | undefined {
   const { resources } = { ...defaults, ...tailnet.spec.pool };
   const limit = quantityOf(String(resources?.limits?.['memory'] ?? ''));
