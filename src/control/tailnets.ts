@@ -280,7 +280,7 @@ class ObservedTailnet {
   }
 
   /**
-   * The missing devices that there is no room for, first those that are not in use, then those that were missing for longest. They
+   * The missing devices that do not fit, first those that are not in use, then those that were missing for longest. They
    * are forgotten without a request: of a tailnet whose devices all differ with each list, few could be requested.
    */
   #withoutRoom(missing: readonly (readonly [string, Known])[], room: number): ReadonlySet<string> {
