@@ -3,6 +3,7 @@ import { request } from 'node:http';
 import { connect, createServer } from 'node:net';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import type { Clock } from '../api/clock.ts';
+import { limitedLog } from '../telemetry/limited-log.ts';
 import type { Log } from '../telemetry/log.ts';
 
 /*
@@ -31,12 +32,16 @@ const TUNNEL_TIMEOUT_MS = 10_000;
 /** Connections without traffic are probed, so that those to a device that vanished end. */
 const KEEPALIVE_MS = 60_000;
 
+/** The time between two lines about connections that fail. */
+const LOG_MS = 60_000;
+
 type Hop = { readonly server: Server; readonly sockets: Set<Socket>; readonly address: string };
 
 /** Listeners that pass connections on to devices of the tailnet, one for each device and port. */
 export class Hops {
   readonly #options: HopOptions;
   readonly #deps: HopDeps;
+  readonly #logFailure: ReturnType<typeof limitedLog>;
   readonly #hops = new Map<string, Hop>();
   readonly #closing = new Map<Hop, () => void>();
   #connections = 0;
@@ -44,6 +49,7 @@ export class Hops {
   constructor(options: HopOptions, deps: HopDeps) {
     this.#options = options;
     this.#deps = deps;
+    this.#logFailure = limitedLog(deps.clock, LOG_MS);
   }
 
   /** Listens for new targets; returns the address of each hop by its target. */
@@ -102,11 +108,14 @@ export class Hops {
   }
 
   #tunnel(client: Socket, target: string): void {
+    const { log } = this.#deps;
     const { host, port } = this.#options.proxy;
     const upstream = connect({ host, port, noDelay: true, allowHalfOpen: true });
     upstream.on('error', () => undefined);
     const fail = (why: string) => {
-      this.#deps.log.debug('no tunnel for a VIP service', { target, why });
+      // A client that leaves ends its tunnel.
+      if (!client.destroyed)
+        this.#logFailure(count => log.warn('connections of VIP services failed', { count, target, why }));
       upstream.destroy();
       client.resetAndDestroy();
     };

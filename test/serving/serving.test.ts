@@ -111,11 +111,21 @@ describe('a service toward a device', () => {
     expect(await isClosed(socket)).toBe(true);
   });
 
-  it('resets a connection that meshd refuses', async () => {
+  it('resets a connection that meshd refuses, and logs it once a minute', async () => {
     const scene = await openScene();
     scene.serving.update([scene.service({ target: '127.0.0.1:1' })]);
     await scene.served(['svc:web']);
-    expect(await resetOf(forwardOf(scene.meshd.config))).toBe('ECONNRESET');
+    const forward = forwardOf(scene.meshd.config);
+    const logged = () =>
+      scene.lines
+        .map(line => JSON.parse(line) as Record<string, unknown>)
+        .filter(({ msg }) => msg === 'connections of VIP services failed')
+        .map(({ count, target }) => ({ count, target }));
+    for (let left = 3; left > 0; left--) expect(await resetOf(forward)).toBe('ECONNRESET');
+    expect(logged()).toEqual([{ count: 1, target: '127.0.0.1:1' }]);
+    await scene.clock.advance(60_000);
+    expect(await resetOf(forward)).toBe('ECONNRESET');
+    expect(logged().slice(1)).toEqual([{ count: 3, target: '127.0.0.1:1' }]);
   });
 
   it('has half of the connections at most', async () => {

@@ -6,7 +6,7 @@ import { pathOf } from '../grpc/method.ts';
 import type { Methods, ServerStream } from '../grpc/method.ts';
 import { EndpointDiscoveryService } from '../proto/envoy/service/endpoint/v3_pb.ts';
 import type { SnapshotCache, UnusedInCluster } from '../resolution-cache.ts';
-import { limitedLog } from '../limited-log.ts';
+import { limitedLog } from '../../telemetry/limited-log.ts';
 import { PushQueue } from './push-queue.ts';
 import type { Ack } from './request.ts';
 import { EdsStream } from './stream.ts';

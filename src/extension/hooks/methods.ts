@@ -8,7 +8,7 @@ import type { EnvoyClusterSettings } from '../../traffic/settings/envoy-cluster-
 import { envoyClusterEditor } from '../envoy-cluster/envoy-cluster.ts';
 import { pathOf } from '../grpc/method.ts';
 import type { Bytes, Methods, Unary } from '../grpc/method.ts';
-import { limitedLog } from '../limited-log.ts';
+import { limitedLog } from '../../telemetry/limited-log.ts';
 import { EnvoyGatewayExtension } from '../proto/envoygateway/extension_pb.ts';
 import { bytesField, isMessage, messageOf } from '../wire.ts';
 import { bindingsIn, MAX_BINDINGS } from './bindings.ts';

@@ -2,7 +2,7 @@
 export type LoadResult = {
   /** The duration of each success. */
   readonly tookMs: readonly number[];
-  /** Each failure, with its time. */
+  /** Each failure, with when its attempt began and how long that took. */
   readonly failures: readonly string[];
 };
 
@@ -26,7 +26,8 @@ export function startLoad(atOnce: number, work: () => Promise<void>): Load {
         await work();
         tookMs.push(Math.round(performance.now() - began));
       } catch (error) {
-        failures.push(`after ${Math.round(began - start)} ms: ${String(error)}`);
+        const ms = Math.round(performance.now() - began);
+        failures.push(`after ${Math.round(began - start)} ms, for ${ms} ms: ${String(error)}`);
       }
     }
   };
