@@ -1,7 +1,7 @@
 import { isEqual } from '../api/json.ts';
 import type { Key } from '../api/key.ts';
 import type { Resource } from '../api/objects/resource.ts';
-import { indexedAs } from './resources.ts';
+import { indexedAs, membersAs } from './resources.ts';
 import type { AnyIndex } from './resources.ts';
 import { RecentStrings, shareStructure } from './structural-sharing.ts';
 
@@ -13,7 +13,7 @@ export type Effect = {
 };
 
 /** An entry stays while its object is replaced, so that unchanged values need no update of an index. */
-type Entry = { object: Resource; values: readonly (readonly string[])[] };
+type Entry = { readonly key: Key; object: Resource; values: readonly (readonly string[])[] };
 
 /** The objects of one kind, found by key or by index. */
 export class KindStore {
@@ -44,9 +44,11 @@ export class KindStore {
   }
 
   /** Undefined where there is no such index. */
-  find(index: string, value: string): readonly Resource[] | undefined {
-    const table = this.#tables[this.#indexes.findIndex(({ name }) => name === index)];
-    return table?.find(value).map(({ object }) => object);
+  find(
+    index: string,
+    value: string,
+  ): readonly { readonly key: Key; readonly object: Resource }[] | undefined {
+    return this.#tables[this.#indexes.findIndex(({ name }) => name === index)]?.find(value);
   }
 
   /** The values of an index, each once; undefined where there is no such index. */
@@ -62,7 +64,7 @@ export class KindStore {
     this.#last = frozen;
     const values = this.#indexes.map(index => this.#computeValues(index, key, frozen));
     const before = old?.object;
-    const entry = old ?? { object: frozen, values: NO_VALUES };
+    const entry = old ?? { key, object: frozen, values: NO_VALUES };
     const indexed = this.#move(entry, values);
     entry.object = frozen;
     if (!old) this.#entries.set(key, entry);
@@ -98,7 +100,8 @@ export class KindStore {
     return this.#indexes.flatMap((index, at) => {
       const [before = NONE, after = NONE] = [from[at], to[at]];
       const all = [...before, ...after.filter(text => !before.includes(text))];
-      return all.map(text => indexedAs(index, text));
+      const moved = all.filter(text => !(before.includes(text) && after.includes(text)));
+      return [...all.map(text => indexedAs(index, text)), ...moved.map(text => membersAs(index, text))];
     });
   }
 

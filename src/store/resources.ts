@@ -26,6 +26,11 @@ export function indexedAs({ group, name }: IndexName, value: string): string {
   return `${group ?? name}=${value}`;
 }
 
+/** What a change is recorded as by which other objects than before have a value in an index, or one of its group. */
+export function membersAs(index: IndexName, value: string): string {
+  return `members of ${indexedAs(index, value)}`;
+}
+
 /** What identifies an index, of any kind. */
 type IndexName = Pick<Index, 'name' | 'group'>;
 
@@ -37,8 +42,8 @@ export type Change = {
   /** Nothing but its status and its resourceVersion differs from before, and it has the same discovered endpoints. */
   readonly isOfStatus: boolean;
   /**
-   * Under which values indexes have it now, or had it before, by `indexedAs`; and the name of each index in which a value
-   * appeared or disappeared.
+   * Under which values indexes have it now, or had it before, by `indexedAs`; those that it has got or lost, by `membersAs`; and
+   * the name of each index in which a value appeared or disappeared.
    */
   readonly indexed: readonly string[];
 };
@@ -50,6 +55,8 @@ export interface ReadObjects {
   list<K extends ResourceKind>(kind: K): readonly ResourceOf<K>[];
   /** The objects for which an index returns a value; the store must have an index of that name. */
   find<K extends ResourceKind>(index: Index<K>, value: string): readonly ResourceOf<K>[];
+  /** The keys of these objects. */
+  members<K extends ResourceKind>(index: Index<K>, value: string): readonly Key[];
   /** The values that an index returns for any object, each once. */
   values<K extends ResourceKind>(index: Index<K>): readonly string[];
 }

@@ -42,10 +42,12 @@ export class ResourceStore implements ReadResources {
     return this.#kindStore(kind).list() as readonly ResourceOf<K>[];
   }
 
-  find<K extends ResourceKind>({ kind, name }: Index<K>, value: string): readonly ResourceOf<K>[] {
-    const found = this.#kindStore(kind).find(name, value);
-    if (!found) throw new Error(`the store was made without the index ${name}`);
-    return found as readonly ResourceOf<K>[];
+  find<K extends ResourceKind>(index: Index<K>, value: string): readonly ResourceOf<K>[] {
+    return this.#found(index, value).map(({ object }) => object as ResourceOf<K>);
+  }
+
+  members<K extends ResourceKind>(index: Index<K>, value: string): readonly Key[] {
+    return this.#found(index, value).map(({ key }) => key);
   }
 
   values<K extends ResourceKind>({ kind, name }: Index<K>): readonly string[] {
@@ -96,6 +98,12 @@ export class ResourceStore implements ReadResources {
     for (const key of this.#kindStore(kind).keys()) if (!wanted.has(key)) this.#drop(key, isInInitialList);
     for (const object of wanted.values()) this.#place(object, isInInitialList);
     this.#notifyAll();
+  }
+
+  #found<K extends ResourceKind>({ kind, name }: Index<K>, value: string) {
+    const found = this.#kindStore(kind).find(name, value);
+    if (!found) throw new Error(`the store was made without the index ${name}`);
+    return found;
   }
 
   #notifyAll(): void {

@@ -3,7 +3,7 @@ import type { Key, Ref, ResourceKind } from '../api/key.ts';
 import type { ResourceOf } from '../api/objects/resource.ts';
 import { changedIn, Sources } from './dependencies.ts';
 import type { Dependent, Source } from './dependencies.ts';
-import { indexedAs } from './resources.ts';
+import { indexedAs, membersAs } from './resources.ts';
 import type { Index, ReadObjects, ReadResources } from './resources.ts';
 
 /*
@@ -12,6 +12,7 @@ import type { Index, ReadObjects, ReadResources } from './resources.ts';
  *   read                          it is notified of a change of
  *   get(ref)                      the object, which need not exist
  *   find(index, value)            an object that the index has, or had, under the value
+ *   members(index, value)         an object that gets or loses the value
  *   values(index)                 which values the index has
  *   list(kind)                    any object of the kind
  *   value(derived, name)          anything that the value was derived from, if the value is another one then
@@ -191,6 +192,10 @@ export class OpenReads implements TrackedRead {
     return this.#any.find(index, value);
   }
 
+  members<K extends ResourceKind>(index: Index<K>, value: string): readonly Key[] {
+    return this.#any.members(index, value);
+  }
+
   values<K extends ResourceKind>(index: Index<K>): readonly string[] {
     return this.#any.values(index);
   }
@@ -249,6 +254,11 @@ class RecordedReads implements ReadObjects {
   find<K extends ResourceKind>(index: Index<K>, value: string): readonly ResourceOf<K>[] {
     this.#depend(index.kind, indexedAs(index, value));
     return this.#read.find(index, value);
+  }
+
+  members<K extends ResourceKind>(index: Index<K>, value: string): readonly Key[] {
+    this.#depend(index.kind, membersAs(index, value));
+    return this.#read.members(index, value);
   }
 
   values<K extends ResourceKind>(index: Index<K>): readonly string[] {

@@ -173,15 +173,16 @@ describe('a change', () => {
     return [...new Set(indexed)].filter(text => text.startsWith(label)).sort();
   }
 
-  it('has the values that indexes have an object under, and the indexes with a value that is new', () => {
+  it('has the values that indexes have an object under, those that it got or lost, and the indexes with a new one', () => {
     const { store, notified } = storeWithListener();
     store.put(readMeshEndpoints('default/web'));
     store.put(readMeshEndpoints('default/db'));
     store.put(readMeshEndpoints('default/web', { paused: true }));
     store.remove(web);
     const under = [`${namespace}=default`, `${byTailnet.name}=example.ts.net`];
-    const first = [...under, namespace, byTailnet.name].sort();
-    expect(notified.map(({ indexed }) => [...indexed].sort())).toEqual([first, under, under, under]);
+    const moved = [...under, ...under.map(text => `members of ${text}`)];
+    const first = [...moved, namespace, byTailnet.name].sort();
+    expect(notified.map(({ indexed }) => [...indexed].sort())).toEqual([first, moved, under, moved]);
   });
 
   it.each<[string, readonly string[], readonly string[], readonly string[], readonly string[]]>([

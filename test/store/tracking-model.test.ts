@@ -70,7 +70,6 @@ const routes = fc.tuple(names, fc.subarray(['a', 'b'])).map(([name, backends]) =
 });
 
 const KINDS = ['MeshEndpoints', 'MeshTailnet', 'HTTPRoute'] as const;
-type Kind = (typeof KINDS)[number];
 const objects: fc.Arbitrary<Resource> = fc.oneof({ weight: 3, arbitrary: endpoints }, meshTailnets, routes);
 
 function endpointsRef(name: string): Ref<'MeshEndpoints'> {
@@ -81,7 +80,11 @@ function endpointsRef(name: string): Ref<'MeshEndpoints'> {
 type Change =
   | { readonly do: 'put'; readonly object: Resource }
   | { readonly do: 'remove'; readonly ref: Ref }
-  | { readonly do: 'replace-all'; readonly kind: Kind; readonly objects: readonly Resource[] };
+  | {
+      readonly do: 'replace-all';
+      readonly kind: (typeof KINDS)[number];
+      readonly objects: readonly Resource[];
+    };
 
 const changes: fc.Arbitrary<Change> = fc.oneof(
   { weight: 6, arbitrary: objects.map(object => ({ do: 'put', object }) as const) },
@@ -165,6 +168,7 @@ const plainReads: readonly Op[] = [
     plainRead(`values of ${each.name}`, read => read.values(each)),
   ),
   ...TAILNETS.flatMap(text => plainRead(`find in ${text}`, read => read.find(byTailnet, text))),
+  ...TAILNETS.flatMap(text => plainRead(`members of ${text}`, read => read.members(byTailnet, text))),
   ...TAILNETS.flatMap(text =>
     plainRead(`find tailnets in ${text}`, read => read.find(tailnetsByTailnet, text)),
   ),
@@ -219,6 +223,7 @@ function observe(program: readonly Op[], store: ReadObjects, all: Values): Obser
       get: ref => record(`get ${ref.namespace}/${ref.name}`, store.get(ref)),
       list: kind => record(`list ${kind}`, store.list(kind)),
       find: (index, value) => record(`find ${index.name}=${value}`, store.find(index, value)),
+      members: (index, value) => record(`members ${index.name} ${value}`, store.members(index, value)),
       values: index => record(`values ${index.name}`, store.values(index)),
     };
   };
