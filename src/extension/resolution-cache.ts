@@ -108,7 +108,7 @@ export function createResolutionCache(
           const resolved = clusters.read(cluster);
           return resolved && !resolved.settings ? [{ cluster, unused: resolved.rule.unused }] : [];
         }),
-    revisionOf: gateway => revisions.read(keyOf(gateway)),
+    revisionOf: gateway => revisions.read(keyOf(gateway))?.hash,
     get size() {
       return clusters.size + settingsInEnvoy.size + revisions.size + overTlsBudget.size;
     },

@@ -3,20 +3,22 @@ import type { Ref } from '../api/key.ts';
 
 type MeshBinding = Kinds['MeshBinding'];
 
-/** A Gateway, and the MeshBinding that makes Envoy Gateway translate it. */
-export type GatewayBinding = {
-  readonly gateway: Ref<'Gateway'>;
-  /** The revision that the MeshBinding must have; undefined where the Gateway does not exist. */
-  readonly revision: string | undefined;
-  readonly binding: MeshBinding | undefined;
-};
+/** Whether Envoy Gateway has reported that it has translated the revision of a MeshBinding. */
+export function hasReported(gateway: Ref<'Gateway'>, binding: MeshBinding | undefined): boolean {
+  return binding !== undefined && translatedGeneration(gateway, binding) >= firstGenerationOf(binding);
+}
 
-/** Whether Envoy Gateway has reported in a MeshBinding that it has translated the revision. */
-export function hasReported({ gateway, revision, binding }: GatewayBinding): boolean {
-  if (!binding || binding.spec.revision !== revision) return false;
-  // A later attempt has the same revision.
-  const since = (binding.metadata.generation ?? 0) - binding.spec.attempt;
-  return acceptedIn(binding, gateway).some(({ observedGeneration = 0 }) => observedGeneration >= since);
+/** The generation since which a MeshBinding has its revision: a later attempt has the same one. */
+export function firstGenerationOf({ metadata: { generation = 0 }, spec }: MeshBinding): number {
+  return generation - spec.attempt;
+}
+
+/** The last generation of a MeshBinding that Envoy Gateway has reported as translated; -1 before the first. */
+export function translatedGeneration(gateway: Ref<'Gateway'>, binding: MeshBinding): number {
+  return Math.max(
+    -1,
+    ...acceptedIn(binding, gateway).map(({ observedGeneration = 0 }) => observedGeneration),
+  );
 }
 
 /** When Envoy Gateway has last reported that it has translated a generation of a MeshBinding; undefined before the first. */

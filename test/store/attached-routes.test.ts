@@ -29,9 +29,7 @@ async function attachedOn(...objects: readonly object[]) {
   let derivations = 0;
   const names = new Derived(tracking, (key, read) => {
     derivations++;
-    return read
-      .value(traffic.attachedRoutes, key)
-      .map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
+    return read.value(traffic.attachedRoutes.keys, key).map(route => route.slice(route.indexOf('/') + 1));
   });
   names.watch(KEY, { invalidated: () => undefined });
   return {

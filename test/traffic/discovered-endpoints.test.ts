@@ -115,7 +115,7 @@ describe('discovered endpoints', () => {
     const revisionWith = async (...endpoints: readonly EndpointStatus[]) => {
       const object = memory.read.get({ kind: 'MeshEndpoints', namespace: 'default', name: 'web' });
       if (object) await memory.write.replaceStatus(object, { discovery, endpoints });
-      return traffic.revisions.read('Gateway/default/public');
+      return traffic.revisions.read('Gateway/default/public')?.hash;
     };
     const first = await revisionWith(entry('a', 1));
     expect(await revisionWith(entry('a', 1, { status: 'Unhealthy' }), entry('b', 2))).toBe(first);

@@ -6,6 +6,7 @@ import { sharedSettings } from '../../src/traffic/gateway-settings.ts';
 import {
   checkedBackends,
   checkedByOperator,
+  clustersOfBackends,
   crowdedBackends,
   decisionOf,
 } from '../../src/traffic/endpoints/operator-checks.ts';
@@ -41,7 +42,9 @@ const web = (entries: readonly Fields[] = [HEALTHY, UNHEALTHY], fields: Fields =
 function listed(clusters: number, object: object, before: readonly string[] = []) {
   const route = httpRoute('web', ...Array.from({ length: clusters }, () => [backend('web')]));
   const resources = resourcesFrom([tailnetObject(), object, route]);
-  const crowded = crowdedBackends([checkedBackends(resources, resourceOf(route) as Route)]);
+  const crowded = crowdedBackends([
+    clustersOfBackends([checkedBackends(resources, resourceOf(route) as Route)]),
+  ]);
   return checkedByOperator(crowded, before, each => decisionOf(each, ref => resources.meshEndpoints(ref)));
 }
 

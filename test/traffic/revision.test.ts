@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { keyOf } from '../../src/api/key.ts';
 import type { Route } from '../../src/api/objects/gateway-api.ts';
+import { inOrderOfKeys, refTo } from '../../src/api/objects/references.ts';
 import { dataPathOf } from '../../src/traffic/data-path.ts';
-import { revisionOf, routeSettings } from '../../src/traffic/settings/revision.ts';
+import { revisionOf, revisionPart, routeSettings } from '../../src/traffic/settings/revision.ts';
 import { endpoint } from '../support/objects.ts';
 import { resourceOf } from '../support/store/resources.ts';
 import { resourcesFrom, tlsBudgetsOf } from '../support/traffic/resolve.ts';
@@ -25,8 +27,11 @@ function revision(objects: readonly object[], encoding = 'a'): string | undefine
   const resources = resourcesFrom(objects);
   const budgets = tlsBudgetsOf(resources);
   const decided = resources.gatewaySettings(gateway);
-  const settingsOf = (route: Route) => routeSettings(resources, route, decided, budgets);
-  return revisionOf({ decided, routes, settingsOf, clusterEncoding: encoding });
+  const settings = inOrderOfKeys(routes).map(
+    route => [keyOf(refTo(route)), routeSettings(resources, route, budgets)] as const,
+  );
+  const part = revisionPart(settings);
+  return revisionOf(part ? [part] : [], { decided, clusterEncoding: encoding })?.hash;
 }
 
 const check = { enabled: true };

@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import { keyOf } from '../../src/api/key.ts';
 import type { Route } from '../../src/api/objects/gateway-api.ts';
+import { refTo } from '../../src/api/objects/references.ts';
 import { explainRoutes } from '../../src/tools/explain-routes.ts';
 import { unusedOfRoute } from '../../src/traffic/endpoints/route-traffic.ts';
 import { envoyClusterSettingsOf } from '../../src/traffic/settings/envoy-cluster-settings.ts';
-import { revisionOf, routeSettings } from '../../src/traffic/settings/revision.ts';
+import { revisionOf, revisionPart, routeSettings } from '../../src/traffic/settings/revision.ts';
 import { closedSettingsOf } from '../../src/traffic/settings/tls-budget.ts';
 import type { TrafficResources } from '../../src/traffic/traffic-resources.ts';
 import { endpoint } from '../support/objects.ts';
@@ -108,8 +110,11 @@ function revision(resources: TrafficResources, routes: readonly object[]): strin
   const read = routes.map(resourceOf) as readonly Route[];
   const decided = resources.gatewaySettings(gateway);
   const budgets = tlsBudgetsOf(resources);
-  const settingsOf = (route: Route) => routeSettings(resources, route, decided, budgets);
-  return revisionOf({ decided, routes: read, settingsOf, clusterEncoding: 'a' });
+  const settings = read.map(
+    route => [keyOf(refTo(route)), routeSettings(resources, route, budgets)] as const,
+  );
+  const part = revisionPart(settings);
+  return revisionOf(part ? [part] : [], { decided, clusterEncoding: 'a' })?.hash;
 }
 
 describe('a rule over the budget', () => {

@@ -1,10 +1,8 @@
-import { keyOf } from '../../api/key.ts';
-import type { Key, Ref } from '../../api/key.ts';
+import { keyOf, refOf } from '../../api/key.ts';
+import type { Key, Ref, RouteKind } from '../../api/key.ts';
 import { anchoredBy, gatewaysIn, isAnchor, refTo } from '../../api/objects/references.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
-import { isEqual } from '../../api/json.ts';
 import { oldestOf } from '../../api/objects/oldest.ts';
-import { Derived } from '../../store/derived.ts';
 import { byNamespace } from '../../store/resources.ts';
 import type { TrackedRead, Tracking } from '../../store/tracking.ts';
 import { meshGatewaysByGateway } from '../../store/traffic/resources.ts';
@@ -22,16 +20,17 @@ export type GatherDeps = {
 };
 
 /** Reads the anchors in a namespace and what needs some; returns the function that does. */
-export function gatherer({ tracking, values }: GatherDeps): (namespace: string, read: TrackedRead) => Input {
-  const needed = new Derived<readonly Key[]>(
-    tracking,
-    (key, read) => {
-      const decides = oldestOf(read.exceptStatus.find(meshGatewaysByGateway, key));
-      if (decides?.spec.routeStatus?.anchors === false) return [];
-      return neededBy(read.value(values.attachedRoutes, key), values.settingsResources(read));
+export function gatherer({ values }: GatherDeps): (namespace: string, read: TrackedRead) => Input {
+  const needed = values.attachedRoutes.combined<readonly Key[], readonly Key[]>({
+    ofGroup: (keys, read) => {
+      const routes = keys.flatMap(key => read.exceptStatus.get(refOf(key) as Ref<RouteKind>) ?? []);
+      return neededBy(routes, values.settingsResources(read));
     },
-    isEqual,
-  );
+    ofGateway: (parts, key, read) => {
+      const decides = oldestOf(read.exceptStatus.find(meshGatewaysByGateway, key));
+      return decides?.spec.routeStatus?.anchors === false ? [] : [...new Set(parts.flat())].sort();
+    },
+  });
   return (namespace, read) => ({
     anchors: read.exceptStatus.find(byNamespace('HTTPRoute'), namespace).filter(isAnchor).map(anchorOf),
     gateways: read.exceptStatus.list('Gateway').map(object => {
@@ -62,7 +61,7 @@ function neededBy(routes: readonly Route[], resources: TrafficResources): readon
     })
     .map(meshEndpointsRefOf)
     .filter(ref => isUsable(ref, resources));
-  return [...new Set(refs.map(keyOf))].sort();
+  return [...new Set(refs.map(keyOf))];
 }
 
 function isUsable(ref: Ref<'MeshEndpoints'>, resources: TrafficResources): boolean {

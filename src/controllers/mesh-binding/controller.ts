@@ -10,13 +10,13 @@ import type { TrackedRead } from '../../store/tracking.ts';
 import { bindingsByGateway } from '../../store/traffic/resources.ts';
 import type { TrafficValues } from '../../store/traffic/values.ts';
 import { operatorTrafficKinds } from '../../traffic/access.ts';
-import { plan } from './plan.ts';
+import { APPLY_AFTER_MS, MAX_APPLY_AFTER_MS, plan } from './plan.ts';
 import type { Action } from './plan.ts';
 
 export type BindingDeps = {
   readonly write: ApplyObjects<OwnedResource> & Pick<WriteResources, 'remove'>;
   readonly clock: Pick<Clock, 'now'>;
-  readonly values: Pick<TrafficValues, 'revisions' | 'settings'>;
+  readonly values: Pick<TrafficValues, 'revisions' | 'settings' | 'translations'>;
 };
 
 /** The kinds that the controller reads: its MeshBindings, and what revisions are derived from. */
@@ -51,31 +51,48 @@ type Observed = {
   readonly binding: Kinds['MeshBinding'] | undefined;
   readonly isCurrent: boolean;
   readonly sinceMs: number;
+  /** The delay of a revision that differs. */
+  readonly delayMs: number;
 };
 
 /** Plans with the time since which a MeshBinding has been as it is. */
 function planner({ clock, values }: BindingDeps): (gateway: Ref<'Gateway'>, read: TrackedRead) => Action {
   const observed = new Map<Key, Observed>();
-  const unchangedForMs = (key: Key, binding: Observed['binding'], isCurrent: boolean) => {
+  const observe = (key: Key, binding: Observed['binding'], isCurrent: boolean): Observed => {
     const known = observed.get(key);
-    if (known?.binding === binding && known?.isCurrent === isCurrent) return clock.now() - known.sinceMs;
-    observed.set(key, { binding, isCurrent, sinceMs: clock.now() });
-    return 0;
+    if (known?.binding === binding && known?.isCurrent === isCurrent) return known;
+    // A report about the last revision does not begin the delay of the next one again.
+    const isWaiting = !isCurrent && known?.isCurrent === false;
+    if (isWaiting && known.binding?.spec.revision === binding?.spec.revision) return known;
+    const now = clock.now();
+    const delayMs = isCurrent ? (known?.delayMs ?? APPLY_AFTER_MS) : nextDelayMs(known, now);
+    const created = { binding, isCurrent, sinceMs: now, delayMs };
+    observed.set(key, created);
+    return created;
   };
   return (gateway, read) => {
     const key = keyOf(gateway);
     const revision = read.get(gateway) && read.value(values.revisions, key);
     const binding = read.get({ ...gateway, kind: 'MeshBinding' });
-    if (revision === undefined) observed.delete(key);
-    const isCurrent = binding?.spec.revision === revision;
-    return plan({
-      gateway,
-      revision,
-      binding,
-      settings: read.value(values.settings, key),
-      unchangedForMs: revision === undefined ? 0 : unchangedForMs(key, binding, isCurrent),
-    });
+    const settings = read.value(values.settings, key);
+    if (revision === undefined) {
+      observed.delete(key);
+      values.translations.forget(key);
+      return plan({ gateway, revision, binding, settings, unchangedForMs: 0, applyAfterMs: 0 });
+    }
+    // Before it is written, and where another process has written it.
+    values.translations.write(key, revision);
+    const isCurrent = binding?.spec.revision === revision.hash;
+    const { sinceMs, delayMs: applyAfterMs } = observe(key, binding, isCurrent);
+    const unchangedForMs = clock.now() - sinceMs;
+    return plan({ gateway, revision: revision.hash, binding, settings, unchangedForMs, applyAfterMs });
   };
+}
+
+/** Twice the one before where the next change comes within it, so that changes without an end are written ever more rarely. */
+function nextDelayMs(known: Observed | undefined, now: number): number {
+  if (!known || now - known.sinceMs >= known.delayMs) return APPLY_AFTER_MS;
+  return Math.min(2 * known.delayMs, MAX_APPLY_AFTER_MS);
 }
 
 async function perform(action: Action, write: BindingDeps['write']): Promise<void> {

@@ -17,6 +17,8 @@ export type Input = {
   readonly binding: Kinds['MeshBinding'] | undefined;
   /** How long this process has seen this binding, and that it has, or lacks, the desired revision. */
   readonly unchangedForMs: number;
+  /** The delay of a revision that differs. */
+  readonly applyAfterMs: number;
 };
 
 /** The action that leads to the desired state. */
@@ -28,10 +30,11 @@ export type Action =
   | { readonly do: 'wait'; readonly ms: number };
 
 /**
- * The delay of a new revision. Envoy Gateway translates at once for most changes, such as a new route, because it watches
+ * The least delay of a new revision, and the longest while it changes again and again. Envoy Gateway translates at once for most changes, such as a new route, because it watches
  * them too. If the new revision caused another translation beside that one, traffic would wait for both.
  */
 export const APPLY_AFTER_MS = 150;
+export const MAX_APPLY_AFTER_MS = 2000;
 
 /**
  * The delay of attempt 1, a second translation after every change. It repairs a translation that an extension server
@@ -51,13 +54,14 @@ const LAST_ATTEMPT = 1;
  *   attempt 0, for 2 s            remove    apply, attempt 0              apply, attempt 1
  *   attempt 1 or more             remove    apply, attempt 0              nothing
  *
- * A revision that differs is applied once it, or another, has differed for 150 ms.
+ * A revision that differs is applied once it, or another, has differed for the delay.
  * A binding without our labels is never removed. Other changes to a binding are reverted, and its attempt is kept; labels
  * that others added stay.
  */
 
 /** Plans the MeshBinding of a Gateway. */
-export function plan({ gateway, revision, settings, binding, unchangedForMs }: Input): Action {
+export function plan(input: Input): Action {
+  const { gateway, revision, settings, binding, unchangedForMs, applyAfterMs } = input;
   const { namespace, name } = gateway;
   if (revision === undefined) {
     return binding && isOurs(binding)
@@ -68,7 +72,7 @@ export function plan({ gateway, revision, settings, binding, unchangedForMs }: I
     unchangedForMs < delayMs
       ? { do: 'wait', ms: delayMs - unchangedForMs }
       : { do: 'apply', object: bindingFor(gateway, revision, settings, attempt) };
-  if (binding?.spec.revision !== revision) return applyAfter(APPLY_AFTER_MS, 0);
+  if (binding?.spec.revision !== revision) return applyAfter(applyAfterMs, 0);
   const { attempt } = binding.spec;
   const desired = bindingFor(gateway, revision, settings, attempt);
   if (!isAsDesired(binding, desired)) return { do: 'apply', object: desired };

@@ -4,15 +4,13 @@ import { keyOf, refOf } from '../../api/key.ts';
 import type { Key, Ref } from '../../api/key.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
 import { refTo } from '../../api/objects/references.ts';
-import { Derived } from '../../store/derived.ts';
 import { routesTo } from '../../store/indexes.ts';
-import type { DerivedValues, TrackedRead, Tracking } from '../../store/tracking.ts';
-import { bindingOf } from '../../store/traffic/resources.ts';
+import type { TrackedRead, Tracking } from '../../store/tracking.ts';
 import type { TrafficValues } from '../../store/traffic/values.ts';
 import { gatewaysOf } from '../../traffic/attachments.ts';
 import type { DataPathMode } from '../../traffic/data-path.ts';
 import { isAllowed, isPermitted } from '../../traffic/permissions.ts';
-import { hasReported } from '../../traffic/translation-report.ts';
+import { hasSettings } from '../../traffic/settings/revision.ts';
 import { oldestOf } from '../../api/objects/oldest.ts';
 import type { TrafficResources } from '../../traffic/traffic-resources.ts';
 import type { ReadCaBundle } from '../../traffic/upstream-tls.ts';
@@ -33,9 +31,10 @@ type MeshEndpoints = Kinds['MeshEndpoints'];
 export type GatherDeps = {
   /** Of a store with the `trafficIndexes` and the `sharedIndexes`. */
   readonly tracking: Tracking;
-  readonly values: Pick<TrafficValues, 'resources' | 'unused' | 'overTlsBudget'> & {
-    readonly revisions: DerivedValues<string | undefined>;
-  };
+  readonly values: Pick<
+    TrafficValues,
+    'resources' | 'unused' | 'overTlsBudget' | 'settingsOfRoutes' | 'translated'
+  >;
   /** The data path of Gateways that have no other. */
   readonly dataPath: DataPathMode;
   /** Undefined where no relays run. */
@@ -124,17 +123,26 @@ function mayReferTo(ref: Ref<'MeshEndpoints'>, traffic: TrafficResources): (rout
 }
 
 /** Reads the Gateways that routes name, each once, in an order that does not change. */
-function gatewaysReader({ tracking, values }: Pick<GatherDeps, 'tracking' | 'values'>) {
-  const existing = new Derived(tracking, (key, read) => read.value(values.revisions, key) !== undefined);
-  const translated = new Derived(tracking, (key, read) => {
-    const gateway = refOf(key as Key) as Ref<'Gateway'>;
-    const revision = read.value(values.revisions, key);
-    return hasReported({ gateway, revision, binding: bindingOf(gateway, read) });
-  });
-  return (routes: readonly Route[], traffic: TrafficResources, read: TrackedRead): readonly NamedGateway[] =>
-    [...new Set(routes.flatMap(route => gatewaysOf(route, traffic)))].sort().map(key => ({
-      gateway: refOf(key) as Ref<'Gateway'>,
-      exists: read.value(existing, key),
-      isTranslated: () => read.value(translated, key),
+function gatewaysReader({ values }: Pick<GatherDeps, 'values'>) {
+  const isTranslated = (gateway: Key, routes: readonly Key[], read: TrackedRead) => {
+    const revision = read.value(values.translated, gateway);
+    return (
+      revision !== undefined &&
+      routes.every(route => hasSettings(revision, route, read.value(values.settingsOfRoutes, route)))
+    );
+  };
+  return (
+    routes: readonly Route[],
+    traffic: TrafficResources,
+    read: TrackedRead,
+  ): readonly NamedGateway[] => {
+    const attached = new Map<Key, Key[]>();
+    for (const route of routes)
+      for (const gateway of gatewaysOf(route, traffic))
+        attached.set(gateway, [...(attached.get(gateway) ?? []), keyOf(refTo(route))]);
+    return [...attached].sort().map(([gateway, keys]) => ({
+      gateway: refOf(gateway) as Ref<'Gateway'>,
+      isTranslated: () => isTranslated(gateway, keys, read),
     }));
+  };
 }

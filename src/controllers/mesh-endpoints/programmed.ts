@@ -4,16 +4,18 @@ import type { Ref } from '../../api/key.ts';
 /** A Gateway that a route to a MeshEndpoints attaches to. */
 export type NamedGateway = {
   readonly gateway: Ref<'Gateway'>;
-  readonly exists: boolean;
-  /** Whether Envoy Gateway has translated its present revision. It is not asked where that does not matter. */
+  /**
+   * Whether Envoy Gateway has translated a revision that has the present settings of these routes. It is not asked where that does
+   * not matter.
+   */
   readonly isTranslated: () => boolean;
 };
 
 /*
  * The condition Programmed, by the Gateways that the routes of an object attach to:
  *
- *   none exists                                                        Unknown
- *   Envoy Gateway has accepted the present revision of each            True
+ *   none                                                               Unknown
+ *   Envoy Gateway has translated its routes for each                   True
  *   else, if the object and its routes are as when it was True         True: other objects have changed
  *   else                                                               Unknown
  */
@@ -21,9 +23,8 @@ export type NamedGateway = {
 /** Whether Envoy Gateway has translated the present state of an object and its routes. */
 export function programmedOf(gateways: readonly NamedGateway[], wasProgrammed: boolean): ConditionUpdate {
   const type = 'Programmed';
-  const existing = gateways.filter(({ exists }) => exists);
-  const waiting = wasProgrammed ? undefined : existing.find(({ isTranslated }) => !isTranslated());
-  const missing = existing.length === 0 ? NO_GATEWAY : waiting && missingReport(waiting);
+  const waiting = wasProgrammed ? undefined : gateways.find(({ isTranslated }) => !isTranslated());
+  const missing = gateways.length === 0 ? NO_GATEWAY : waiting && missingReport(waiting);
   if (missing === undefined) {
     const message = 'Envoy Gateway has translated the routes to this object';
     return { type, status: 'True', reason: 'Programmed', message };

@@ -2,13 +2,13 @@ import { isEqual } from '../../api/json.ts';
 import type { Kinds, VipServiceStatus } from '../../api/generated/types.ts';
 import { endpointsOf, vipServicesIn } from '../../api/objects/endpoints.ts';
 import { keyOf, refOf } from '../../api/key.ts';
-import type { Key, Ref } from '../../api/key.ts';
-import type { Route } from '../../api/objects/gateway-api.ts';
+import type { Key, Ref, RouteKind } from '../../api/key.ts';
 import { findCondition } from '../../api/conditions.ts';
 import { oldestOf } from '../../api/objects/oldest.ts';
 import { refTo } from '../../api/objects/references.ts';
 import { Derived } from '../../store/derived.ts';
 import { vipServicesByNamespace } from '../../store/indexes.ts';
+import type { ReadObjects } from '../../store/resources.ts';
 import type { TrackedRead, Tracking } from '../../store/tracking.ts';
 import { bindingOf, meshGatewaysByGateway } from '../../store/traffic/resources.ts';
 import { usedBy } from '../../store/traffic/service-gateways.ts';
@@ -82,11 +82,14 @@ export function gatherer({
   tracking,
   values,
 }: GatherDeps): (object: MeshGateway, read: TrackedRead) => Input {
-  const routes = new Derived<RoutesOfGateway>(
-    tracking,
-    (key, read) => routesOfGateway(read.value(values.attachedRoutes, key), values.settingsResources(read)),
-    isEqual,
-  );
+  const routes = values.attachedRoutes.combined<RoutesOfGateway, RoutesOfGateway>({
+    ofGroup: (keys, read) => routesIn(keys, read.exceptStatus, values.settingsResources(read)),
+    ofGateway: parts => ({
+      all: parts.flatMap(({ all }) => all),
+      mesh: parts.flatMap(({ mesh }) => mesh),
+      endpoints: [...new Set(parts.flatMap(({ endpoints }) => endpoints))].sort(),
+    }),
+  });
   // Most changes of a MeshEndpoints leave its counts as they are.
   const counts = new Derived<EndpointCounts | undefined>(
     tracking,
@@ -158,12 +161,13 @@ function listedServicesOf(ref: Ref<'MeshEndpoints'>, read: TrackedRead): ListedS
   };
 }
 
-function routesOfGateway(all: readonly Route[], resources: TrafficResources): RoutesOfGateway {
-  const mesh = all.filter(route => meshRulesOf(route).length > 0);
+function routesIn(all: readonly Key[], read: ReadObjects, resources: TrafficResources): RoutesOfGateway {
+  const routes = all.flatMap(key => read.get(refOf(key) as Ref<RouteKind>) ?? []);
+  const mesh = routes.filter(route => meshRulesOf(route).length > 0);
   const used = mesh.flatMap(route => usedBy(route, resources));
   return {
-    all: all.map(route => keyOf(refTo(route))).sort(),
-    mesh: mesh.map(route => keyOf(refTo(route))).sort(),
-    endpoints: [...new Set(used.map(keyOf))].sort(),
+    all,
+    mesh: mesh.map(route => keyOf(refTo(route))),
+    endpoints: [...new Set(used.map(keyOf))],
   };
 }

@@ -134,7 +134,7 @@ function programmedOf(decided: readonly Decided[], wasProgrammed: boolean): Cond
 
 function isProgrammed({ gateway, settings, binding }: Decided, wasProgrammed: boolean): boolean {
   if (!binding || !isEqual(binding.spec.settings, settings)) return false;
-  return wasProgrammed || hasReported({ gateway, binding, revision: binding.spec.revision });
+  return wasProgrammed || hasReported(gateway, binding);
 }
 
 /*

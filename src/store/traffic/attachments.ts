@@ -1,13 +1,13 @@
+import { crc32 } from 'node:zlib';
 import { isEqual } from '../../api/json.ts';
 import { keyOf, refOf, ROUTE_KINDS } from '../../api/key.ts';
 import type { Key, Ref, RouteKind } from '../../api/key.ts';
-import type { Route } from '../../api/objects/gateway-api.ts';
 import { gatewayOfListenerSet, parentsOf, refTo } from '../../api/objects/references.ts';
 import { acceptsListenerSet, listenersFor } from '../../traffic/attachments.ts';
 import type { AttachmentResources } from '../../traffic/attachments.ts';
 import { Derived } from '../derived.ts';
 import type { AnyIndex, Index, ReadObjects } from '../resources.ts';
-import type { Tracking } from '../tracking.ts';
+import type { TrackedRead, Tracking } from '../tracking.ts';
 
 /** Parents are Gateways and ListenerSets. */
 function routesByParent<K extends RouteKind>(kind: K): Index<K> {
@@ -40,43 +40,133 @@ export function attachmentResourcesFrom(read: ReadObjects): AttachmentResources 
   };
 }
 
+/** The routes that attach to Gateways, and what is combined from them. */
+export type AttachedRoutes = {
+  /** By the key of a Gateway, in order: the keys of the routes of all kinds that attach to it, also by its ListenerSets. */
+  readonly keys: Derived<readonly Key[]>;
+  /**
+   * By the key of a Gateway: a value that is combined from those of groups of its routes, so that a change of one route costs the
+   * same however many others there are.
+   */
+  readonly combined: <P, V>(combination: Combination<P, V>) => Derived<V>;
+};
+
+/** How a value is combined; no group is empty. */
+export type Combination<P, V> = {
+  readonly ofGroup: (routes: readonly Key[], read: TrackedRead) => P;
+  readonly ofGateway: (parts: readonly P[], gateway: Key, read: TrackedRead) => V;
+  /** By default as JSON. */
+  readonly isSamePart?: (one: P | undefined, other: P | undefined) => boolean;
+  readonly isSame?: (one: V, other: V) => boolean;
+};
+
+/** For 10,000 routes of a Gateway, a group has as many routes as it should have groups, about. */
+const GROUPS = 64;
+
+/** Routes of a Gateway with a number, which is the same in all processes. */
+type Group = { readonly at: number; readonly routes: readonly Key[] };
+
 /**
- * By the key of a Gateway: the routes of all kinds that attach to it, also by its ListenerSets, unordered; none of a Gateway that
- * does not exist. A route or ListenerSet that the Gateway refuses changes no value, whoever makes it name the Gateway.
+ * None of a Gateway that does not exist. A route or ListenerSet that the Gateway refuses changes no value, whoever makes it name
+ * the Gateway.
  */
-export function attachedRoutesFrom(tracking: Tracking): Derived<readonly Route[]> {
-  const listenerSets = new Derived<readonly Ref<'ListenerSet'>[]>(
+export function attachedRoutesFrom(tracking: Tracking): AttachedRoutes {
+  const parents = parentsOfGateway(tracking);
+  // Those that name it. Most changes of a route leave it there.
+  const named = new Derived<readonly Group[]>(
     tracking,
-    (key, { exceptStatus: read }) => {
-      const gateway = read.get(refOf(key as Key) as Ref<'Gateway'>);
-      if (!gateway || gateway.allowedListeners.from === 'None') return [];
-      const resources = attachmentResourcesFrom(read);
-      return read
-        .find(listenerSetsByGateway, key)
-        .filter(each => acceptsListenerSet(gateway, each, resources))
-        .map(refTo);
+    (gateway, run) => {
+      const keys = run.value(parents, gateway).flatMap(ref => routesNaming(run, keyOf(ref)));
+      return groupsOf(new Set(keys));
     },
     isEqual,
   );
-  return new Derived<readonly Route[]>(
+  const namedInGroup = new Derived<readonly Key[]>(
     tracking,
-    (key, run) => {
-      const read = run.exceptStatus;
+    (name, run) => {
+      const [gateway = '', at] = name.split(' ');
+      return run.value(named, gateway).find(group => String(group.at) === at)?.routes ?? [];
+    },
+    isEqual,
+  );
+  const groups = new Derived<readonly Key[]>(
+    tracking,
+    (name, run) => {
+      const [gateway = ''] = name.split(' ');
+      const isAttached = attaching(run.value(parents, gateway), run.exceptStatus);
+      return run.value(namedInGroup, name).filter(isAttached);
+    },
+    isEqual,
+  );
+  const combined = <P, V>(combination: Combination<P, V>) => {
+    const { ofGroup, ofGateway, isSamePart = isEqual, isSame = isEqual } = combination;
+    const parts = new Derived<P | undefined>(
+      tracking,
+      (name, run) => {
+        const routes = run.value(groups, name);
+        return routes.length > 0 ? ofGroup(routes, run) : undefined;
+      },
+      isSamePart,
+    );
+    return new Derived<V>(
+      tracking,
+      (gateway, run) => {
+        const all = run.value(named, gateway).map(({ at }) => run.value(parts, `${gateway} ${at}`));
+        return ofGateway(all.filter(part => part !== undefined), gateway as Key, run);
+      },
+      isSame,
+    );
+  };
+  const keys = combined<readonly Key[], readonly Key[]>({
+    ofGroup: routes => routes,
+    ofGateway: parts => parts.flat().sort(),
+  });
+  return { keys, combined };
+}
+
+/** By the key of a Gateway: itself and its ListenerSets, if it exists. */
+function parentsOfGateway(tracking: Tracking): Derived<readonly Ref<'Gateway' | 'ListenerSet'>[]> {
+  return new Derived<readonly Ref<'Gateway' | 'ListenerSet'>[]>(
+    tracking,
+    (key, { exceptStatus: read }) => {
+      const ref = refOf(key as Key) as Ref<'Gateway'>;
+      const gateway = read.get(ref);
+      if (!gateway) return [];
+      if (gateway.allowedListeners.from === 'None') return [ref];
       const resources = attachmentResourcesFrom(read);
-      const parents = [refOf(key as Key) as Ref<'Gateway'>, ...run.value(listenerSets, key)];
-      const routes = parents.flatMap(ref => {
-        const parent = read.get<'Gateway' | 'ListenerSet'>(ref);
-        return parent
-          ? routesNaming(read, keyOf(ref)).filter(each => listenersFor(each, parent, resources).length > 0)
-          : [];
-      });
-      // A route may attach to several of the parents.
-      return [...new Map(routes.map(route => [keyOf(refTo(route)), route])).values()];
+      const listenerSets = read
+        .find(listenerSetsByGateway, key)
+        .filter(each => acceptsListenerSet(gateway, each, resources));
+      return [ref, ...listenerSets.map(refTo)];
     },
     isEqual,
   );
 }
 
-function routesNaming(read: ReadObjects, parent: Key): readonly Route[] {
-  return ROUTE_KINDS.flatMap((kind): readonly Route[] => read.find(routesByParent(kind), parent));
+function routesNaming(read: ReadObjects, parent: Key): readonly Key[] {
+  return ROUTE_KINDS.flatMap((kind): readonly Key[] => read.members(routesByParent(kind), parent));
+}
+
+function groupsOf(routes: ReadonlySet<Key>): readonly Group[] {
+  const groups = new Map<number, Key[]>();
+  for (const route of routes) {
+    const at = crc32(route) % GROUPS;
+    const group = groups.get(at);
+    if (group) group.push(route);
+    else groups.set(at, [route]);
+  }
+  return [...groups].sort(([a], [b]) => a - b).map(([at, keys]) => ({ at, routes: keys.sort() }));
+}
+
+/** Whether a route attaches to one of some parents. */
+function attaching(
+  parents: readonly Ref<'Gateway' | 'ListenerSet'>[],
+  read: ReadObjects,
+): (key: Key) => boolean {
+  const resources = attachmentResourcesFrom(read);
+  const objects = parents.flatMap(ref => read.get<'Gateway' | 'ListenerSet'>(ref) ?? []);
+  return key => {
+    const route = read.get(refOf(key) as Ref<RouteKind>);
+    return route !== undefined && objects.some(parent => listenersFor(route, parent, resources).length > 0);
+  };
 }

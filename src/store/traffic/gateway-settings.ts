@@ -1,12 +1,11 @@
 import { isEqual } from '../../api/json.ts';
 import { keyOf, refOf } from '../../api/key.ts';
 import type { Key, Ref, RouteKind } from '../../api/key.ts';
-import type { Route } from '../../api/objects/gateway-api.ts';
-import { refTo } from '../../api/objects/references.ts';
 import { gatewaysOf } from '../../traffic/attachments.ts';
 import {
   checkedBackends,
   checkedByOperator,
+  clustersOfBackends,
   crowdedBackends,
   decisionOf,
 } from '../../traffic/endpoints/operator-checks.ts';
@@ -19,6 +18,7 @@ import { Derived } from '../derived.ts';
 import type { ReadObjects } from '../resources.ts';
 import type { TrackedRead, Tracking } from '../tracking.ts';
 import { attachmentResourcesFrom } from './attachments.ts';
+import type { AttachedRoutes } from './attachments.ts';
 import { bindingOf, meshGatewaysByGateway } from './resources.ts';
 
 /** By the key of a Gateway; read where users write them, or where the operator publishes them. */
@@ -54,7 +54,7 @@ export function gatewaySettingsFrom(
 export function crowdedByGateway(
   tracking: Tracking,
   settingsResources: (read: TrackedRead) => TrafficResources,
-  attachedRoutes: Derived<readonly Route[]>,
+  attachedRoutes: AttachedRoutes,
 ): Derived<ReturnType<typeof crowdedBackends>> {
   const checked = new Derived<readonly string[]>(
     tracking,
@@ -64,14 +64,10 @@ export function crowdedByGateway(
     },
     isEqual,
   );
-  return new Derived<ReturnType<typeof crowdedBackends>>(
-    tracking,
-    (key, read) => {
-      const routes = read.value(attachedRoutes, key);
-      return crowdedBackends(routes.map(route => read.value(checked, keyOf(refTo(route)))));
-    },
-    isEqual,
-  );
+  return attachedRoutes.combined({
+    ofGroup: (routes, read) => clustersOfBackends(routes.map(route => read.value(checked, route))),
+    ofGateway: crowdedBackends,
+  });
 }
 
 /** One value, so that most routes share it. */

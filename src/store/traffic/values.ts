@@ -2,7 +2,6 @@ import { isEqual } from '../../api/json.ts';
 import type { Kinds } from '../../api/generated/types.ts';
 import { keyOf, refOf } from '../../api/key.ts';
 import type { Key, Ref, RouteKind } from '../../api/key.ts';
-import type { Route } from '../../api/objects/gateway-api.ts';
 import { caRefIn, caRefText } from '../../api/trust.ts';
 import type { TrustedCa } from '../../api/trust.ts';
 import { DEFAULT_GUARD } from '../../traffic/address-guard.ts';
@@ -16,7 +15,8 @@ import { resolveEnvoyCluster } from '../../traffic/resolve-route.ts';
 import type { ResolvedRule } from '../../traffic/resolve-route.ts';
 import { envoyClusterSettingsOf } from '../../traffic/settings/envoy-cluster-settings.ts';
 import type { EnvoyClusterSettings } from '../../traffic/settings/envoy-cluster-settings.ts';
-import { revisionOf, routeSettings } from '../../traffic/settings/revision.ts';
+import { haveSameHash, revisionOf, revisionPart, routeSettings } from '../../traffic/settings/revision.ts';
+import type { Revision, RevisionPart } from '../../traffic/settings/revision.ts';
 import {
   closedSettingsOf,
   overTlsBudget,
@@ -29,13 +29,14 @@ import { cachedTrust } from '../../traffic/trusted-ca.ts';
 import type { UnusedBackend } from '../../traffic/unused.ts';
 import { cachedCaBundles } from '../../traffic/upstream-tls.ts';
 import type { ReadCaBundle } from '../../traffic/upstream-tls.ts';
-import { refTo } from '../../api/objects/references.ts';
 import { Derived } from '../derived.ts';
 import type { ReadObjects } from '../resources.ts';
 import type { TrackedRead, Tracking } from '../tracking.ts';
 import { attachedRoutesFrom } from './attachments.ts';
+import type { AttachedRoutes } from './attachments.ts';
 import { crowdedByGateway, gatewaySettingsFrom, settingsInEnvoyFrom } from './gateway-settings.ts';
 import {
+  bindingOf,
   caOf,
   namespacesOfMeshRoutes,
   policiesByRoute,
@@ -43,6 +44,7 @@ import {
   trafficResourcesFrom,
 } from './resources.ts';
 import { serviceGatewaysFrom } from './service-gateways.ts';
+import { Translations } from './translations.ts';
 
 type MeshTailnet = Kinds['MeshTailnet'];
 
@@ -80,14 +82,18 @@ export type TrafficValues = {
   readonly resources: (read: TrackedRead) => TrafficResources;
   /** The same, for what does not depend on any status. */
   readonly settingsResources: (read: TrackedRead) => TrafficResources;
-  /** By the key of a Gateway: the routes that attach to it, unordered. */
-  readonly attachedRoutes: Derived<readonly Route[]>;
+  readonly attachedRoutes: AttachedRoutes;
   /** By the name of a cluster; undefined if no mesh backend has it. */
   readonly clusters: Derived<ResolvedCluster | undefined>;
   /** By namespace: the clusters of its rules whose TLS settings are left out, and why. */
   readonly overTlsBudget: Derived<ReadonlyMap<string, TlsBudget>>;
   /** By the key of a Gateway: the revision of the settings of its clusters; undefined if none has a mesh backend. */
-  readonly revisions: Derived<string | undefined>;
+  readonly revisions: Derived<Revision | undefined>;
+  /** By the key of a route: the settings of its mesh clusters, as they are in revisions. */
+  readonly settingsOfRoutes: Derived<string>;
+  /** By the key of a Gateway: the last revision that Envoy Gateway has reported as translated. */
+  readonly translated: Derived<Revision | undefined>;
+  readonly translations: Translations;
   /** By the key of a Gateway: its settings. */
   readonly settings: Derived<GatewaySettings | undefined>;
   /** By the key of a Gateway: its backends in many clusters, with their number. */
@@ -138,21 +144,21 @@ export function trafficValues(tracking: Tracking, options: TrafficOptions): Traf
     namespace =>
       read.value(over, namespace);
   const clusters = new Derived(tracking, (name, read) => resolveCluster(name, resources(read)));
-  // By the keys of a Gateway and a route. An edit derives its own again, and the revision from all that are kept.
-  const settingsOfRoutes = new Derived(tracking, (name, read) => {
-    const [gateway = '', key = ''] = name.split(' ');
+  const settingsOfRoutes = new Derived(tracking, (key, read) => {
     const route = read.exceptStatus.get(refOf(key as Key) as Ref<RouteKind>);
-    const decided = read.value(settings, gateway);
-    return route ? routeSettings(settingsResources(read), route, decided, budgetsOf(read)) : '';
+    return route ? routeSettings(settingsResources(read), route, budgetsOf(read)) : '';
   });
-  const revisions = new Derived(tracking, (key, read) =>
-    revisionOf({
-      decided: read.value(settings, key),
-      routes: read.value(attachedRoutes, key),
-      settingsOf: route => read.value(settingsOfRoutes, `${key} ${keyOf(refTo(route))}`),
-      clusterEncoding,
-    }),
-  );
+  const revisions = attachedRoutes.combined<RevisionPart | undefined, Revision | undefined>({
+    ofGroup: (routes, read) => revisionPart(routes.map(key => [key, read.value(settingsOfRoutes, key)])),
+    ofGateway: (parts, key, read) =>
+      revisionOf(
+        parts.filter(part => part !== undefined),
+        { decided: read.value(settings, key), clusterEncoding },
+      ),
+    isSamePart: haveSameHash,
+    isSame: haveSameHash,
+  });
+  const translations = new Translations();
   const unused = new Derived<readonly UnusedBackend[]>(
     tracking,
     (key, read) => {
@@ -168,6 +174,9 @@ export function trafficValues(tracking: Tracking, options: TrafficOptions): Traf
     clusters,
     overTlsBudget: over,
     revisions,
+    settingsOfRoutes,
+    translated: translatedFrom(tracking, revisions, translations),
+    translations,
     unused,
     guard,
     settings,
@@ -235,6 +244,23 @@ function resolveCluster(cluster: string, resources: TrafficResources): ResolvedC
   const settings = rule && envoyClusterSettingsOf(rule);
   const closed = settings && closedSettingsOf(settings);
   return rule && { rule, settings, closed, relays: relaysOf(rule, resources) };
+}
+
+/** It depends on a MeshBinding alone: one that gets the present revision is written then. */
+function translatedFrom(
+  tracking: Tracking,
+  revisions: TrafficValues['revisions'],
+  translations: Translations,
+): TrafficValues['translated'] {
+  return new Derived(
+    tracking,
+    (key, read) => {
+      const gateway = refOf(key as Key) as Ref<'Gateway'>;
+      const binding = bindingOf(gateway, read);
+      return binding && translations.last(gateway, binding, revisions.read(key));
+    },
+    haveSameHash,
+  );
 }
 
 /** Settings do not depend on relays, so a change of a relay changes no revision. */

@@ -249,7 +249,7 @@ function translationLines({ declarations }: Observed): readonly Line[] {
   const late = bindings.filter(binding => {
     const { namespace = '', name } = binding.metadata;
     const gateway = { kind: 'Gateway', namespace, name: binding.spec.targetRefs[0]?.name ?? name } as const;
-    return !hasReported({ gateway, revision: binding.spec.revision, binding });
+    return !hasReported(gateway, binding);
   });
   if (late.length === 0)
     return [

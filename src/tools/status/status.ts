@@ -128,7 +128,7 @@ function gatewaysIn(
       {
         gateway,
         revision: spec.revision,
-        isTranslated: hasReported({ gateway: ref, revision: spec.revision, binding: resource }),
+        isTranslated: hasReported(ref, resource),
         ...(acceptedSince === undefined ? {} : { acceptedSince }),
         ...(pods && pods.length > 0
           ? { envoys: { ready: pods.filter(isReady).length, total: pods.length } }

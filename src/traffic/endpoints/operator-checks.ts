@@ -33,14 +33,24 @@ export function checkedBackends(resources: TrafficResources, route: Route): read
   );
 }
 
-/** How many clusters each backend is in, of those for which it matters; sorted by name. */
-export function crowdedBackends(
-  backendsOfRoutes: Iterable<readonly string[]>,
-): readonly (readonly [backend: string, clusters: number])[] {
+/** Backends with the number of clusters that they are in. */
+type Counts = readonly (readonly [backend: string, clusters: number])[];
+
+/** How many clusters each backend is in, by the `checkedBackends` of routes. */
+export function clustersOfBackends(backendsOfRoutes: readonly (readonly string[])[]): Counts {
+  return summed(backendsOfRoutes.flat().map(backend => [backend, 1] as const));
+}
+
+/** The backends in enough clusters to matter; sorted by name. */
+export function crowdedBackends(parts: readonly Counts[]): Counts {
+  const crowded = summed(parts.flat()).filter(([, count]) => count > AGAIN_AT_CLUSTERS);
+  return crowded.sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+function summed(counts: Counts): (readonly [string, number])[] {
   const clusters = new Map<string, number>();
-  for (const backends of backendsOfRoutes)
-    for (const backend of backends) clusters.set(backend, (clusters.get(backend) ?? 0) + 1);
-  return [...clusters].filter(([, count]) => count > AGAIN_AT_CLUSTERS).sort(([a], [b]) => (a < b ? -1 : 1));
+  for (const [backend, count] of counts) clusters.set(backend, (clusters.get(backend) ?? 0) + count);
+  return [...clusters];
 }
 
 type List = NonNullable<MeshBindingSettings['checkedByOperator']>;

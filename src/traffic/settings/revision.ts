@@ -1,71 +1,90 @@
 import { createHash } from 'node:crypto';
+import type { Key } from '../../api/key.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
-import { inOrderOfKeys } from '../../api/objects/references.ts';
 import type { GatewaySettings } from '../gateway-settings.ts';
-import { envoyClusterSettingsOf, settingsFor } from './envoy-cluster-settings.ts';
+import { envoyClusterSettingsOf } from './envoy-cluster-settings.ts';
 import type { EnvoyClusterSettings } from './envoy-cluster-settings.ts';
+import { backendsWithChecks } from './envoy-health-check.ts';
 import { closedSettingsOf, overTlsBudgetOf } from './tls-budget.ts';
 import type { TlsBudgets } from './tls-budget.ts';
 import type { TrafficResources } from '../traffic-resources.ts';
 import { resolveRoute } from '../resolve-route.ts';
 import type { ResolvedRule } from '../resolve-route.ts';
 
-/** The inputs of a revision. */
-export type RevisionInputs = {
+/** The settings of the mesh clusters of some routes of a Gateway, by the keys of those that have any, with a hash of them. */
+export type RevisionPart = { readonly hash: string; readonly settings: ReadonlyMap<Key, string> };
+
+/** The settings of the clusters of a Gateway, in parts, and a hash of them. */
+export type Revision = {
+  /**
+   * When it changes, Envoy Gateway must translate again, and an extension server that computes another one has not read the
+   * Gateway's MeshBinding yet.
+   */
+  readonly hash: string;
+  readonly parts: readonly RevisionPart[];
+};
+
+/** Of the `routeSettings` of each route; undefined where none has a mesh cluster. */
+export function revisionPart(all: readonly (readonly [Key, string])[]): RevisionPart | undefined {
+  const settings = all.filter(([, text]) => text !== '');
+  if (settings.length === 0) return undefined;
+  return { hash: hashOf(settings.map(([, text]) => text)), settings: new Map(settings) };
+}
+
+/** What is in a revision beside its routes. */
+type OfAll = {
   readonly decided: GatewaySettings | undefined;
-  /** All that attach to the Gateway. */
-  readonly routes: readonly Route[];
-  /** The `routeSettings` of one of them. */
-  readonly settingsOf: (route: Route) => string;
   /** What all clusters have in common: how settings are encoded, and the EDS address. */
   readonly clusterEncoding: string;
 };
 
-/**
- * A hash of the settings of a Gateway and of all its mesh clusters: when it changes, Envoy Gateway must translate again, and
- * an extension server that computes another one has not read the Gateway's MeshBinding yet. Undefined where no route of the
- * Gateway has MeshEndpoints among its backends. The order of the routes does not matter.
- */
-export function revisionOf({
-  decided,
-  routes,
-  settingsOf,
-  clusterEncoding,
-}: RevisionInputs): string | undefined {
-  const hash = createHash('sha256').update(clusterEncoding);
-  let isEmpty = true;
-  for (const route of inOrderOfKeys(routes)) {
-    const settings = settingsOf(route);
-    hash.update(settings);
-    isEmpty &&= settings === '';
-  }
-  if (decided) hash.update(`\n${JSON.stringify(decided)}`);
-  return isEmpty ? undefined : hash.digest('hex').slice(0, DIGITS);
+/** Undefined where no route of the Gateway has MeshEndpoints among its backends. */
+export function revisionOf(
+  parts: readonly RevisionPart[],
+  { decided, clusterEncoding }: OfAll,
+): Revision | undefined {
+  if (parts.length === 0) return undefined;
+  const ofAll = [clusterEncoding, JSON.stringify(decided ?? null)];
+  return { hash: hashOf([...ofAll, ...parts.map(({ hash }) => hash)]), parts };
+}
+
+/** Whether a revision has these `routeSettings` of a route. */
+export function hasSettings({ parts }: Revision, route: Key, text: string): boolean {
+  return text === '' || parts.some(({ settings }) => settings.get(route) === text);
+}
+
+/** Whether two revisions, or parts, are the same, or neither exists. */
+export function haveSameHash(
+  one: { readonly hash: string } | undefined,
+  other: { readonly hash: string } | undefined,
+): boolean {
+  return one?.hash === other?.hash;
 }
 
 const DIGITS = 32;
 
-/** The settings of the mesh clusters of a route as one text, which is empty for a route without any. */
-export function routeSettings(
-  resources: TrafficResources,
-  route: Route,
-  decided: GatewaySettings | undefined,
-  budgets: TlsBudgets,
-): string {
-  const rules = resolveRoute(resources, route);
-  const lines = rules.map(
-    rule => `\n${rule.cluster.text} ${JSON.stringify(settingsOf(rule, budgets, decided) ?? null)}`,
-  );
-  return lines.join('');
+function hashOf(texts: readonly string[]): string {
+  const hash = createHash('sha256');
+  for (const text of texts) hash.update(`${text}\n`);
+  return hash.digest('hex').slice(0, DIGITS);
 }
 
-function settingsOf(
-  rule: ResolvedRule,
-  budgets: TlsBudgets,
-  decided: GatewaySettings | undefined,
-): EnvoyClusterSettings | undefined {
+/**
+ * The settings of the mesh clusters of a route as one text, which is empty for a route without any. What a Gateway makes of them
+ * depends on them, on its own settings, and on which backends have checks.
+ */
+export function routeSettings(resources: TrafficResources, route: Route, budgets: TlsBudgets): string {
+  return resolveRoute(resources, route)
+    .map(rule => {
+      const settings = settingsOf(rule, budgets);
+      const checked = settings?.healthCheck && backendsWithChecks(rule);
+      return `\n${rule.cluster.text} ${JSON.stringify([settings ?? null, checked ?? null])}`;
+    })
+    .join('');
+}
+
+function settingsOf(rule: ResolvedRule, budgets: TlsBudgets): EnvoyClusterSettings | undefined {
   const settings = envoyClusterSettingsOf(rule);
   const closed = settings && closedSettingsOf(settings);
-  const used = closed && overTlsBudgetOf(rule.cluster, budgets) ? closed : settings;
-  return used && settingsFor(used, decided, rule);
+  return closed && overTlsBudgetOf(rule.cluster, budgets) ? closed : settings;
 }

@@ -73,8 +73,8 @@ describe('anchors', () => {
     const { anchors, read, values } = await controllerOn([gateway, tailnet, web, tcp()]);
     expect(anchors()).toHaveLength(1);
     expect(routesTo('MeshEndpoints/default/web', read).map(({ kind }) => kind)).toEqual(['TCPRoute']);
-    const attached = values.attachedRoutes.read('Gateway/default/public');
-    expect(attached.map(({ kind }) => kind)).toEqual(['TCPRoute']);
+    const attached = values.attachedRoutes.keys.read('Gateway/default/public');
+    expect(attached).toEqual(['TCPRoute/default/tcp']);
     const cluster = values.clusters.read('httproute/mesh-system/mesh-anchor-0/rule/0');
     expect(cluster).toBeUndefined();
   });

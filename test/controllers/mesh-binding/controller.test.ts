@@ -47,6 +47,8 @@ async function controllerOn(first: readonly object[], traffic: TrafficOptions = 
   const bindingOf = (name: string, namespace = 'default'): Kinds['MeshBinding'] | undefined =>
     read.get({ kind: 'MeshBinding', namespace, name });
   const put = async (object: object) => {
+    // A change that comes sooner after the one before is written later.
+    await clock.advance(APPLY_AFTER_MS);
     await author.put(object);
     await clock.advance(APPLY_AFTER_MS);
   };
@@ -132,6 +134,27 @@ describe('the MeshBinding of a Gateway', () => {
     await clock.advance(3);
     expect(bindingOf('public')?.spec.revision).not.toBe(before?.spec.revision);
     expect(countWrites() - writes).toBe(1);
+  });
+
+  it('is written ever more rarely while changes go on, every two seconds at last, and soon after a quiet time', async () => {
+    const { author, bindingOf, clock } = await controllerOn(WORLD);
+    await clock.advance(10_000);
+    const written: number[] = [];
+    let last = bindingOf('public')?.spec.revision;
+    for (let ms = 0; ms < 12_000; ms += 50) {
+      await author.put(route('HTTPRoute', `default/n${ms}`));
+      await clock.advance(50);
+      const { revision } = bindingOf('public')?.spec ?? {};
+      if (revision !== last) written.push(ms + 50);
+      last = revision;
+    }
+    expect(written).toEqual(
+      [150, 450, 1050, 2250, 4250, 6250, 8250, 10_250].map(ms => expect.closeTo(ms, -2) as number),
+    );
+    await clock.advance(10_000);
+    await author.put(route('HTTPRoute', 'default/later'));
+    await clock.advance(APPLY_AFTER_MS);
+    expect(bindingOf('public')?.spec.revision).not.toBe(last);
   });
 
   it('does not exist for a Gateway without mesh routes', async () => {
@@ -243,7 +266,7 @@ describe('the MeshBinding of a Gateway', () => {
   it('carries what a MeshGateway decides and the revision for it in one write, and neither without one', async () => {
     const { bindingOf, put, countWrites, tracking, author, clock } = await controllerOn(WORLD);
     const published = trafficValues(tracking, { ...TRAFFIC, settingsFrom: 'MeshBinding' });
-    const inExtensionServer = () => published.revisions.read('Gateway/default/public');
+    const inExtensionServer = () => published.revisions.read('Gateway/default/public')?.hash;
     await clock.advance(5000);
     const [before, writes] = [bindingOf('public')?.spec, countWrites()];
     expect(before).not.toHaveProperty('settings');
@@ -275,7 +298,9 @@ describe('the MeshBinding of a Gateway', () => {
       const writes = countWrites();
       await put(rules(count));
       expect(countWrites()).toBe(writes + 1);
-      expect(published.revisions.read('Gateway/default/public')).toBe(bindingOf('public')?.spec.revision);
+      expect(published.revisions.read('Gateway/default/public')?.hash).toBe(
+        bindingOf('public')?.spec.revision,
+      );
       return bindingOf('public')?.spec.settings;
     };
     const listed = { checkedByOperator: ['default/web:8080'] };
@@ -294,8 +319,9 @@ describe('the MeshBinding of a Gateway', () => {
     });
     const checked = web(endpoint({ healthCheck: { enabled: true } }));
     const world = [gateway('default/public'), tailnet(), checked, many];
-    const { bindingOf, reportHealthy } = await controllerOn(world);
+    const { bindingOf, reportHealthy, clock } = await controllerOn(world);
     expect(bindingOf('public')?.spec).not.toHaveProperty('settings');
+    await clock.advance(APPLY_AFTER_MS);
     await reportHealthy();
     expect(bindingOf('public')?.spec.settings).toEqual({ checkedByOperator: ['default/web:8080'] });
   });

@@ -31,6 +31,7 @@ function shown(state: Partial<Input>): string {
     settings: undefined,
     binding: undefined,
     unchangedForMs: 0,
+    applyAfterMs: APPLY_AFTER_MS,
     ...state,
   });
   switch (action.do) {
@@ -131,6 +132,7 @@ describe('the plan for the MeshBinding of a Gateway', () => {
       settings: { since: '2026-01-01T00:00:00Z', dataPath: { mode: 'Direct' } },
       binding: undefined,
       unchangedForMs: APPLY_AFTER_MS,
+      applyAfterMs: APPLY_AFTER_MS,
     });
     const object = action.do === 'apply' ? action.object : undefined;
     expect(name).toHaveLength(253);

@@ -6,26 +6,47 @@ import { endpoint, meshBinding, meshEndpoints, meshTailnet } from '../../support
 
 const EXTERNAL = { pool: { mode: 'External', addresses: ['10.0.0.1:1055'] } };
 const tailnet = named(meshTailnet(EXTERNAL), 'one');
-const web = (port = 8080) => named(meshEndpoints({ endpoints: [endpoint({ port })] }), 'default/web');
-const toWeb = (port = 8080, name = 'default/web') =>
-  route('HTTPRoute', name, { rules: [{ backendRefs: [meshBackend({ port })] }] });
+/** Envoy Gateway translates checks of endpoints, but not their addresses. */
+const checkedAt = (path: string) =>
+  meshEndpoints({ endpoints: [endpoint({ healthCheck: { enabled: true, path } })] });
+const web = (path = '/') => named(checkedAt(path), 'default/web');
+const toWeb = (name = 'default/web') =>
+  route('HTTPRoute', name, { rules: [{ backendRefs: [meshBackend()] }] });
+
+/** Another route of the Gateway. */
+const other = (name: string) =>
+  route('HTTPRoute', 'default/other', { rules: [{ backendRefs: [meshBackend({ name })] }] });
 
 const programmedOf = (scene: EndpointsScene) =>
   scene.status()?.conditions?.find(({ type }) => type === 'Programmed');
 
-/** The operator writes the MeshBinding of Gateway public. */
-async function bind(scene: EndpointsScene, revision: string, attempt = 0): Promise<void> {
-  scene.revisions.set('public', revision);
+const GATEWAY = 'Gateway/default/public';
+
+/** The operator writes the MeshBinding of Gateway public, with its present revision. */
+async function bind(scene: EndpointsScene, attempt = 0): Promise<void> {
+  const { revisions, translations } = scene.values;
+  const present = revisions.read(GATEWAY);
+  if (!present) throw new Error('no route of the Gateway has MeshEndpoints');
+  translations.write(GATEWAY, present);
+  const revision = present.hash;
   const targetRefs = [{ group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'public' }];
   await scene.put(named(meshBinding({ targetRefs, revision, attempt }), 'default/public'));
 }
 
-/** Envoy Gateway reports that it has accepted the MeshBinding. */
-async function accept(scene: EndpointsScene, status: 'True' | 'False' = 'True'): Promise<void> {
-  const { read, write } = scene.runtime.memory;
+function bindingIn(scene: EndpointsScene): Kinds['MeshBinding'] {
+  const { read } = scene.runtime.memory;
   const binding = read.get({ kind: 'MeshBinding', namespace: 'default', name: 'public' });
   if (!binding) throw new Error('there is no MeshBinding');
-  const { generation: observedGeneration = 0 } = binding.metadata;
+  return binding;
+}
+
+/** Envoy Gateway reports that it has accepted the MeshBinding, as it is now or was before. */
+async function accept(
+  scene: EndpointsScene,
+  status: 'True' | 'False' = 'True',
+  reported = bindingIn(scene),
+): Promise<void> {
+  const { generation: observedGeneration = 0 } = reported.metadata;
   const condition = {
     type: 'Accepted',
     status,
@@ -37,7 +58,8 @@ async function accept(scene: EndpointsScene, status: 'True' | 'False' = 'True'):
   const ancestors = [
     { ancestorRef: { name: 'public' }, controllerName: 'example.com/gateway', conditions: [condition] },
   ];
-  await write.replaceStatus<Kinds['MeshBinding']>(binding, { ancestors });
+  const { write } = scene.runtime.memory;
+  await write.replaceStatus<Kinds['MeshBinding']>(bindingIn(scene), { ancestors });
   await scene.runtime.clock.settle();
 }
 
@@ -54,15 +76,13 @@ describe('the condition Programmed', () => {
 
   it('is True once Envoy Gateway has accepted the present revision', async () => {
     const scene = await EndpointsScene.start(openGateway('default/public'), tailnet, web(), toWeb());
-    scene.revisions.set('public', 'aaaaaaaaaaaaaaaa');
     await scene.runtime.clock.advance(30_000);
     expect(programmedOf(scene)?.message).toMatch(
       /^Envoy Gateway has not reported in MeshBinding default\/public/,
     );
     const { writes } = scene;
-    await bind(scene, 'aaaaaaaaaaaaaaaa');
-    await bind(scene, 'bbbbbbbbbbbbbbbb');
-    await bind(scene, 'aaaaaaaaaaaaaaaa');
+    await bind(scene);
+    await bind(scene, 1);
     await scene.runtime.clock.advance(60_000);
     expect(scene.writes).toBe(writes);
     await accept(scene, 'False');
@@ -73,29 +93,65 @@ describe('the condition Programmed', () => {
 
   it('stays True while the same revision is translated once more, and while other objects change', async () => {
     const scene = await EndpointsScene.start(openGateway('default/public'), tailnet, web(), toWeb());
-    await bind(scene, 'aaaaaaaaaaaaaaaa');
+    await bind(scene);
     await accept(scene);
     const { writes } = scene;
-    await bind(scene, 'aaaaaaaaaaaaaaaa', 1);
-    await bind(scene, 'bbbbbbbbbbbbbbbb');
+    await bind(scene, 1);
+    await scene.put(other('a'));
+    await bind(scene);
     await scene.runtime.clock.advance(60_000);
     await scene.restart();
     expect([programmedOf(scene)?.status, scene.writes]).toEqual(['True', writes]);
   });
 
   it.each<readonly [string, object]>([
-    ['the object', web(8081)],
-    ['its routes', toWeb(8080, 'default/other')],
+    ['the object', web('/a')],
+    ['its routes', toWeb('default/other')],
   ])('is Unknown again after a change of %s, until that is translated', async (_, change) => {
     const scene = await EndpointsScene.start(openGateway('default/public'), tailnet, web(), toWeb());
-    await bind(scene, 'aaaaaaaaaaaaaaaa');
+    await bind(scene);
     await accept(scene);
-    scene.revisions.set('public', 'bbbbbbbbbbbbbbbb');
     await scene.put(change);
     expect(programmedOf(scene)).toMatchObject({ status: 'Unknown' });
-    await bind(scene, 'bbbbbbbbbbbbbbbb');
+    await accept(scene);
+    expect(programmedOf(scene)).toMatchObject({ status: 'Unknown' });
+    await bind(scene);
     expect(programmedOf(scene)).toMatchObject({ status: 'Unknown' });
     await accept(scene);
     expect(programmedOf(scene)).toMatchObject({ status: 'True' });
+  });
+
+  it('is True once a revision with its own settings is translated, although others change all the time', async () => {
+    const scene = await EndpointsScene.start(openGateway('default/public'), tailnet, web(), toWeb());
+    await bind(scene);
+    // Each report is about a revision that is no longer the present one, nor that of the MeshBinding.
+    for (const name of ['a', 'b']) {
+      const reported = bindingIn(scene);
+      await scene.put(other(name));
+      await bind(scene);
+      await accept(scene, 'True', reported);
+    }
+    expect(programmedOf(scene)).toMatchObject({ status: 'True' });
+    await scene.put(web('/c'));
+    const before = bindingIn(scene);
+    await bind(scene);
+    const withOwn = bindingIn(scene);
+    await accept(scene, 'True', before);
+    expect(programmedOf(scene)).toMatchObject({ status: 'Unknown' });
+    await scene.put(other('d'));
+    await bind(scene);
+    await accept(scene, 'True', withOwn);
+    expect(programmedOf(scene)).toMatchObject({ status: 'True' });
+  });
+
+  it('is of no revision that this process does not know, such as one of an earlier process', async () => {
+    const scene = await EndpointsScene.start(openGateway('default/public'), tailnet, web(), toWeb());
+    await bind(scene);
+    const binding = bindingIn(scene);
+    await scene.put(
+      named({ ...binding, spec: { ...binding.spec, revision: 'aaaaaaaaaaaaaaaa' } }, 'default/public'),
+    );
+    await accept(scene);
+    expect(programmedOf(scene)).toMatchObject({ status: 'Unknown' });
   });
 });

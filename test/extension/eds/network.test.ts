@@ -119,7 +119,7 @@ describe('endpoints over the network', () => {
       return { factor: assignment?.policy?.overprovisioningFactor, priorities };
     };
     await eventually(() => expect(last().priorities).toEqual([[0, '100.64.0.1']]));
-    const revision = traffic.revisions.read('Gateway/default/public');
+    const revision = traffic.revisions.read('Gateway/default/public')?.hash;
     const target = { group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', name: 'web-0' };
     const policy = meshRoutePolicy({
       targetRefs: [target],
@@ -132,7 +132,7 @@ describe('endpoints over the network', () => {
       [1, '100.64.0.1'],
     ];
     await eventually(() => expect(last()).toEqual({ factor: 200, priorities: preferred }));
-    expect(traffic.revisions.read('Gateway/default/public')).toBe(revision);
+    expect(traffic.revisions.read('Gateway/default/public')?.hash).toBe(revision);
     const sent = responses.length;
     const stored = memory.read.get({ kind: 'MeshRoutePolicy', namespace: 'default', name: 'p' });
     if (stored) await memory.write.replaceStatus(stored, { ancestors: [] });

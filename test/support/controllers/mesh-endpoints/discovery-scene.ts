@@ -9,7 +9,6 @@ import type { Scene } from '../../control/scene.ts';
 import { named } from '../../declared.ts';
 import { meshEndpoints } from '../../objects.ts';
 import { ScriptedHealth } from './scripted-health.ts';
-import { ScriptedRevisions } from './scripted-revisions.ts';
 
 /** The controllers of MeshTailnets and MeshEndpoints with a simulated control API, and an object that selects `tag:web`. */
 export type DiscoveryScene = {
@@ -52,7 +51,7 @@ export async function startDiscovery(dialect: Dialect): Promise<DiscoveryScene> 
         controlURL: undefined,
         anchorNamespace: undefined,
       },
-      values: { ...trafficValues(tracking, TRAFFIC), revisions: new ScriptedRevisions() },
+      values: trafficValues(tracking, TRAFFIC),
       write: {
         replaceStatus: async (object, status) => {
           writes++;

@@ -12,6 +12,7 @@ import { createResolver } from '../../../../src/controllers/mesh-endpoints/input
 import type { ExternalTargets } from '../../../../src/controllers/mesh-endpoints/inputs/external-targets.ts';
 import { trafficIndexes } from '../../../../src/store/traffic/resources.ts';
 import { trafficValues } from '../../../../src/store/traffic/values.ts';
+import type { TrafficValues } from '../../../../src/store/traffic/values.ts';
 import { endpointsController } from '../../../../src/controllers/mesh-endpoints/controller.ts';
 import { externalTargetInputs } from '../../../../src/controllers/mesh-endpoints/inputs/external-target-inputs.ts';
 import { meshAddressInputs } from '../../../../src/controllers/mesh-endpoints/inputs/inputs.ts';
@@ -21,7 +22,6 @@ import type { ObjectEvent } from '../../../../src/store/resources.ts';
 import type { RunningController } from '../../../../src/runtime/controller.ts';
 import { Runtime } from '../../runtime/runtime.ts';
 import { GivenDevices } from './given-devices.ts';
-import { ScriptedRevisions } from './scripted-revisions.ts';
 import { ScriptedHealth } from './scripted-health.ts';
 
 type Status = NonNullable<Kinds['MeshEndpoints']['status']>;
@@ -106,7 +106,7 @@ export class EndpointsScene {
   /** The lists of devices of tailnets. */
   devices = new GivenDevices();
   readonly inputs = new GivenInputs();
-  readonly revisions = new ScriptedRevisions();
+  readonly values: TrafficValues;
   /** The answers of DNS; other names do not exist. */
   readonly answers = new Map<string, Answer>();
   readonly events: ObjectEvent[] = [];
@@ -115,6 +115,7 @@ export class EndpointsScene {
 
   private constructor(first: readonly object[]) {
     this.runtime = new Runtime(first, [...trafficIndexes, ...sharedIndexes]);
+    this.values = trafficValues(this.runtime.tracking, TRAFFIC);
   }
 
   static start(...first: readonly object[]): Promise<EndpointsScene> {
@@ -144,7 +145,7 @@ export class EndpointsScene {
     };
     const controller = endpointsController({
       tracking,
-      values: { ...trafficValues(tracking, TRAFFIC), revisions: this.revisions },
+      values: this.values,
       write: { replaceStatus },
       events: { record: event => void this.events.push(event) },
       dataPath: 'Proxy',

@@ -17,7 +17,6 @@ import { eventually } from '../../eventually.ts';
 import { endpoint, meshEndpoints } from '../../objects.ts';
 import { TRAFFIC } from '../mesh-endpoints/scene.ts';
 import { ScriptedHealth } from '../mesh-endpoints/scripted-health.ts';
-import { ScriptedRevisions } from '../mesh-endpoints/scripted-revisions.ts';
 import { createPublished } from '../../../../src/runtime/published.ts';
 import type { Published } from '../../../../src/runtime/published.ts';
 import { MemoryNamespace } from '../mesh-tailnet/namespace.ts';
@@ -96,7 +95,7 @@ function startProcess(deps: ProcessDeps) {
       endpointsController({
         ...{ tracking, tailnets, vipServices, now, dataPath: 'Proxy', relayPorts: undefined },
         ...{ inputs: [], controlURL: undefined, anchorNamespace: undefined, health: new ScriptedHealth() },
-        values: { ...values, revisions: new ScriptedRevisions() },
+        values,
         write: memory.write,
         events: recorder,
       }),
