@@ -70,6 +70,7 @@ const routes = fc.tuple(names, fc.subarray(['a', 'b'])).map(([name, backends]) =
 });
 
 const KINDS = ['MeshEndpoints', 'MeshTailnet', 'HTTPRoute'] as const;
+type Kind = (typeof KINDS)[number];
 const objects: fc.Arbitrary<Resource> = fc.oneof({ weight: 3, arbitrary: endpoints }, meshTailnets, routes);
 
 function endpointsRef(name: string): Ref<'MeshEndpoints'> {
@@ -80,11 +81,7 @@ function endpointsRef(name: string): Ref<'MeshEndpoints'> {
 type Change =
   | { readonly do: 'put'; readonly object: Resource }
   | { readonly do: 'remove'; readonly ref: Ref }
-  | {
-      readonly do: 'replace-all';
-      readonly kind: (typeof KINDS)[number];
-      readonly objects: readonly Resource[];
-    };
+  | { readonly do: 'replace-all'; readonly kind: Kind; readonly objects: readonly Resource[] };
 
 const changes: fc.Arbitrary<Change> = fc.oneof(
   { weight: 6, arbitrary: objects.map(object => ({ do: 'put', object }) as const) },
@@ -255,8 +252,6 @@ function resultText(result: unknown, hasStatus: boolean): string {
   const { metadata, ...rest } = { ...(result as Resource), status: undefined };
   return textOf({ ...rest, metadata: { ...metadata, resourceVersion: undefined } });
 }
-
-// Dependents
 
 /** A program of reads, and what its dependent knows of them. */
 class ModelDependent {
