@@ -1,4 +1,5 @@
 import type { ObjectMeta } from '../generated/types.ts';
+import type { Ref, ResourceKind } from '../key.ts';
 
 type Created = { readonly metadata: Pick<ObjectMeta, 'name' | 'namespace' | 'creationTimestamp'> };
 
@@ -24,4 +25,10 @@ export function timeMs(timestamp: string | undefined): number {
 /** The namespace and name of an object, as in `default/web`. */
 export function placeOf({ metadata: { namespace = '', name } }: Pick<Created, 'metadata'>): string {
   return `${namespace}/${name}`;
+}
+
+/** The reference to an object of a kind by its `placeOf`. */
+export function refAt<K extends ResourceKind>(kind: K, place: string): Ref<K> {
+  const [namespace = '', name = ''] = place.split('/');
+  return { kind, namespace, name };
 }

@@ -1,4 +1,5 @@
 import type { Kinds } from '../../api/generated/types.ts';
+import { refAt } from '../../api/objects/oldest.ts';
 import type { Published } from '../../runtime/published.ts';
 import { isBeingDeleted } from '../../store/lifecycle.ts';
 import type { TrackedRead } from '../../store/tracking.ts';
@@ -44,8 +45,7 @@ export async function holdNames(
     before: stored ?? new Map(),
     listers: offering.listers,
     exists: place => {
-      const [namespace = '', name = ''] = place.split('/');
-      const object = read.exceptStatus.get({ kind: 'MeshEndpoints', namespace, name });
+      const object = read.exceptStatus.get(refAt('MeshEndpoints', place));
       return object !== undefined && !isBeingDeleted(object);
     },
     isUnserved: (name, holder) => isNeverServed || departures?.get(name) === departureOf(holder),

@@ -1,6 +1,6 @@
 import type { Clock } from '../../api/clock.ts';
 import type { Kinds } from '../../api/generated/types.ts';
-import { placeOf } from '../../api/objects/oldest.ts';
+import { placeOf, refAt } from '../../api/objects/oldest.ts';
 import { fullServiceName } from '../../api/served-services.ts';
 import { vipServicesByTailnet } from '../../store/indexes.ts';
 import { isBeingDeleted } from '../../store/lifecycle.ts';
@@ -57,8 +57,7 @@ export function offeringReader(clock: Pick<Clock, 'now' | 'soon'>): ReadOffering
         sliceAt = clock.now();
       }
       const userAt: Offering['userAt'] = (place, { exceptStatus }) => {
-        const [namespace = '', objectName = ''] = place.split('/');
-        const object = exceptStatus.get({ kind: 'MeshEndpoints', namespace, name: objectName });
+        const object = exceptStatus.get(refAt('MeshEndpoints', place));
         return object && known.users.has(idOf(object)) ? object : undefined;
       };
       return { listers: known.listers, userAt };

@@ -16,7 +16,7 @@ import { udpEndpointsByTailnet, vipServicesByTailnet } from '../../../store/inde
 import type { OwnNamespace } from '../../../store/own-namespace.ts';
 import type { TrackedRead } from '../../../store/tracking.ts';
 import type { TrafficValues } from '../../../store/traffic/values.ts';
-import { oldestOf } from '../../../api/objects/oldest.ts';
+import { oldestOf, refAt } from '../../../api/objects/oldest.ts';
 import { isAllowed } from '../../../traffic/permissions.ts';
 import type { TrafficResources } from '../../../traffic/traffic-resources.ts';
 import type { WantedTarget } from './plan.ts';
@@ -95,8 +95,7 @@ export async function gather(
 /** Of thousands that list VIP services, those that have one: no other status decides what is served. */
 function holdersOf({ holders }: ServiceNames, { spec }: MeshTailnet, read: TrackedRead) {
   return [...new Set(holders.values())].flatMap(place => {
-    const [namespace = '', name = ''] = place.split('/');
-    const object = read.get({ kind: 'MeshEndpoints', namespace, name });
+    const object = read.get(refAt('MeshEndpoints', place));
     return object && vipServicesByTailnet.valuesOf(object).includes(spec.tailnet) ? [object] : [];
   });
 }
