@@ -1,0 +1,58 @@
+import type { Kinds } from '../../api/generated/types.ts';
+import { placeOf } from '../../api/objects/oldest.ts';
+import type { VipServiceState } from '../mesh-endpoints/vip-services.ts';
+import type { Owner } from './owners.ts';
+
+type MeshTailnet = Kinds['MeshTailnet'];
+type VipServiceWarning = NonNullable<VipServiceState['warnings']>[number];
+
+type TagOptions = {
+  readonly tags: readonly string[];
+  readonly tailnet: MeshTailnet;
+  readonly gateway: Kinds['MeshGateway'] | undefined;
+  /** The entry of this installation in the tailnet, if it is for the same object. */
+  readonly own: Owner | undefined;
+};
+
+/** The tags that VIP services of a MeshTailnet may not have. */
+export function beyondTailnet(tags: readonly string[], { spec }: MeshTailnet): readonly string[] {
+  return tags.filter(tag => !spec.tags.includes(tag) && spec.serviceTags?.includes(tag) !== true);
+}
+
+/** Those that a service keeps in this version: before there was serviceTags, allowedTags admitted them. */
+function keptTags({ tags, tailnet, own }: TagOptions): readonly string[] {
+  const { allowedTags = [] } = tailnet.spec;
+  return beyondTailnet(tags, tailnet).filter(tag => own?.tags.includes(tag) && allowedTags.includes(tag));
+}
+
+/** Those for what a service keeps in this version. */
+export function tagWarnings(options: TagOptions): readonly VipServiceWarning[] {
+  const kept = keptTags(options);
+  if (kept.length === 0) return [];
+  return [
+    { reason: 'TagNotAllowed', message: `a later version ends this: ${lineFor(kept, options.tailnet)}` },
+  ];
+}
+
+function lineFor(tags: readonly string[], { metadata }: MeshTailnet): string {
+  return `add ${tags.join(', ')} to spec.serviceTags of MeshTailnet ${metadata.name}`;
+}
+
+/** Tags decide who reaches a service, and which devices may serve it. */
+export function tagProblem(options: TagOptions): VipServiceState | undefined {
+  const { tags, tailnet, gateway } = options;
+  const kept = keptTags(options);
+  const { allowedTags, deniedTags = [] } = gateway?.spec.access ?? {};
+  const beyond = beyondTailnet(tags, tailnet).filter(tag => !kept.includes(tag));
+  const refused = tags.find(tag => deniedTags.includes(tag) || allowedTags?.includes(tag) === false);
+  const by = (what: string) => ({ status: 'Failed', reason: 'TagNotAllowed', message: what }) as const;
+  if (beyond.length > 0)
+    return by(
+      `MeshTailnet ${tailnet.metadata.name} has ${beyond.join(', ')} neither in spec.tags nor in spec.serviceTags: use another tag, or ${lineFor(beyond, tailnet)}`,
+    );
+  if (refused !== undefined && gateway)
+    return by(
+      `spec.access of MeshGateway ${placeOf(gateway)} does not allow ${refused}: use another tag, or allow it there`,
+    );
+  return undefined;
+}
