@@ -2,6 +2,7 @@ import type { Clock } from '../../api/clock.ts';
 import type { Kinds } from '../../api/generated/types.ts';
 import { placeOf, refAt } from '../../api/objects/oldest.ts';
 import { fullServiceName } from '../../api/served-services.ts';
+import { inSlices } from '../../runtime/slices.ts';
 import { vipServicesByTailnet } from '../../store/indexes.ts';
 import { isBeingDeleted } from '../../store/lifecycle.ts';
 import type { ReadObjects } from '../../store/resources.ts';
@@ -28,18 +29,15 @@ export type ReadOffering = {
 };
 
 /** An object as it was read last. */
-type User = { readonly lister: Lister; readonly spec: MeshEndpoints['spec']; seenIn: number };
+type User = { readonly lister: Lister; readonly spec: MeshEndpoints['spec'] };
 
 /** What was read of a tailnet. */
 type Known = {
   readonly users: Map<string, User>;
   readonly listers: Map<string, Lister[]>;
-  /** Counts the reads. */
-  reads: number;
+  /** The objects, in the order of the store. */
+  objects: readonly MeshEndpoints[];
 };
-
-/** All objects may change at once, and each may list 100 names: after this time the event loop has a turn. */
-const SLICE_MS = 5;
 
 /** Creates a reader that has read nothing yet. */
 export function offeringReader(clock: Pick<Clock, 'now' | 'soon'>): ReadOffering {
@@ -47,15 +45,9 @@ export function offeringReader(clock: Pick<Clock, 'now' | 'soon'>): ReadOffering
   return {
     of: async (tailnet, read) => {
       const { name } = tailnet.metadata;
-      const known: Known = knownBy.get(name) ?? { users: new Map(), listers: new Map(), reads: 0 };
+      const known: Known = knownBy.get(name) ?? { users: new Map(), listers: new Map(), objects: [] };
       knownBy.set(name, known);
-      let sliceAt = clock.now();
-      for (const change of changesOf(known, usersOf(tailnet, read.exceptStatus))) {
-        apply(change, known);
-        if (clock.now() - sliceAt < SLICE_MS) continue;
-        await new Promise<void>(resolve => clock.soon(resolve));
-        sliceAt = clock.now();
-      }
+      await inSlices(update(known, usersOf(tailnet, read.exceptStatus)), clock);
       const userAt: Offering['userAt'] = (place, { exceptStatus }) => {
         const object = exceptStatus.get(refAt('MeshEndpoints', place));
         return object && known.users.has(idOf(object)) ? object : undefined;
@@ -66,6 +58,15 @@ export function offeringReader(clock: Pick<Clock, 'now' | 'soon'>): ReadOffering
   };
 }
 
+function* update(known: Known, objects: readonly MeshEndpoints[]): Generator<undefined> {
+  const changes = changesOf(known, objects);
+  known.objects = objects;
+  for (const change of changes) {
+    apply(change, known);
+    yield;
+  }
+}
+
 /** A user that is new or has another spec, or one that left. */
 type UserChange = {
   readonly id: string;
@@ -73,25 +74,34 @@ type UserChange = {
   readonly after: User | undefined;
 };
 
-function changesOf(known: Known, present: readonly MeshEndpoints[]): readonly UserChange[] {
-  const { users } = known;
-  const seenIn = ++known.reads;
-  const changes: UserChange[] = [];
-  let remained = 0;
-  for (const object of present) {
-    const id = idOf(object);
-    const before = users.get(id);
-    if (before) {
-      remained++;
-      before.seenIn = seenIn;
-    }
-    if (before?.spec === object.spec) continue;
-    changes.push({ id, before, after: { lister: listerOf(object), spec: object.spec, seenIn } });
-  }
-  if (remained < users.size)
-    for (const [id, before] of users)
-      if (before.seenIn !== seenIn) changes.push({ id, before, after: undefined });
-  return changes.length < 2 ? changes : changes.sort((a, b) => inOrder(a.after?.lister, b.after?.lister));
+function changesOf(
+  { users, objects: before }: Known,
+  after: readonly MeshEndpoints[],
+): readonly UserChange[] {
+  const [old, found] = withoutSameEnds(before, after);
+  const present = found.filter(object => !isBeingDeleted(object));
+  const ids = new Set(present.map(idOf));
+  const left = old.map(idOf).filter(id => !ids.has(id));
+  const changed = present.filter(object => users.get(idOf(object))?.spec !== object.spec);
+  const changes = [
+    ...left.map(id => ({ id, before: users.get(id), after: undefined })),
+    ...changed.map(object => {
+      const [id, { spec }] = [idOf(object), object];
+      const known = users.get(id);
+      return { id, before: known, after: { lister: known?.lister ?? listerOf(object), spec } };
+    }),
+  ];
+  return changes.sort((a, b) => inOrder(a.after?.lister, b.after?.lister));
+}
+
+/** The store keeps the order of objects, so that one change leaves one of thousands to compare. */
+function withoutSameEnds<T>(one: readonly T[], other: readonly T[]): readonly [readonly T[], readonly T[]] {
+  const shorter = Math.min(one.length, other.length);
+  let first = 0;
+  while (first < shorter && one[first] === other[first]) first++;
+  let last = 0;
+  while (last < shorter - first && one.at(-1 - last) === other.at(-1 - last)) last++;
+  return [one.slice(first, one.length - last), other.slice(first, other.length - last)];
 }
 
 function inOrder(one: Lister | undefined, other: Lister | undefined): number {
@@ -105,33 +115,37 @@ function isBefore(one: Lister, other: Lister): boolean {
 }
 
 function apply({ id, before, after }: UserChange, { users, listers }: Known): void {
-  const [old, present] = [namesIn(before), namesIn(after)];
-  for (const name of old) {
-    const others = listers.get(name) ?? [];
-    if (before && after && present.has(name)) others[others.indexOf(before.lister)] = after.lister;
-    else if (before && others.length > 1) others.splice(others.indexOf(before.lister), 1);
-    else listers.delete(name);
+  const old = new Set(namesIn(before));
+  const present = namesIn(after);
+  if (before) {
+    const kept = new Set(present);
+    for (const name of old) if (!kept.has(name)) remove(listers, name, before.lister);
   }
-  for (const name of present) if (after && !old.has(name)) insert(listers, name, after.lister);
-  if (after) users.set(id, after);
-  else users.delete(id);
+  if (after) {
+    for (const name of present) if (!old.has(name)) insert(listers, name, after.lister);
+    users.set(id, after);
+  } else users.delete(id);
 }
 
+function remove(listers: Known['listers'], name: string, lister: Lister): void {
+  const all = listers.get(name) ?? [];
+  if (all.length > 1) all.splice(all.indexOf(lister), 1);
+  else listers.delete(name);
+}
+
+/** Unless it is there: an object may list a name twice. */
 function insert(listers: Known['listers'], name: string, lister: Lister): void {
-  const others = listers.get(name);
-  const last = others?.at(-1);
-  if (!others || !last) listers.set(name, [lister]);
-  else if (isBefore(last, lister)) others.push(lister);
-  else
-    others.splice(
-      others.findIndex(other => isBefore(lister, other)),
-      0,
-      lister,
-    );
+  const all = listers.get(name);
+  if (!all) {
+    listers.set(name, [lister]);
+    return;
+  }
+  const at = all.findLastIndex(other => other === lister || isBefore(other, lister)) + 1;
+  if (all[at - 1] !== lister) all.splice(at, 0, lister);
 }
 
-function namesIn(user: User | undefined): ReadonlySet<string> {
-  return new Set(user?.spec.serviceDiscovery?.vipServices?.map(({ name }) => fullServiceName(name)));
+function namesIn(user: User | undefined): readonly string[] {
+  return (user?.spec.serviceDiscovery?.vipServices ?? []).map(({ name }) => fullServiceName(name));
 }
 
 /** Whether an object lists VIP services of a tailnet. */
@@ -140,8 +154,11 @@ export function isOffered(tailnet: MeshTailnet, read: TrackedRead): boolean {
   return found.some(object => !isBeingDeleted(object));
 }
 
+/** Also those that are being deleted. */
 function usersOf(tailnet: MeshTailnet, read: ReadObjects): readonly MeshEndpoints[] {
   if (isBeingDeleted(tailnet)) return [];
+  const found = read.find(vipServicesByTailnet, tailnet.spec.tailnet);
+  if (tailnet.spec.allowedNamespaces.from === 'All') return found;
   const resources = { namespace: (name: string) => read.get({ kind: 'Namespace', namespace: '', name }) };
   const allowed = new Map<string, boolean>();
   const mayUse = (namespace: string) => {
@@ -149,9 +166,7 @@ function usersOf(tailnet: MeshTailnet, read: ReadObjects): readonly MeshEndpoint
     allowed.set(namespace, known);
     return known;
   };
-  return read
-    .find(vipServicesByTailnet, tailnet.spec.tailnet)
-    .filter(object => !isBeingDeleted(object) && mayUse(object.metadata.namespace ?? ''));
+  return found.filter(object => mayUse(object.metadata.namespace ?? ''));
 }
 
 /** One that is deleted and created again is another one. */
