@@ -4,10 +4,11 @@ import type { ServicesOfTailnet } from '../src/controllers/mesh-endpoints/vip-se
 import { controllerIndexes } from '../src/controllers/registry.ts';
 import { claimsOf, namesOf, statesOf } from '../src/controllers/vip-services/gather.ts';
 import { nextLedger } from '../src/controllers/vip-services/ledger.ts';
-import type { Ledger } from '../src/controllers/vip-services/ledger.ts';
+import type { Holder, Ledger } from '../src/controllers/vip-services/ledger.ts';
 import { offeringReader } from '../src/controllers/vip-services/offering.ts';
 import { systemClock } from '../src/runtime/clock.ts';
 import { createPublished } from '../src/runtime/published.ts';
+import { inSlices } from '../src/runtime/slices.ts';
 import { admit } from '../src/store/lifecycle.ts';
 import { ResourceStore } from '../src/store/store.ts';
 import { Tracking } from '../src/store/tracking.ts';
@@ -55,14 +56,17 @@ function decisions(store: ResourceStore) {
   const reads = tracking.readsOf({ affected: () => undefined });
   const offerings = offeringReader(systemClock);
   const published = createPublished<ServicesOfTailnet>();
-  let ledger: Ledger = new Map();
+  const ledgers = new Map<string, Ledger>();
   return async () => {
     const read = reads.open();
     const tailnet = read.get({ kind: 'MeshTailnet', namespace: '', name: TAILNET }) as Kinds['MeshTailnet'];
     const offering = await offerings.of(tailnet, read);
     const rest = { exists: () => true, isUnserved: () => true, registrants: new Map<string, string>() };
     const most = { maxNames: NAMES, maxVipServices: NAMES };
-    ledger = nextLedger({ before: ledger, listers: offering.listers, now: new Date(), ...rest, ...most });
+    const before = ledgers.get(TAILNET) ?? new Map<string, Holder>();
+    const input = { before, listers: offering.listers, now: new Date(), ...rest, ...most };
+    const ledger = await inSlices(nextLedger(input), systemClock);
+    ledgers.set(TAILNET, ledger);
     await turn();
     const claims = claimsOf(tailnet, offering, ledger, { connection: undefined, read, values });
     const names = namesOf(claims, ledger, { addresses: new Set(), ...most });

@@ -1,6 +1,8 @@
+import type { Clock } from '../../api/clock.ts';
 import type { Kinds } from '../../api/generated/types.ts';
 import { refAt } from '../../api/objects/oldest.ts';
 import type { Published } from '../../runtime/published.ts';
+import { inSlices } from '../../runtime/slices.ts';
 import { isBeingDeleted } from '../../store/lifecycle.ts';
 import type { TrackedRead } from '../../store/tracking.ts';
 import type { Connection } from './connection.ts';
@@ -27,6 +29,7 @@ type HoldDeps = {
   readonly unserved: Pick<Published<ReadonlyMap<string, string>>, 'of'>;
   /** How many names a tailnet may have. */
   readonly maxVipServices: number;
+  readonly clock: Pick<Clock, 'now' | 'soon'>;
   /** The time of day. */
   readonly now: () => Date;
 };
@@ -35,13 +38,13 @@ type HoldDeps = {
 export async function holdNames(
   tailnet: MeshTailnet,
   { offering, stored, connection, read }: HoldOptions,
-  { ledgers, unserved, maxVipServices, now }: HoldDeps,
+  { ledgers, unserved, maxVipServices, clock, now }: HoldDeps,
 ): Promise<Ledger> {
   const { tailnet: domain, pool } = tailnet.spec;
   // Their mesh pods end, and proxies that others run serve none.
   const isNeverServed = isBeingDeleted(tailnet) || pool.mode !== 'Managed';
   const departures = unserved.of(tailnet.metadata.name);
-  const ledger = nextLedger({
+  const work = nextLedger({
     before: stored ?? new Map(),
     listers: offering.listers,
     exists: place => {
@@ -56,6 +59,7 @@ export async function holdNames(
     maxNames: maxVipServices,
     now: now(),
   });
+  const ledger = await inSlices(work, clock);
   if (ledger.size === 0 && !connection) {
     if (stored) await ledgers.remove(domain);
   } else await ledgers.write(tailnet, ledger);

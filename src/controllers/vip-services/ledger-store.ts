@@ -25,7 +25,10 @@ export interface LedgerStore {
 
 export function ledgerStore({ ownNamespace, log }: LedgerStoreDeps): LedgerStore {
   const known = new Map<string, Ledger | undefined>();
-  const stored = new Map<string, string>();
+  const stored = new Map<
+    string,
+    { readonly ledger: Ledger; readonly owner: string; readonly text: string }
+  >();
   return {
     read: async domain => {
       if (!known.has(domain)) {
@@ -39,10 +42,13 @@ export function ledgerStore({ ownNamespace, log }: LedgerStoreDeps): LedgerStore
     },
     write: async (tailnet, ledger) => {
       const { tailnet: domain } = tailnet.spec;
+      const owner = tailnet.metadata.uid ?? tailnet.metadata.name;
+      const before = stored.get(domain);
+      if (before?.ledger === ledger && before.owner === owner) return;
       const object = objectOf(tailnet, ledger);
       const text = JSON.stringify(object);
-      if (stored.get(domain) !== text) await ownNamespace.apply(object);
-      stored.set(domain, text);
+      if (before?.text !== text) await ownNamespace.apply(object);
+      stored.set(domain, { ledger, owner, text });
       known.set(domain, ledger);
     },
     remove: async domain => {

@@ -1,5 +1,5 @@
 import { inSeconds } from '../../api/clock.ts';
-import { placeOf, timeMs } from '../../api/objects/oldest.ts';
+import { placeOf, refAt, timeMs } from '../../api/objects/oldest.ts';
 import type { Kinds } from '../../api/generated/types.ts';
 import { MAX_SERVED } from '../../api/served-services.ts';
 import { shareOfNames } from '../../api/shares.ts';
@@ -66,8 +66,11 @@ export type LedgerInput = {
  *                                     the oldest that lists it, of a namespace that has fewer names than its share
  */
 
-/** Who has which name next. The status of an object and the tailnet do not decide about a name that is held. */
-export function nextLedger({
+/**
+ * Who has which name next: the same ledger if nothing changes. The status of an object and the tailnet do not decide about a name
+ * that is held.
+ */
+export function* nextLedger({
   before,
   listers,
   exists,
@@ -75,35 +78,41 @@ export function nextLedger({
   registrants,
   maxNames,
   now,
-}: LedgerInput): Ledger {
+}: LedgerInput): Generator<undefined, Ledger> {
   const held = new Map<string, Holder>();
-  const counts = new Map<string, number>();
+  let same = 0;
   const hold = (name: string, holder: Holder) => {
-    const namespace = namespaceOf(holder.object);
-    counts.set(namespace, (counts.get(namespace) ?? 0) + 1);
+    if (before.get(name) === holder) same++;
     held.set(name, holder);
   };
   for (const [name, holder] of before) {
-    const { leftAt, ...rest } = holder;
     const lister = listers.get(name)?.find(({ place }) => place === holder.object);
+    if (lister?.uid === holder.uid && !holder.leftAt) {
+      hold(name, holder);
+      continue;
+    }
+    const { leftAt, ...rest } = holder;
     if (lister) {
-      const { uid } = lister;
-      hold(name, leftAt || uid !== holder.uid ? { ...rest, uid } : holder);
+      hold(name, { ...rest, uid: lister.uid });
       continue;
     }
     // By a clock that was set back, it left in the future.
     const left = { ...rest, leftAt: leftAt && leftAt < now ? leftAt : now };
     if (!isFree(name, left)) hold(name, leftAt && leftAt <= now ? holder : left);
   }
+  let counts: Map<string, number> | undefined;
   for (const [name, all] of unheld()) {
+    yield;
     // There may be any number of names; those of registrants come first.
     if (held.size >= (registrants.has(name) ? MAX_SERVED : maxNames)) break;
     const place = registrants.get(name);
     const registrant = all.find(each => each.place === place);
     const lister = registrant ?? (held.size < maxNames ? all.find(hasRoom) : undefined);
-    if (lister) hold(name, { object: lister.place, uid: lister.uid, since: now });
+    if (!lister) continue;
+    hold(name, { object: lister.place, uid: lister.uid, since: now });
+    counts?.set(lister.namespace, (counts.get(lister.namespace) ?? 0) + 1);
   }
-  return held;
+  return same === held.size && same === before.size ? before : held;
 
   /** Names that existed before the ledger come first, so that new ones do not take their room. */
   function* unheld(): Iterable<readonly [string, readonly Lister[]]> {
@@ -120,6 +129,7 @@ export function nextLedger({
   }
 
   function hasRoom({ namespace }: Lister): boolean {
+    counts ??= countsIn(held);
     return (counts.get(namespace) ?? 0) < shareOfNames(maxNames);
   }
 }
@@ -127,19 +137,23 @@ export function nextLedger({
 /** The namespaces that can have no more names. */
 export function fullIn(ledger: Ledger, maxNames: number): ReadonlySet<string> | 'all' {
   if (ledger.size >= maxNames) return 'all';
-  const namespaces = [...ledger.values()].map(({ object }) => namespaceOf(object));
+  const full = [...countsIn(ledger)].filter(([, count]) => count >= shareOfNames(maxNames));
+  return new Set(full.map(([namespace]) => namespace));
+}
+
+/** How many names each namespace has. */
+function countsIn(ledger: Ledger): Map<string, number> {
   const counts = new Map<string, number>();
-  for (const namespace of namespaces) counts.set(namespace, (counts.get(namespace) ?? 0) + 1);
-  return new Set(namespaces.filter(namespace => (counts.get(namespace) ?? 0) >= shareOfNames(maxNames)));
+  for (const { object } of ledger.values()) {
+    const { namespace } = refAt('MeshEndpoints', object);
+    counts.set(namespace, (counts.get(namespace) ?? 0) + 1);
+  }
+  return counts;
 }
 
 /** Identifies that a holder has left a name, also for other controllers. */
 export function departureOf({ object, leftAt }: Holder): string | undefined {
   return leftAt && `${object} ${inSeconds(leftAt)}`;
-}
-
-function namespaceOf(object: string): string {
-  return object.replace(/\/.*/, '');
 }
 
 /** The key of the ConfigMap of a ledger that has the holders. */

@@ -7,7 +7,7 @@ import {
   parseLedger,
 } from '../../../src/controllers/vip-services/ledger.ts';
 import { shareOfNames } from '../../../src/api/shares.ts';
-import type { Holder, LedgerInput, Lister } from '../../../src/controllers/vip-services/ledger.ts';
+import type { Holder, Ledger, LedgerInput, Lister } from '../../../src/controllers/vip-services/ledger.ts';
 
 const NOW = new Date('2026-01-15T12:00:00Z');
 const before = (ms: number) => new Date(NOW.getTime() - ms);
@@ -18,6 +18,14 @@ const lister = (place: string, createdMs = 0): Lister => {
   return { place, namespace, uid: 'uid-new', createdMs };
 };
 
+function ledgerAfter(input: LedgerInput): Ledger {
+  const work = nextLedger(input);
+  for (;;) {
+    const step = work.next();
+    if (step.done) return step.value;
+  }
+}
+
 /** Who has svc:web next. */
 function holderAfter(
   holder: Holder | undefined,
@@ -25,7 +33,7 @@ function holderAfter(
   more: Partial<LedgerInput> = {},
 ) {
   const objects = listers.map((place, index) => lister(place, index));
-  return nextLedger({
+  return ledgerAfter({
     before: new Map(holder ? [['svc:web', holder]] : []),
     listers: new Map(objects.length > 0 ? [['svc:web', objects]] : []),
     exists: place => listers.includes(place),
@@ -83,6 +91,19 @@ describe('the holder of a name', () => {
     expect(holderAfter(future, ['b/web'])).toEqual({ ...HOLDER, leftAt: NOW });
   });
 
+  it('is in the same ledger while nothing changes, so that what follows from it can be kept', () => {
+    const known = new Map([['svc:web', { ...HOLDER, uid: 'uid-new' }]]);
+    const input = {
+      ...{ before: known, listers: new Map([['svc:web', [lister('a/web')]]]), exists: () => true },
+      ...{ isUnserved: () => true, registrants: new Map<string, string>(), maxNames: 1000, now: NOW },
+    };
+    expect(ledgerAfter(input)).toBe(known);
+    expect(ledgerAfter({ ...input, before: new Map([['svc:web', HOLDER]]) }).get('svc:web')).toEqual({
+      ...HOLDER,
+      uid: 'uid-new',
+    });
+  });
+
   it('differs for each departure', () => {
     expect(departureOf(HOLDER)).toBeUndefined();
     expect(departureOf(LEFT)).not.toBe(departureOf(LONG_LEFT));
@@ -94,7 +115,7 @@ describe('a namespace', () => {
   const listed = (count: number, place: string) =>
     new Map(names(count).map(name => [name, [lister(place)]] as const));
   const next = (more: Partial<LedgerInput>) =>
-    nextLedger({
+    ledgerAfter({
       ...{ before: new Map(), listers: new Map(), exists: () => true, isUnserved: () => true },
       ...{ registrants: new Map(), maxNames: 24, now: NOW, ...more },
     });
