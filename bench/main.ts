@@ -14,6 +14,7 @@ import { meshPods } from './mesh-pods/mesh-pods.ts';
 import { parts } from './parts.ts';
 import { relay } from './relay/relay.ts';
 import { runtime } from './runtime/runtime.ts';
+import { tenants } from './tenants/tenants.ts';
 import { traffic } from './traffic/traffic.ts';
 import { translation } from './translation/translation.ts';
 import { vipServices } from './vip-services.ts';
@@ -30,6 +31,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   parts,
   relay,
   runtime,
+  tenants,
   traffic,
   translation,
   'vip-services': vipServices,

@@ -1,0 +1,22 @@
+/** What a process measures after its cold start. */
+export type Phase = 'edits' | 'storm';
+
+/** What a process with a number of routes measured. */
+export type Measured = {
+  readonly cold: {
+    readonly cpuMs: number;
+    readonly endedMs: number;
+    readonly longestMs: number;
+    readonly rssMegabytes: number;
+    readonly heapMegabytes: number;
+  };
+  readonly edits: { readonly weightMs: readonly number[]; readonly routeMs: readonly number[] };
+  readonly storm?: {
+    readonly idle: readonly number[];
+    readonly during: readonly number[];
+    readonly editsPerSecond: number;
+    /** Of one core. */
+    readonly cpuShare: number;
+    readonly longestMs: number;
+  };
+};

@@ -1,0 +1,90 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { NODE_FLAGS } from '../../lab/cluster/images/product.ts';
+import type { OnStep } from '../../lab/process/steps.ts';
+import { builtProduct, bundled } from '../bundled.ts';
+import { median } from '../figures.ts';
+import type { Bench, Figure } from '../figures.ts';
+import type { Measured, Phase } from './figures.ts';
+
+const MANY = 10_000;
+const STORM_EDITS_PER_SECOND = 20;
+
+/**
+ * Measures what one namespace's edits cost where many share a Gateway, and what others wait for meanwhile: all controllers in
+ * one process, with an API server in memory.
+ */
+export const tenants: Bench = {
+  duration: () => ({ aboutMs: 300_000 }),
+  run: async onStep => {
+    builtProduct();
+    const bundle = bundled('tenants/operator');
+    const few = await measure(bundle, 100, 'edits', onStep);
+    const more = await measure(bundle, 1_000, 'edits', onStep);
+    const many = await measure(bundle, MANY, 'storm', onStep);
+    return [
+      ...editFigures(100, few),
+      ...editFigures(1_000, more),
+      ...editFigures(MANY, many),
+      ...stormFigures(many),
+      ...coldFigures(many),
+    ];
+  },
+};
+
+async function measure(bundle: string, routes: number, phase: Phase, onStep: OnStep): Promise<Measured> {
+  onStep(`${routes} routes on one Gateway: ${phase}`);
+  // As the product runs in its image.
+  const args = [...NODE_FLAGS, '--expose-gc', bundle, String(routes), phase];
+  const env = { MALLOC_MMAP_THRESHOLD_: '32768' };
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { env });
+  if (stderr !== '') throw new Error(stderr);
+  return JSON.parse(stdout) as Measured;
+}
+
+function editFigures(routes: number, { edits: { weightMs, routeMs } }: Measured): readonly Figure[] {
+  const figure = (what: string, values: readonly number[]): Figure => ({
+    name: `CPU of an edit of ${what}, ${routes} routes`,
+    value: median(values),
+    unit: 'ms',
+    aim: 5,
+  });
+  return [figure('a weight', weightMs), figure('a route', routeMs)];
+}
+
+function stormFigures({ storm }: Measured): readonly Figure[] {
+  if (!storm) throw new Error('no storm was measured');
+  const { idle, during, editsPerSecond, cpuShare, longestMs } = storm;
+  return [
+    { name: 'status of another namespace, idle, p50', value: median(idle), unit: 'ms' },
+    { name: 'during a storm, p50', value: median(during), unit: 'ms' },
+    { name: 'during a storm, p50, to idle', value: median(during) / median(idle), unit: 'x', aim: 2 },
+    { name: 'during a storm, p99', value: p99(during), unit: 'ms', aim: 1_000 },
+    {
+      name: 'edits of the storm',
+      value: editsPerSecond,
+      unit: '/s',
+      aim: 0.9 * STORM_EDITS_PER_SECOND,
+      good: 'high',
+    },
+    { name: 'CPU during a storm, of one core', value: 100 * cpuShare, unit: '%' },
+    { name: 'longest delay of the event loop during a storm', value: longestMs, unit: 'ms', aim: 50 },
+  ];
+}
+
+function p99(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.ceil(0.99 * sorted.length) - 1] ?? NaN;
+}
+
+function coldFigures({ cold }: Measured): readonly Figure[] {
+  const { cpuMs, endedMs, longestMs, rssMegabytes, heapMegabytes } = cold;
+  const what = `cold start with ${MANY} MeshEndpoints and routes`;
+  return [
+    { name: `${what}, CPU`, value: cpuMs / 1_000, unit: 's', aim: 5 },
+    { name: `${what}, until all is written`, value: endedMs / 1_000, unit: 's' },
+    { name: `${what}, longest delay of the event loop`, value: longestMs, unit: 'ms', aim: 50 },
+    { name: `${what}, resident memory`, value: rssMegabytes, unit: 'MB', aim: 250 },
+    { name: `${what}, heap after collection`, value: heapMegabytes, unit: 'MB' },
+  ];
+}
