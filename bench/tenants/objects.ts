@@ -58,7 +58,7 @@ export function meshEndpoints(index: number, edit = 0): KubeObject {
           meshFQDN: `device-${index}.${TAILNET}`,
           port: 8080,
           protocol: 'HTTP',
-          weight: 1 + (edit % 1_000),
+          weight: 1 + (edit % 100),
         },
       ],
     },
