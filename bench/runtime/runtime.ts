@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { decode } from '../../src/api/objects/decode.ts';
+import { refOf } from '../../src/api/key.ts';
 import type { Key } from '../../src/api/key.ts';
 import { tailnetsOf } from '../../src/api/objects/references.ts';
 import type { Resource } from '../../src/api/objects/resource.ts';
@@ -56,7 +57,8 @@ async function eventFigure(): Promise<Figure> {
     if (reconciled === OBJECTS * REVISIONS) whenAll();
     return Promise.resolve({ requeue: 'on-change' } as const);
   };
-  const queue = new Queue<Key>({ clock: systemClock, work, concurrency: 10, observer });
+  const namespaceOf = (key: Key) => refOf(key).namespace;
+  const queue = new Queue<Key>({ clock: systemClock, work, concurrency: 10, observer, namespaceOf });
   store.subscribe(({ key }) => queue.add(key, 'change'));
   queue.start();
   const startMs = performance.now();

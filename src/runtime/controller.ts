@@ -73,7 +73,13 @@ export function startController<K extends ResourceKind>(
   const observer = observerOf(name, telemetry);
   const runs = new Runs<Key>({ clock, observer, release: key => queue.release(key) });
   const resync = new Resync<Key>({ clock, periodMs: syncPeriodMs, enqueue: enqueueForResync });
-  const queue = new Queue<Key>({ clock, work, concurrency, observer });
+  const queue = new Queue<Key>({
+    clock,
+    work,
+    concurrency,
+    observer,
+    namespaceOf: key => refOf(key).namespace,
+  });
   const objects = new ObjectReads({
     tracking,
     clock,

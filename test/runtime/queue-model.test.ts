@@ -3,11 +3,14 @@ import { describe, expect, it } from 'vitest';
 import type { Cause, Outcome } from '../../src/runtime/queue/queue.ts';
 import { Queue } from '../../src/runtime/queue/queue.ts';
 import { ControlledWork } from '../support/runtime/controlled-work.ts';
-import { QueueModel } from '../support/runtime/queue-model.ts';
+import { namespaceOf, QueueModel } from '../support/runtime/queue-model.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
 /** The same steps in every run; SEED=2 npm test tries others. */
 const seed = Number(process.env['SEED'] ?? 1);
+
+/** Most keys are in the first one. */
+const namespaces = ['a', 'a', 'a', 'b', ''];
 
 type Step =
   | { readonly do: 'add'; readonly key: string; readonly cause: Cause }
@@ -16,7 +19,7 @@ type Step =
   | { readonly do: 'advance'; readonly ms: number }
   | { readonly do: 'stop' };
 
-const aKey = fc.nat(14).map(n => `key-${n}`);
+const aKey = fc.nat(14).map(n => `${namespaces[n % namespaces.length]}/key-${n}`);
 const anAdd = fc.record({
   do: fc.constant('add' as const),
   key: aKey,
@@ -61,7 +64,7 @@ class Pair {
       this.unseen.delete(key);
       return this.work.perform(key);
     };
-    this.queue = new Queue({ clock: this.clock, work, concurrency, observer });
+    this.queue = new Queue({ clock: this.clock, work, concurrency, observer, namespaceOf });
     this.model = new QueueModel(concurrency);
     this.queue.start();
   }

@@ -4,21 +4,25 @@ export type Priority = 'live' | 'background';
 /** How many live keys in a row run before one of the background does. */
 const LIVE_IN_A_ROW = 9;
 
-/** Queued keys: live ones first, but the background always gets a share. */
+/** Queued keys: live ones first, but the background always gets a share. In each of both, namespaces take turns. */
 export class Priorities<T> {
-  readonly #lanes = { live: new Fifo<T>(), background: new Fifo<T>() };
+  readonly #lanes: Readonly<Record<Priority, Lane<T>>>;
   #liveInARow = 0;
+
+  constructor(namespaceOf: (item: T) => string) {
+    this.#lanes = { live: new Lane(namespaceOf), background: new Lane(namespaceOf) };
+  }
 
   size(lane: Priority): number {
     return this.#lanes[lane].size;
   }
 
   push(item: T, lane: Priority): void {
-    this.#lanes[lane].add(item);
+    this.#lanes[lane].push(item);
   }
 
   remove(item: T, lane: Priority): void {
-    this.#lanes[lane].delete(item);
+    this.#lanes[lane].remove(item);
   }
 
   shift(): T | undefined {
@@ -35,6 +39,58 @@ export class Priorities<T> {
   clear(): void {
     this.#lanes.live.clear();
     this.#lanes.background.clear();
+  }
+}
+
+/** The items of the namespaces that have any: each in the order of insertion, and the namespaces in turns. */
+class Lane<T> {
+  readonly #namespaceOf: (item: T) => string;
+  readonly #namespaces = new Map<string, Fifo<T>>();
+  readonly #turns = new Fifo<Fifo<T>>();
+  #size = 0;
+
+  constructor(namespaceOf: (item: T) => string) {
+    this.#namespaceOf = namespaceOf;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  push(item: T): void {
+    const namespace = this.#namespaceOf(item);
+    const items = this.#namespaces.get(namespace) ?? new Fifo();
+    this.#namespaces.set(namespace, items);
+    this.#turns.add(items.add(item));
+    this.#size++;
+  }
+
+  /** Removes an item that is in it. */
+  remove(item: T): void {
+    const namespace = this.#namespaceOf(item);
+    const items = this.#namespaces.get(namespace);
+    items?.delete(item);
+    if (items?.size === 0) {
+      this.#namespaces.delete(namespace);
+      this.#turns.delete(items);
+    }
+    this.#size--;
+  }
+
+  shift(): T | undefined {
+    const items = this.#turns.shift();
+    const item = items?.shift();
+    if (!items || item === undefined) return undefined;
+    if (items.size > 0) this.#turns.add(items);
+    else this.#namespaces.delete(this.#namespaceOf(item));
+    this.#size--;
+    return item;
+  }
+
+  clear(): void {
+    this.#namespaces.clear();
+    this.#turns.clear();
+    this.#size = 0;
   }
 }
 

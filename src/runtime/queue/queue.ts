@@ -41,6 +41,8 @@ export type QueueDeps<K extends string> = {
   /** How many keys run at once, at most; released ones do not count. */
   readonly concurrency: number;
   readonly observer: QueueObserver;
+  /** Keys of different namespaces take turns; those of cluster-scoped objects are in one of their own. */
+  readonly namespaceOf: (key: K) => string;
 };
 
 /** How many keys are in each state. */
@@ -57,6 +59,7 @@ export type QueueState = {
 /** The state of a key, which is deleted when the key is neither queued, delayed nor running. */
 type Entry<K> = {
   readonly key: K;
+  readonly namespace: string;
   /** A released run goes on without a slot. */
   state: Priority | 'running' | 'released' | 'later' | 'backoff' | 'away';
   /** The lane that it was in last, in which a retry is queued. */
@@ -70,7 +73,8 @@ type Entry<K> = {
 
 /**
  * Keys to be reconciled, never one of them twice at once. However often a key is added while it is queued, it runs once; if
- * it is added during its run, it runs once more afterwards. No run starts inside a call to the queue.
+ * it is added during its run, it runs once more afterwards. No run starts inside a call to the queue. A namespace with many
+ * queued keys delays a key of another one by one run.
  *
  *     added for | unknown key | background | running         | later      | backoff
  *     ----------+-------------+------------+-----------------+------------+-----------
@@ -81,7 +85,7 @@ type Entry<K> = {
 export class Queue<K extends string> {
   readonly #deps: QueueDeps<K>;
   readonly #entries = new Map<K, Entry<K>>();
-  readonly #lanes = new Priorities<Entry<K>>();
+  readonly #lanes: Priorities<Entry<K>>;
   /** The timer of each key that waits for a time. */
   readonly #timers = new Map<Entry<K>, { readonly dueAt: number; readonly cancel: () => void }>();
   readonly #bucket = new TokenBucket(RETRIES);
@@ -95,6 +99,7 @@ export class Queue<K extends string> {
 
   constructor(deps: QueueDeps<K>) {
     this.#deps = deps;
+    this.#lanes = new Priorities(({ namespace }) => namespace);
   }
 
   /** Starts to run keys; until then they are only queued. */
@@ -142,6 +147,7 @@ export class Queue<K extends string> {
   #newEntry(key: K): Entry<K> {
     const entry: Entry<K> = {
       key,
+      namespace: this.#deps.namespaceOf(key),
       state: 'live',
       lane: 'live',
       next: undefined,

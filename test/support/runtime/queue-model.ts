@@ -14,6 +14,11 @@ function failuresAfter({ requeue }: Outcome, { failed, away }: Failures): Failur
   return requeue === 'once-available' ? { failed, away: away + 1 } : NONE;
 }
 
+/** The namespace in a key such as namespace/name. */
+export function namespaceOf(key: string): string {
+  return key.slice(0, key.lastIndexOf('/'));
+}
+
 /** The contract of a queue, on plain lists that are searched from end to end. */
 export class QueueModel {
   now = 0;
@@ -26,6 +31,8 @@ export class QueueModel {
   #isStopped = false;
   #isAway = false;
   #liveInARow = 0;
+  /** The namespaces that have waiting keys in each lane, in the order of their turns. */
+  readonly #turns: Record<Lane, string[]> = { live: [], background: [] };
   /** In thousandths, of which each millisecond brings ten. */
   #tokens = 100_000;
 
@@ -93,6 +100,7 @@ export class QueueModel {
   #line(key: string, lane: Lane): void {
     this.waiting = [...this.waiting.filter(one => one.key !== key), { key, lane }];
     this.delayed = this.delayed.filter(one => one.key !== key);
+    this.#updateTurns();
   }
 
   #delay(what: Omit<Delayed, 'dueAt'>, ms: number): void {
@@ -115,14 +123,30 @@ export class QueueModel {
     this.delayed = [...this.delayed.filter(one => !away.includes(one)), ...away];
   }
 
+  /** In each lane, namespaces without waiting keys leave, and those that have new ones are the last. */
+  #updateTurns(): void {
+    for (const lane of ['live', 'background'] as const) {
+      const waiting = this.waiting.filter(one => one.lane === lane).map(({ key }) => namespaceOf(key));
+      const known = this.#turns[lane].filter(namespace => waiting.includes(namespace));
+      this.#turns[lane] = [...new Set([...known, ...waiting])];
+    }
+  }
+
+  #nextIn(lane: Lane): Waiting | undefined {
+    const [namespace] = this.#turns[lane];
+    return this.waiting.find(one => one.lane === lane && namespaceOf(one.key) === namespace);
+  }
+
   #begin(): void {
     while (this.running.filter(({ isReleased }) => !isReleased).length < this.#concurrency) {
-      const live = this.waiting.find(({ lane }) => lane === 'live');
-      const background = this.waiting.find(({ lane }) => lane === 'background');
+      const [live, background] = [this.#nextIn('live'), this.#nextIn('background')];
       const next = live && (!background || this.#liveInARow < 9) ? live : background;
       if (!next) return;
       this.#liveInARow = next.lane === 'live' ? this.#liveInARow + 1 : 0;
       this.waiting = this.waiting.filter(one => one !== next);
+      const turns = this.#turns[next.lane];
+      turns.push(...turns.splice(turns.indexOf(namespaceOf(next.key)), 1));
+      this.#updateTurns();
       this.running.push({ ...next, next: undefined, isReleased: false });
       this.started.push(`${next.key} at ${this.now}`);
     }
