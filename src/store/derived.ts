@@ -21,16 +21,27 @@ export class Derived<V> implements DerivedValues<V> {
   readonly #tracking: Tracking;
   readonly #derive: Derive<V>;
   readonly #isSame: (one: V, other: V) => boolean;
+  readonly #isVerified: boolean;
   readonly #entries = new Map<string, Entry<V>>();
   readonly #watchers = new WeakMap<Watcher, Dependent>();
   readonly #kinds = new Set<ResourceKind>();
   readonly #scope: Scope = { uses: kind => this.#kinds.add(kind) };
 
-  /** What depends on a value is affected unless `isSame` holds for it and the value before. */
-  constructor(tracking: Tracking, derive: Derive<V>, isSame: (one: V, other: V) => boolean = Object.is) {
+  /**
+   * What depends on a value is affected unless `isSame` holds for it and the value before. Values on which much depends, and which
+   * most changes leave as they are, are verified: derived again before anything is notified, once for all changes in a turn of
+   * the event loop.
+   */
+  constructor(
+    tracking: Tracking,
+    derive: Derive<V>,
+    isSame: (one: V, other: V) => boolean = Object.is,
+    { isVerified = false }: { readonly isVerified?: boolean } = {},
+  ) {
     this.#tracking = tracking;
     this.#derive = derive;
     this.#isSame = isSame;
+    this.#isVerified = isVerified;
   }
 
   get kinds(): ReadonlySet<ResourceKind> {
@@ -55,6 +66,7 @@ export class Derived<V> implements DerivedValues<V> {
 
   /** The value if it is known to be the present one. */
   peek(name: string): V | undefined {
+    this.#tracking.verify();
     return this.#entries.get(name)?.freshValue;
   }
 
@@ -79,6 +91,7 @@ export class Derived<V> implements DerivedValues<V> {
     const entry: Entry<V> = new Entry<V>(name, this.#tracking, {
       derive: this.#derive,
       isSame: this.#isSame,
+      isVerified: this.#isVerified,
       scope: this.#scope,
       unused: () => {
         if (entry.freshValue === undefined) this.#forget(name, entry);
@@ -98,6 +111,7 @@ export class Derived<V> implements DerivedValues<V> {
 type EntryOptions<V> = {
   readonly derive: Derive<V>;
   readonly isSame: (one: V, other: V) => boolean;
+  readonly isVerified: boolean;
   readonly scope: Scope;
   /** Nothing depends on it any more. */
   readonly unused: () => void;
@@ -119,6 +133,7 @@ class Entry<V> implements DerivedValue<V>, Dependent {
   readonly source: Source;
   readonly #name: string;
   readonly #options: EntryOptions<V>;
+  readonly #tracking: Tracking;
   readonly #reads: ReadSet;
   #state: State = 'new';
   #value: V | undefined;
@@ -127,6 +142,7 @@ class Entry<V> implements DerivedValue<V>, Dependent {
   constructor(name: string, tracking: Tracking, options: EntryOptions<V>) {
     this.#name = name;
     this.#options = options;
+    this.#tracking = tracking;
     this.#reads = tracking.readsOf(this);
     this.source = new Source(name, { release: options.unused });
   }
@@ -140,6 +156,7 @@ class Entry<V> implements DerivedValue<V>, Dependent {
   }
 
   refresh(): void {
+    this.#tracking.verify();
     if (this.#state === 'fresh') return;
     if (this.#state === 'suspect' && !this.#reads.hasOtherValues()) {
       this.#state = 'fresh';
@@ -164,8 +181,26 @@ class Entry<V> implements DerivedValue<V>, Dependent {
     if (isCertain || before === 'failed') this.#state = 'stale';
     else if (before === 'fresh') this.#state = 'suspect';
     if (before !== 'fresh' && before !== 'failed') return;
-    if (this.source.isUsed) this.source.notify(false, change);
-    else this.#options.forget();
+    if (!this.source.isUsed) this.#options.forget();
+    else if (this.#options.isVerified && before === 'fresh') this.#verifyLater(change);
+    else this.source.notify(false, change);
+  }
+
+  #verifyLater(change: Change): void {
+    const { version } = this;
+    this.#tracking.verifyLater(() => {
+      if (!this.source.isUsed) {
+        this.#options.forget();
+        return;
+      }
+      try {
+        this.refresh();
+        if (this.version === version) return;
+      } catch {
+        // Whoever reads it gets the error.
+      }
+      this.source.notify(false, change);
+    });
   }
 
   clear(): void {

@@ -54,6 +54,8 @@ export class Tracking {
   readonly #read: ReadResources;
   readonly #sources: TrackedSources = { any: new Sources(), exceptStatus: new Sources() };
   readonly #unsubscribe: () => void;
+  /** What notifies dependents if a derived value has changed. */
+  #unverified: (() => void)[] = [];
 
   /** Must be created before others subscribe to the store, so that they find derived values invalidated. */
   constructor(read: ReadResources) {
@@ -75,6 +77,17 @@ export class Tracking {
   /** How many different reads are depended on. */
   get size(): number {
     return this.#sources.any.size + this.#sources.exceptStatus.size;
+  }
+
+  /** Verifies a derived value before the next read of any, and in this turn of the event loop at the latest. */
+  verifyLater(verify: () => void): void {
+    if (this.#unverified.length === 0) queueMicrotask(() => this.verify());
+    this.#unverified.push(verify);
+  }
+
+  /** Every read of a derived value calls it first, so that none is thought to be fresh that is not. */
+  verify(): void {
+    while (this.#unverified.length > 0) this.#unverified.pop()?.();
   }
 
   /** The reads of a dependent, none at first. */

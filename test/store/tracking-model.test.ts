@@ -8,8 +8,10 @@ import type { AnyIndex, Index, ReadObjects } from '../../src/store/resources.ts'
 import { ResourceStore } from '../../src/store/store.ts';
 import { Tracking } from '../../src/store/tracking.ts';
 import type { DerivedValues, OpenReads, ReadSet, TrackedRead } from '../../src/store/tracking.ts';
-import { meshBackend, named, route } from '../support/declared.ts';
+import { named } from '../support/declared.ts';
 import { meshTailnet } from '../support/objects.ts';
+import { KINDS, LABELS, NAMES, objects, TAILNETS } from '../support/store/random-objects.ts';
+import type { Kind } from '../support/store/random-objects.ts';
 import { readMeshEndpoints, resourceOf } from '../support/store/resources.ts';
 import { runs } from '../support/runs.ts';
 
@@ -21,16 +23,8 @@ import { runs } from '../support/runs.ts';
  *   a dependent that is notified                   has a read, or a read of a derived value, whose result has changed
  */
 
-const NAMES = ['default/a', 'team-a/a'];
-const TAILNETS = ['x.ts.net', 'y.ts.net'];
-const LABELS = ['one', 'broken'];
-
 function indexBy<K extends ResourceKind>(name: string, kind: K, valuesOf: Index<K>['valuesOf']): Index<K> {
   return { name, kind, valuesOf };
-}
-
-function labelsOf({ metadata }: Resource): readonly string[] {
-  return Object.values(metadata.labels ?? {});
 }
 
 const byTailnet = indexBy('endpoints by tailnet', 'MeshEndpoints', tailnetsOf);
@@ -39,39 +33,9 @@ const tailnetsByTailnet = indexBy('tailnets by tailnet', 'MeshTailnet', tailnets
 const routesByBackend = indexBy('routes by backend', 'HTTPRoute', meshBackendsOf);
 const indexes: readonly AnyIndex[] = [byTailnet, byLabel, tailnetsByTailnet, routesByBackend];
 
-const tailnets = fc.constantFrom(...TAILNETS);
-const names = fc.constantFrom(...NAMES);
-
-/** Few differences, so that a change is often of one of them alone. */
-const others = fc.constantFrom(
-  { metadata: { resourceVersion: '1' } },
-  { metadata: { resourceVersion: '2' } },
-  { metadata: { annotations: { a: 'b' } } },
-  { metadata: {}, status: { observedGeneration: 1 } },
-  { metadata: {}, status: { observedGeneration: 2 } },
-);
-
-const endpoints = fc
-  .tuple(names, tailnets, fc.subarray(LABELS), others)
-  .map(([name, tailnet, texts, given]) => {
-    const { metadata, ...more } = given;
-    const labels = Object.fromEntries(texts.entries());
-    return { ...readMeshEndpoints(name, { tailnet }, { labels, ...metadata }), ...more };
-  });
-
-const meshTailnets = fc.tuple(fc.constantFrom('t', 'u'), tailnets, others).map(([name, tailnet, given]) => {
-  const { metadata, ...more } = given;
-  return { ...resourceOf(named(meshTailnet({ tailnet }), name, metadata)), ...more } as Resource;
-});
-
-const routes = fc.tuple(names, fc.subarray(['a', 'b'])).map(([name, backends]) => {
-  const rules = [{ backendRefs: backends.map(backend => meshBackend({ name: backend })) }];
-  return resourceOf(route('HTTPRoute', name, { rules }));
-});
-
-const KINDS = ['MeshEndpoints', 'MeshTailnet', 'HTTPRoute'] as const;
-type Kind = (typeof KINDS)[number];
-const objects: fc.Arbitrary<Resource> = fc.oneof({ weight: 3, arbitrary: endpoints }, meshTailnets, routes);
+function labelsOf({ metadata }: Resource): readonly string[] {
+  return Object.values(metadata.labels ?? {});
+}
 
 function endpointsRef(name: string): Ref<'MeshEndpoints'> {
   const [namespace = '', last = ''] = name.split('/');
@@ -424,12 +388,14 @@ class World {
   readonly values: Values;
   #derivations = 0;
 
-  constructor() {
-    const derived = (value: ValueName) =>
-      new Derived(this.tracking, (name, read) => {
+  constructor(verified: readonly ValueName[]) {
+    const derived = (value: ValueName) => {
+      const derive: Derive = (name, read) => {
         this.#derivations++;
         return DERIVES[value](() => this.values)(name, read);
-      });
+      };
+      return new Derived(this.tracking, derive, Object.is, { isVerified: verified.includes(value) });
+    };
     const [tailnet, size, neighbours] = [derived('tailnet'), derived('size'), derived('neighbours')];
     this.values = { tailnet, size, neighbours, summary: derived('summary'), sizes: derived('sizes') };
   }
@@ -445,12 +411,14 @@ class World {
     else if (change.do === 'remove') this.store.remove(change.ref);
     else this.store.replaceAll(change.kind, structuredClone(change.objects) as readonly ResourceOf<Kind>[]);
     expect(this.#derivations).toBe(before);
+    this.tracking.verify();
   }
 
   /** Where there are no dependents, nothing is kept after all objects have changed. */
   expectReleased(): void {
-    for (const tailnet of TAILNETS) for (const object of everyObject(tailnet)) this.store.put(object);
-    for (const kind of KINDS) this.store.replaceAll(kind, []);
+    for (const tailnet of TAILNETS)
+      for (const object of everyObject(tailnet)) this.make({ do: 'put', object });
+    for (const kind of KINDS) this.make({ do: 'replace-all', kind, objects: [] });
     expect(VALUES.map(([value]) => this.values[value].size)).toEqual(VALUES.map(() => 0));
     expect(this.tracking.size).toBe(0);
   }
@@ -474,9 +442,7 @@ function take(step: Step, world: World, models: readonly Model[]): void {
     for (const model of models) model.changed(step);
   } else if (step.do === 'run') {
     for (const act of ['end', 'begin', 'end'] as const) models[step.at]?.[act]();
-  } else {
-    models[step.at]?.[step.do]();
-  }
+  } else models[step.at]?.[step.do]();
 }
 
 describe('tracked reads', () => {
@@ -484,8 +450,14 @@ describe('tracked reads', () => {
     const three = { minLength: 3, maxLength: 3 };
     const taken = fc.array(steps, { minLength: 20, maxLength: 80 });
     const watched = fc.array(fc.constantFrom(...allValues), three);
-    const property = fc.property(fc.array(programs, three), watched, taken, (programs, values, all) => {
-      const world = new World();
+    const given = [
+      fc.array(programs, three),
+      watched,
+      taken,
+      fc.subarray(VALUES.map(([value]) => value)),
+    ] as const;
+    const property = fc.property(...given, (programs, values, all, verified) => {
+      const world = new World(verified);
       const dependents = programs.map(program => new ModelDependent(program, world));
       const models = [...dependents, ...values.map(value => new ModelWatcher(value, world))];
       for (const step of all) take(step, world, models);

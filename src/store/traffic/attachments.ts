@@ -112,7 +112,11 @@ export function attachedRoutesFrom(tracking: Tracking): AttachedRoutes {
       tracking,
       (gateway, run) => {
         const all = run.value(named, gateway).map(({ at }) => run.value(parts, `${gateway} ${at}`));
-        return ofGateway(all.filter(part => part !== undefined), gateway as Key, run);
+        return ofGateway(
+          all.filter(part => part !== undefined),
+          gateway as Key,
+          run,
+        );
       },
       isSame,
     );

@@ -31,6 +31,7 @@ export function gatewaySettingsFrom(
   const decisions = new Derived<Decision>(tracking, (backend, read) =>
     decisionOf(backend, ref => read.get(ref)),
   );
+  // Everything at a Gateway depends on them, and each change of a route may be one of its crowded backends.
   return new Derived(
     tracking,
     (key, read) => {
@@ -44,6 +45,7 @@ export function gatewaySettingsFrom(
       );
     },
     isEqual,
+    { isVerified: true },
   );
 }
 

@@ -209,6 +209,7 @@ function overTlsBudgets(
     (namespace, read) => tlsNeedsOf(resourcesOf(read), namespace),
     isEqual,
   );
+  // Everything with TLS depends on it.
   const total = new Derived<ReadonlySet<string>>(
     tracking,
     (_all, read) => {
@@ -216,6 +217,7 @@ function overTlsBudgets(
       return overTlsTotal(new Map([...namespaces].map(name => [name, read.value(needs, name)])));
     },
     (one, other) => isEqual([...one], [...other]),
+    { isVerified: true },
   );
   return new Derived(
     tracking,
