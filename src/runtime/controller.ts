@@ -73,13 +73,7 @@ export function startController<K extends ResourceKind>(
   const observer = observerOf(name, telemetry);
   const runs = new Runs<Key>({ clock, observer, release: key => queue.release(key) });
   const resync = new Resync<Key>({ clock, periodMs: syncPeriodMs, enqueue: enqueueForResync });
-  const queue = new Queue<Key>({
-    clock,
-    work,
-    concurrency,
-    observer,
-    namespaceOf: key => refOf(key).namespace,
-  });
+  const queue = new Queue<Key>({ clock, work, concurrency, observer, namespaceOf });
   const objects = new ObjectReads({
     tracking,
     clock,
@@ -145,6 +139,10 @@ export function startController<K extends ResourceKind>(
     return runs.list().map(({ key }) => key);
   };
   return { name, stop, drain };
+}
+
+function namespaceOf(key: Key): string {
+  return refOf(key).namespace;
 }
 
 type InProgress = { readonly clock: Clock; readonly queue: Queue<Key>; readonly runs: Runs<Key> };

@@ -1,27 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/runtime/clock.ts';
-import { Priorities } from '../../src/runtime/queue/priorities.ts';
 import type { Cause, Outcome } from '../../src/runtime/queue/queue.ts';
 import { Queue } from '../../src/runtime/queue/queue.ts';
-import type { QueueObserver } from '../../src/runtime/queue/queue.ts';
-import { ControlledWork } from '../support/runtime/controlled-work.ts';
+import type { ControlledWork } from '../support/runtime/controlled-work.ts';
+import { noObserver, queueOf } from '../support/runtime/controlled-queue.ts';
+import { namespaceOf } from '../support/runtime/queue-model.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
-
-const noObserver: QueueObserver = {
-  added: () => undefined,
-  waited: () => undefined,
-  retried: () => undefined,
-};
-
-const namespaceOf = (key: string) => key.split('/').at(-2) ?? '';
-
-/** A queue that starts at once, with a clock and work that the test controls. */
-function queueOf({ concurrency = 1, observer = noObserver } = {}) {
-  const clock = new VirtualClock();
-  const work = new ControlledWork(clock);
-  const queue = new Queue<string>({ clock, work: work.perform, concurrency, observer, namespaceOf });
-  return { clock, work, queue };
-}
 
 /** A queue in which a key is in the state of the row. */
 async function queueWithKeyAt(place: 'unknown' | 'background' | 'running' | 'later' | 'backoff') {
@@ -331,43 +315,6 @@ describe('at once', () => {
   });
 });
 
-describe('a namespace', () => {
-  it('with 2,000 queued keys delays a key of another one by one run', async () => {
-    const { clock, work, queue } = queueOf();
-    for (let n = 0; n < 2_000; n++) queue.add(`attacker/${n}`, 'change');
-    queue.start();
-    await clock.settle();
-    queue.add('victim/web', 'change');
-    for (const key of ['attacker/0', 'attacker/1']) await work.end(key);
-    expect(work.started).toEqual(['attacker/0', 'attacker/1', 'victim/web']);
-  });
-
-  it.each<Cause>(['change', 'first'])(
-    'runs its keys in turns with others when they are added for %s',
-    async cause => {
-      const { clock, work, queue } = queueOf();
-      const keys = ['a/1', 'a/2', 'a/3', 'b/1', 'b/2', 'cluster-scoped', 'c/1', 'another-cluster-scoped'];
-      for (const key of keys) queue.add(key, cause);
-      queue.start();
-      await clock.settle();
-      while (work.running.length > 0) await work.end(work.running[0] ?? '');
-      expect(work.started.join(' ')).toBe('a/1 b/1 cluster-scoped c/1 a/2 b/2 another-cluster-scoped a/3');
-    },
-  );
-
-  it('gets no more turns by changing its keys while they are queued, or as soon as they have run', async () => {
-    const { clock, work, queue } = queueOf();
-    for (const key of ['attacker/1', 'victim/1', 'victim/2', 'victim/3']) queue.add(key, 'first');
-    queue.start();
-    await clock.settle();
-    for (let n = 0; n < 6; n++) {
-      for (const key of ['attacker/1', 'attacker/2']) queue.add(key, 'first');
-      await work.end(work.running[0] ?? '');
-    }
-    expect(work.started.filter(key => key.startsWith('victim'))).toHaveLength(3);
-  });
-});
-
 describe('a queue that is stopped', () => {
   it('drops queued keys, accepts none, starts none and leaves no timer', async () => {
     const { clock, work, queue } = queueOf();
@@ -446,28 +393,6 @@ describe('an observer', () => {
 });
 
 describe('10,000 keys', () => {
-  it.each([
-    ['of one namespace', 1],
-    ['of 10,000 namespaces', 10_000],
-    ['of 2,000 namespaces', 2_000],
-  ])('%s are queued and run at a constant cost', (_of, namespaces) => {
-    const lanes = new Priorities<string>(namespaceOf);
-    const keys = Array.from({ length: 10_000 }, (_, n) => `${n % namespaces}/${n}`);
-    const start = process.cpuUsage();
-    for (const key of keys) lanes.push(key, 'live');
-    for (const key of keys.slice(0, 5_000)) {
-      lanes.remove(key, 'live');
-      lanes.push(key, 'background');
-    }
-    // Each is queued again as soon as it has left, so that namespaces come and go.
-    for (let n = 0; n < 30_000; n++) lanes.push(lanes.shift() ?? '', 'live');
-    let shifted = 0;
-    while (lanes.shift() !== undefined) shifted++;
-    expect(shifted).toBe(10_000);
-    // A cost that grows with the number of keys or namespaces takes tens of seconds.
-    expect(process.cpuUsage(start).user / 1_000).toBeLessThan(1_000);
-  });
-
   it('each run once, without blocking the event loop', async () => {
     const seen = new Set<string>();
     const work = (key: string): Promise<Outcome> => {

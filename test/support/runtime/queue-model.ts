@@ -14,9 +14,9 @@ function failuresAfter({ requeue }: Outcome, { failed, away }: Failures): Failur
   return requeue === 'once-available' ? { failed, away: away + 1 } : NONE;
 }
 
-/** The namespace in a key such as namespace/name. */
+/** The namespace in a key such as namespace/name, which a kind may precede. */
 export function namespaceOf(key: string): string {
-  return key.slice(0, key.lastIndexOf('/'));
+  return key.split('/').at(-2) ?? '';
 }
 
 /** The contract of a queue, on plain lists that are searched from end to end. */
