@@ -15,6 +15,11 @@ export const EVENTS = {
 /** Series of Events in memory, of about 4 KB each: a namespace that is alone gets half of them. */
 export const MAX_EVENT_SERIES = 2000;
 
+/** How many reconciles of a controller a namespace has at once while others wait: a status is written in one, however long that takes. */
+export function shareOfRuns(concurrency: number): number {
+  return Math.ceil(concurrency / 2);
+}
+
 /** Events that are written at once: a namespace whose writes have to wait takes half of them. */
 export const MAX_EVENT_WRITES = 4;
 

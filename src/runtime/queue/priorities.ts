@@ -25,15 +25,16 @@ export class Priorities<T> {
     this.#lanes[lane].remove(item);
   }
 
-  shift(): T | undefined {
+  /** Takes the next item. Where others of its priority are queued, none of a namespace that has its share. */
+  shift(hasShare: (namespace: string) => boolean): T | undefined {
     const { live, background } = this.#lanes;
     const isBackgroundDue = live.size === 0 || this.#liveInARow >= LIVE_IN_A_ROW;
     if (isBackgroundDue && background.size > 0) {
       this.#liveInARow = 0;
-      return background.shift();
+      return background.shift(hasShare);
     }
     this.#liveInARow++;
-    return live.shift();
+    return live.shift(hasShare);
   }
 
   clear(): void {
@@ -45,8 +46,8 @@ export class Priorities<T> {
 /** The items of the namespaces that have any: each in the order of insertion, and the namespaces in turns. */
 class Lane<T> {
   readonly #namespaceOf: (item: T) => string;
-  readonly #namespaces = new Map<string, Fifo<T>>();
-  readonly #turns = new Fifo<Fifo<T>>();
+  readonly #items = new Map<string, Fifo<T>>();
+  readonly #turns = new Fifo<string>();
   #size = 0;
 
   constructor(namespaceOf: (item: T) => string) {
@@ -59,36 +60,49 @@ class Lane<T> {
 
   push(item: T): void {
     const namespace = this.#namespaceOf(item);
-    const items = this.#namespaces.get(namespace) ?? new Fifo();
-    this.#namespaces.set(namespace, items);
-    this.#turns.add(items.add(item));
+    const items = this.#items.get(namespace) ?? new Fifo();
+    this.#items.set(namespace, items.add(item));
+    this.#turns.add(namespace);
     this.#size++;
   }
 
   /** Removes an item that is in it. */
   remove(item: T): void {
     const namespace = this.#namespaceOf(item);
-    const items = this.#namespaces.get(namespace);
+    const items = this.#items.get(namespace);
     items?.delete(item);
-    if (items?.size === 0) {
-      this.#namespaces.delete(namespace);
-      this.#turns.delete(items);
-    }
+    if (items?.size === 0) this.#drop(namespace);
     this.#size--;
   }
 
-  shift(): T | undefined {
-    const items = this.#turns.shift();
+  shift(hasShare: (namespace: string) => boolean): T | undefined {
+    const namespace = this.#nextNamespace(hasShare);
+    if (namespace === undefined) return undefined;
+    const items = this.#items.get(namespace);
     const item = items?.shift();
-    if (!items || item === undefined) return undefined;
-    if (items.size > 0) this.#turns.add(items);
-    else this.#namespaces.delete(this.#namespaceOf(item));
+    if (items?.size === 0) this.#drop(namespace);
+    else this.#turns.add(namespace);
     this.#size--;
     return item;
   }
 
+  /** The one whose turn it is; of those that have their share the last one, if there is no other. */
+  #nextNamespace(hasShare: (namespace: string) => boolean): string | undefined {
+    for (let others = this.#turns.size - 1; others > 0; others--) {
+      const namespace = this.#turns.shift() ?? '';
+      if (!hasShare(namespace)) return namespace;
+      this.#turns.add(namespace);
+    }
+    return this.#turns.shift();
+  }
+
+  #drop(namespace: string): void {
+    this.#items.delete(namespace);
+    this.#turns.delete(namespace);
+  }
+
   clear(): void {
-    this.#namespaces.clear();
+    this.#items.clear();
     this.#turns.clear();
     this.#size = 0;
   }

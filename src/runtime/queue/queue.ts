@@ -1,4 +1,5 @@
 import type { Clock } from '../../api/clock.ts';
+import { shareOfRuns } from '../../api/shares.ts';
 import { TokenBucket } from '../../api/token-bucket.ts';
 import { Priorities } from './priorities.ts';
 import type { Priority } from './priorities.ts';
@@ -74,7 +75,7 @@ type Entry<K> = {
 /**
  * Keys to be reconciled, never one of them twice at once. However often a key is added while it is queued, it runs once; if
  * it is added during its run, it runs once more afterwards. No run starts inside a call to the queue. A namespace with many
- * queued keys delays a key of another one by one run.
+ * queued keys delays a key of another one by one run, and has at most half of all runs while others wait.
  *
  *     added for | unknown key | background | running         | later      | backoff
  *     ----------+-------------+------------+-----------------+------------+-----------
@@ -93,6 +94,8 @@ export class Queue<K extends string> {
   #phase: 'created' | 'started' | 'stopped' = 'created';
   #running = 0;
   #released = 0;
+  /** The runs of each namespace that has any, without released ones. */
+  readonly #runningOf = new Map<string, number>();
   #isScheduled = false;
   /** Whether a run has found away what it needs, and no such key's run has found it again since. */
   #isAway = false;
@@ -122,6 +125,7 @@ export class Queue<K extends string> {
     if (entry?.state !== 'running') return;
     entry.state = 'released';
     this.#released++;
+    this.#countRuns(entry, -1);
     this.#schedule();
   }
 
@@ -210,8 +214,9 @@ export class Queue<K extends string> {
 
   #startRuns(): void {
     this.#isScheduled = false;
+    const share = shareOfRuns(this.#deps.concurrency);
     while (this.#canRun()) {
-      const entry = this.#lanes.shift();
+      const entry = this.#lanes.shift(namespace => (this.#runningOf.get(namespace) ?? 0) >= share);
       if (entry) this.#run(entry);
     }
   }
@@ -219,6 +224,7 @@ export class Queue<K extends string> {
   #run(entry: Entry<K>): void {
     entry.state = 'running';
     this.#running++;
+    this.#countRuns(entry, 1);
     this.#deps.observer.waited(this.#deps.clock.now() - entry.queuedAt);
     const run = new Promise<Outcome>(resolve => resolve(this.#deps.work(entry.key)));
     run.then(
@@ -227,9 +233,16 @@ export class Queue<K extends string> {
     );
   }
 
+  #countRuns({ namespace }: Entry<K>, change: 1 | -1): void {
+    const runs = (this.#runningOf.get(namespace) ?? 0) + change;
+    if (runs > 0) this.#runningOf.set(namespace, runs);
+    else this.#runningOf.delete(namespace);
+  }
+
   #end(entry: Entry<K>, outcome: Outcome): void {
     this.#running--;
     if (entry.state === 'released') this.#released--;
+    else this.#countRuns(entry, -1);
     if (this.#phase !== 'stopped') {
       if (entry.failures.away > 0 && outcome.requeue !== 'once-available') this.#retryAway();
       this.#requeue(entry, outcome);

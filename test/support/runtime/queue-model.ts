@@ -132,15 +132,25 @@ export class QueueModel {
     }
   }
 
+  /** The first in a lane, in turns by namespace; one that has half of all runs gives way to others. */
   #nextIn(lane: Lane): Waiting | undefined {
-    const [namespace] = this.#turns[lane];
-    return this.waiting.find(one => one.lane === lane && namespaceOf(one.key) === namespace);
+    const turns = this.#turns[lane];
+    const hasRoom = (namespace: string) => this.#runsOf(namespace) * 2 < this.#concurrency;
+    const skipped = Math.max(0, turns.findIndex(hasRoom), turns.some(hasRoom) ? 0 : turns.length - 1);
+    turns.push(...turns.splice(0, skipped));
+    return this.waiting.find(one => one.lane === lane && namespaceOf(one.key) === turns[0]);
+  }
+
+  #runsOf(namespace: string): number {
+    return this.running.filter(({ key, isReleased }) => !isReleased && namespaceOf(key) === namespace).length;
   }
 
   #begin(): void {
     while (this.running.filter(({ isReleased }) => !isReleased).length < this.#concurrency) {
-      const [live, background] = [this.#nextIn('live'), this.#nextIn('background')];
-      const next = live && (!background || this.#liveInARow < 9) ? live : background;
+      const has = (lane: Lane) => this.#turns[lane].length > 0;
+      const next = this.#nextIn(
+        has('live') && (!has('background') || this.#liveInARow < 9) ? 'live' : 'background',
+      );
       if (!next) return;
       this.#liveInARow = next.lane === 'live' ? this.#liveInARow + 1 : 0;
       this.waiting = this.waiting.filter(one => one !== next);
