@@ -181,12 +181,18 @@ async function rest(phase: Phase): Promise<Pick<Measured, 'edits' | 'storm'>> {
 }
 
 const EDITS = 5;
+const WARM_UP_EDITS = 50;
+const WARM_UP_INTERVAL_MS = 200;
 
 /** The CPU time of single edits, each with all that follows from it. */
 async function edits(): Promise<Measured['edits']> {
-  // The first edit of each kind runs code that is not compiled yet.
-  await cpuOfEdit(() => cluster.apply(meshEndpoints(7, 1)), 0);
-  await cpuOfEdit(() => cluster.apply(httpRoute(7, 1)), 0);
+  // The first edits run code that is not compiled yet.
+  for (let edit = 1; edit <= WARM_UP_EDITS; edit++) {
+    cluster.apply(meshEndpoints(7, edit));
+    cluster.apply(httpRoute(7, edit));
+    await sleep(WARM_UP_INTERVAL_MS);
+  }
+  await quiet();
   const startMs = performance.now();
   const idleShare = (await cpuOfEdit(() => undefined, 0)) / (performance.now() - startMs);
   const [weightMs, routeMs]: [number[], number[]] = [[], []];
