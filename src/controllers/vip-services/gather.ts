@@ -9,6 +9,7 @@ import { refTo } from '../../api/objects/references.ts';
 import { fullServiceName } from '../../api/served-services.ts';
 import { tailnetsByDomain } from '../../store/traffic/resources.ts';
 import type { ReadObjects } from '../../store/resources.ts';
+import { keptLast } from '../../runtime/kept.ts';
 import { isBeingDeleted } from '../../store/lifecycle.ts';
 import type { TrackedRead } from '../../store/tracking.ts';
 import type { TrafficValues } from '../../store/traffic/values.ts';
@@ -81,14 +82,17 @@ export function registrantsOf(
   );
 }
 
-/** What this installation has registered, by the name of the service: only operators write it. */
-function ownEntriesIn(connection: Connection | undefined): ReadonlyMap<string, Owner> {
+/**
+ * What this installation has registered with tags that the tailnet no longer has, by the name of the service: only operators
+ * write it.
+ */
+function entriesBeyond(tailnet: MeshTailnet, connection: Connection | undefined): ReadonlyMap<string, Owner> {
   if (connection?.is !== 'usable') return new Map();
   const { services, installation } = connection;
   return new Map(
     services.flatMap(service => {
       const own = ownersOf(service).find(owner => owner.installation === installation);
-      return own ? [[service.name, own] as const] : [];
+      return own && beyondTailnet(own.tags, tailnet).length > 0 ? [[service.name, own] as const] : [];
     }),
   );
 }
@@ -100,7 +104,13 @@ type ClaimDeps = {
   readonly values: Pick<TrafficValues, 'serviceGateways'>;
 };
 
-/** What the MeshEndpoints of a tailnet want registered: each name by its holder, which alone are read. */
+const placesIn = keptLast<readonly string[]>();
+const claimsIn = keptLast<Claims>();
+
+/**
+ * What the MeshEndpoints of a tailnet want registered: each name by its holder, which alone are read. The same value while
+ * everything that it depends on is the same.
+ */
 export function claimsOf(
   tailnet: MeshTailnet,
   { userAt }: Pick<Offering, 'userAt'>,
@@ -108,51 +118,112 @@ export function claimsOf(
   { connection, read, values }: ClaimDeps,
 ): Claims {
   const uid = read.exceptStatus.get({ kind: 'Namespace', namespace: '', name: 'kube-system' })?.metadata.uid;
-  const entries = ownEntriesIn(connection);
+  const places = placesIn(ledger, [], () => {
+    const held = [...ledger.values()].filter(({ leftAt }) => !leftAt);
+    return [...new Set(held.map(({ object }) => object))];
+  });
+  const objects = places.flatMap(place => userAt(place, read) ?? []);
+  const gateways = objects.map(object => gatewayOf(object, read, values));
+  const entries = entriesBeyond(tailnet, connection);
+  const make = () => {
+    const users = objects.map((object, at) => userOf(object, { tailnet, uid, gateway: gateways[at] }));
+    return claimsOfUsers(users, ledger, entries);
+  };
+  if (entries.size > 0) return make();
+  return claimsIn(ledger, [tailnet.metadata.name, tailnet.spec, uid, ...objects, ...gateways], make);
+}
+
+function claimsOfUsers(users: readonly User[], ledger: Ledger, entries: ReadonlyMap<string, Owner>): Claims {
+  const byPlace = new Map(users.map(user => [user.place, user]));
+  const listings: Listing[] = [];
   const claims = new Map<string, Claim>();
   const targets = new Map<string, Target>();
-  const places = new Set([...ledger.values()].filter(({ leftAt }) => !leftAt).map(({ object }) => object));
-  const listings = [...places].flatMap(place => {
-    const object = userAt(place, read);
-    if (!object) return [];
-    const isListed = new Set<string>();
-    const gateway = gatewayOf(object, read, values);
-    const given = gateway?.spec.serviceCoordination;
-    const { enabled = true, strategy = 'shared', clusterID = uid ?? 'unknown' } = given ?? {};
-    return vipServicesIn(object).flatMap((service): readonly Listing[] => {
-      const name = fullServiceName(service.name);
-      const holder = ledger.get(name);
-      if (holder?.object !== place || holder.leftAt || isListed.has(name)) return [];
-      isListed.add(name);
-      const listing = { object: place, listed: service.name, name };
-      const tags = service.tags ?? tailnet.spec.tags;
-      const entry = entries.get(name);
-      const own = entry?.object === place ? entry : undefined;
-      const limits = { tags, tailnet, gateway, own };
-      const problem = targetProblem(object, service.targetEndpoint) ?? tagProblem(limits);
-      const kept = problem?.message ?? keptBy(object, enabled ? undefined : gateway);
-      // What another object was registered with in an earlier version is not kept for this one.
-      if (kept !== undefined && !own && beyondTailnet(entry?.tags ?? [], tailnet).length > 0)
-        return [{ ...listing, problem: problem ?? notKept(kept) }];
-      targets.set(name, { object: refTo(object), endpoint: service.targetEndpoint });
-      claims.set(name, {
-        name,
-        object: place,
-        port: service.port,
-        tags,
-        mayCreate: object.spec.serviceDiscovery?.autoRegister ?? true,
-        notAdoptable: adoptionProblem(name, tailnet),
-        shareWith: sharedWith(service.shareWith, object, tailnet),
-        kept,
-        strategy,
-        cluster: clusterID,
-        heartbeatMs: (given && durationMs(given.heartbeatInterval)) ?? HEARTBEAT_MS,
-        staleMs: (given && durationMs(given.staleThreshold)) ?? STALE_MS,
-      });
-      return [{ ...listing, problem, warnings: tagWarnings(limits) }];
-    });
-  });
+  for (const [name, { object, leftAt }] of ledger) {
+    const user = leftAt ? undefined : byPlace.get(object);
+    const service = user?.services.get(name);
+    if (!user || !service) continue;
+    const entry = entries.get(name);
+    const registration =
+      (entry ? undefined : user.known.get(name)) ?? registrationOf(name, service, user, entry);
+    if (!entry) user.known.set(name, registration);
+    const { listing, claim, target } = registration;
+    listings.push(listing);
+    if (claim) claims.set(name, claim);
+    if (target) targets.set(name, target);
+  }
   return { listings, claims, targets };
+}
+
+/** What the services of an object depend on. */
+type UserOptions = {
+  readonly tailnet: MeshTailnet;
+  /** Of Namespace kube-system. */
+  readonly uid: string | undefined;
+  readonly gateway: Kinds['MeshGateway'] | undefined;
+};
+
+/** An object that has names. */
+type User = UserOptions & {
+  readonly object: MeshEndpoints;
+  readonly place: string;
+  /** By the name with `svc:` before it; of those that are listed twice, the first. */
+  readonly services: ReadonlyMap<string, VipServiceSpec>;
+  /** By the same name. */
+  readonly known: Map<string, Registration>;
+};
+
+/** What becomes of a service that an object lists; without a claim nothing is registered. */
+type Registration = { readonly listing: Listing; readonly claim?: Claim; readonly target?: Target };
+
+const knownUser = keptLast<User>();
+
+function userOf(object: MeshEndpoints, options: UserOptions): User {
+  const { tailnet, uid, gateway } = options;
+  return knownUser(object, [tailnet.metadata.name, tailnet.spec, uid, gateway], () => {
+    const services = vipServicesIn(object).map(service => [fullServiceName(service.name), service] as const);
+    return {
+      ...options,
+      object,
+      place: placeOf(object),
+      services: new Map(services.toReversed()),
+      known: new Map(),
+    };
+  });
+}
+
+function registrationOf(
+  name: string,
+  service: VipServiceSpec,
+  { object, place, tailnet, uid, gateway }: User,
+  entry: Owner | undefined,
+): Registration {
+  const given = gateway?.spec.serviceCoordination;
+  const { enabled = true, strategy = 'shared', clusterID = uid ?? 'unknown' } = given ?? {};
+  const listing = { object: place, listed: service.name, name };
+  const tags = service.tags ?? tailnet.spec.tags;
+  const own = entry?.object === place ? entry : undefined;
+  const limits = { tags, tailnet, gateway, own };
+  const problem = targetProblem(object, service.targetEndpoint) ?? tagProblem(limits);
+  const kept = problem?.message ?? keptBy(object, enabled ? undefined : gateway);
+  // What another object was registered with in an earlier version is not kept for this one.
+  if (kept !== undefined && entry && !own)
+    return { listing: { ...listing, problem: problem ?? notKept(kept) } };
+  const claim: Claim = {
+    name,
+    object: place,
+    port: service.port,
+    tags,
+    mayCreate: object.spec.serviceDiscovery?.autoRegister ?? true,
+    notAdoptable: adoptionProblem(name, tailnet),
+    shareWith: sharedWith(service.shareWith, object, tailnet),
+    kept,
+    strategy,
+    cluster: clusterID,
+    heartbeatMs: (given && durationMs(given.heartbeatInterval)) ?? HEARTBEAT_MS,
+    staleMs: (given && durationMs(given.staleThreshold)) ?? STALE_MS,
+  };
+  const target = { object: refTo(object), endpoint: service.targetEndpoint };
+  return { listing: { ...listing, problem, warnings: tagWarnings(limits) }, claim, target };
 }
 
 /** The claimed services that mesh pods advertise as soon as they follow: their endpoints are healthy. */
@@ -210,25 +281,29 @@ export function addressesOf(services: readonly VipService[]): ReadonlySet<string
   return new Set(services.flatMap(({ addrs }) => addrs.map(canonicalIP)));
 }
 
+const namesIn = keptLast<Omit<ServiceNames, 'addresses'>>();
+
 /** Who has which name, for mesh pods. */
 export function namesOf(
   { claims }: Claims,
   ledger: Ledger,
   { addresses, maxVipServices }: Pick<ServiceNames, 'addresses' | 'maxVipServices'>,
 ): ServiceNames {
-  const left = [...ledger].flatMap(([name, holder]) => {
-    const departure = departureOf(holder);
-    return departure === undefined ? [] : [[name, departure] as const];
+  const names = namesIn(claims, [ledger, maxVipServices], () => {
+    const left = [...ledger].flatMap(([name, holder]) => {
+      const departure = departureOf(holder);
+      return departure === undefined ? [] : [[name, departure] as const];
+    });
+    const holders = [...claims].map(([name, { object }]) => [name, object] as const);
+    return {
+      holders: new Map(holders),
+      held: new Map([...ledger].map(([name, { object }]) => [name, object])),
+      left: new Map(left),
+      full: fullIn(ledger, maxVipServices),
+      maxVipServices,
+    };
   });
-  const holders = [...claims].map(([name, { object }]) => [name, object] as const);
-  return {
-    holders: new Map(holders),
-    held: new Map([...ledger].map(([name, { object }]) => [name, object])),
-    left: new Map(left),
-    full: fullIn(ledger, maxVipServices),
-    maxVipServices,
-    addresses,
-  };
+  return { ...names, addresses };
 }
 
 /** The MeshGateway that decides about the services of an object; undefined where the defaults do. */

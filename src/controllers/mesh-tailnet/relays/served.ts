@@ -1,13 +1,14 @@
-import type { Kinds, MeshEndpoint, VipService } from '../../../api/generated/types.ts';
+import type { EndpointStatus, Kinds, MeshEndpoint } from '../../../api/generated/types.ts';
 import { canonicalIP } from '../../../api/ip.ts';
 import { endpointsOf, vipServicesIn } from '../../../api/objects/endpoints.ts';
 import { placeOf } from '../../../api/objects/oldest.ts';
 import { fullServiceName } from '../../../api/served-services.ts';
 import type { ServedService } from '../../../api/served-services.ts';
 import { addressText, hostAndPortOf } from '../../../api/socket-address.ts';
+import { keptLast } from '../../../runtime/kept.ts';
 import type { AddressGuard } from '../../../traffic/address-guard.ts';
 import { isCurrent, statusEntriesOf } from '../../../traffic/endpoints/health-status.ts';
-import type { ServiceNames, ServicesOfTailnet } from '../../mesh-endpoints/vip-services.ts';
+import type { ServiceNames, ServicesOfTailnet, VipServiceState } from '../../mesh-endpoints/vip-services.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
 
@@ -39,53 +40,76 @@ export function servedServicesOf(
 ): readonly ServedService[] {
   const served = new Map<string, ServedService>();
   for (const object of objects) {
-    const place = placeOf(object);
-    const endpoints = new Map(endpointsOf(object).map(endpoint => [endpoint.name, endpoint]));
-    for (const service of vipServicesIn(object)) {
-      const name = fullServiceName(service.name);
-      if (holders.get(name) !== place || served.has(name)) continue;
-      const [known, endpoint] = [before.get(name), endpoints.get(service.targetEndpoint)];
-      const status = states.get(place)?.get(service.name)?.status;
+    const stateOf = states.get(placeOf(object));
+    const decided = decisionsOf(object, [guard, holders, addresses, stateOf], () =>
+      decide(object, { guard, holders, addresses, stateOf }),
+    );
+    for (const { name, status, toward } of decided) {
+      const known = before.get(name);
       const isServed = status === 'Registered' || status === 'Pending' || (status === 'Failed' && known);
-      if (status === undefined && known) served.set(name, known);
-      else if (isServed && endpoint) {
-        const toward = servedToward(service, endpoint, { object, guard, addresses });
-        if (toward) served.set(name, toward);
-      }
+      const service = status === undefined ? known : isServed ? toward : undefined;
+      if (service && !served.has(name)) served.set(name, service);
     }
   }
   return [...served.values()];
 }
 
+type Decision = {
+  readonly name: string;
+  readonly status: VipServiceState['status'] | undefined;
+  /** Undefined where it cannot be served. */
+  readonly toward: ServedService | undefined;
+};
+
+const decisionsOf = keptLast<readonly Decision[]>();
+
 type Limits = { readonly guard: AddressGuard; readonly addresses: ReadonlySet<string> };
 
-function servedToward(
-  { name, port }: VipService,
-  endpoint: MeshEndpoint,
-  { object, ...limits }: Limits & { readonly object: MeshEndpoints },
-): ServedService | undefined {
-  const entry = statusEntriesOf(object).get(endpoint.name);
-  const known = entry && isCurrent(entry, endpoint) ? entry : undefined;
-  const target = targetOf(endpoint, known?.resolvedAddresses ?? [], limits);
-  if (!target) return undefined;
-  const isAdvertised = known?.status === 'Healthy';
-  return { name: fullServiceName(name), port, ...target, isAdvertised };
+type DecisionOptions = Limits & {
+  readonly holders: ServiceNames['holders'];
+  /** By the name in the spec; undefined where none is known. */
+  readonly stateOf: ReadonlyMap<string, VipServiceState> | undefined;
+};
+
+/** Decides about the services that an object lists and has the names of. */
+function decide(
+  object: MeshEndpoints,
+  { holders, stateOf, ...limits }: DecisionOptions,
+): readonly Decision[] {
+  const place = placeOf(object);
+  const services = vipServicesIn(object).filter(({ name }) => holders.get(fullServiceName(name)) === place);
+  const wanted = new Set(services.map(({ targetEndpoint }) => targetEndpoint));
+  const endpoints = endpointsOf(object).filter(({ name }) => wanted.has(name));
+  const entries = statusEntriesOf(object);
+  // Many services may have one endpoint.
+  const targets = new Map(
+    endpoints.map(endpoint => [endpoint.name, targetOf(endpoint, entries.get(endpoint.name), limits)]),
+  );
+  return services.map(service => {
+    const name = fullServiceName(service.name);
+    const target = targets.get(service.targetEndpoint);
+    const toward = target && { name, port: service.port, ...target };
+    return { name, status: stateOf?.get(service.name)?.status, toward };
+  });
 }
 
 function targetOf(
   endpoint: MeshEndpoint,
-  resolved: readonly string[],
+  entry: EndpointStatus | undefined,
   { guard, addresses }: Limits,
-): Pick<ServedService, 'via' | 'target'> | undefined {
+): Pick<ServedService, 'via' | 'target' | 'isAdvertised'> | undefined {
   const { protocol, externalTarget, meshIP } = endpoint;
+  const known = entry && isCurrent(entry, endpoint) ? entry : undefined;
+  const isAdvertised = known?.status === 'Healthy';
   if (protocol === 'UDP') return undefined;
   if (externalTarget === undefined) {
     // A service that leads to a service may lead back to itself.
     const isRefused = guard.meshProblem(meshIP) !== undefined || addresses.has(canonicalIP(meshIP));
-    return isRefused ? undefined : { via: 'mesh', target: addressText(endpoint) };
+    return isRefused ? undefined : { via: 'mesh', target: addressText(endpoint), isAdvertised };
   }
   const { host, port } = hostAndPortOf(externalTarget);
+  const resolved = known?.resolvedAddresses ?? [];
   const [address] = resolved;
   if (address === undefined || guard.targetProblem(host, resolved) !== undefined) return undefined;
-  return { via: 'direct', target: addressText({ meshIP: address, port }) };
+  return { via: 'direct', target: addressText({ meshIP: address, port }), isAdvertised };
 }
