@@ -86,7 +86,7 @@ export function* nextLedger({
     held.set(name, holder);
   };
   for (const [name, holder] of before) {
-    const lister = listers.get(name)?.find(({ place }) => place === holder.object);
+    const lister = listerAt(holder, listers.get(name) ?? NONE);
     if (lister?.uid === holder.uid && !holder.leftAt) {
       hold(name, holder);
       continue;
@@ -132,6 +132,19 @@ export function* nextLedger({
     counts ??= countsIn(held);
     return (counts.get(namespace) ?? 0) < shareOfNames(maxNames);
   }
+}
+
+const NONE: readonly Lister[] = [];
+
+/** Where holders were among the listers of their names: hundreds may be older. */
+const indexes = new WeakMap<Holder, number>();
+
+function listerAt(holder: Holder, all: readonly Lister[]): Lister | undefined {
+  const known = all[indexes.get(holder) ?? 0];
+  if (known?.place === holder.object) return known;
+  const index = all.findIndex(({ place }) => place === holder.object);
+  indexes.set(holder, index);
+  return all[index];
 }
 
 /** The namespaces that can have no more names. */
