@@ -1,6 +1,17 @@
 /** What a process measures after its cold start. */
 export type Phase = 'edits' | 'storm';
 
+/** What the answer to a translation of a number of mesh routes takes. */
+export type Answers = {
+  readonly firstMs: number;
+  /** Reading and copying the request alone. */
+  readonly copiedMs: number;
+  /** All of it, where nothing has changed. */
+  readonly unchangedMs: number;
+  /** How much more it takes after an edit of one route. */
+  readonly editMs: number;
+};
+
 /** What a process with a number of routes measured. */
 export type Measured = {
   readonly cold: {

@@ -12,6 +12,9 @@ export function namespaceOf(index: number): string {
   return `team-${index % NAMESPACES}`;
 }
 
+/** The Gateway that they share. */
+export const GATEWAY = { kind: 'Gateway', namespace: 'infra', name: 'public' } as const;
+
 /** What all namespaces share. */
 export const SHARED: readonly KubeObject[] = [
   ...['kube-system', 'mesh-system', 'infra'].map(namespace),
@@ -19,7 +22,7 @@ export const SHARED: readonly KubeObject[] = [
   {
     apiVersion: `${GATEWAY_GROUP}/v1`,
     kind: 'Gateway',
-    metadata: { name: 'public', namespace: 'infra' },
+    metadata: { name: GATEWAY.name, namespace: GATEWAY.namespace },
     spec: {
       gatewayClassName: 'mesh',
       listeners: [
@@ -72,7 +75,7 @@ export function httpRoute(index: number, edit = 0): KubeObject {
     kind: 'HTTPRoute',
     metadata: { name: `service-${index}`, namespace: namespaceOf(index), generation: 1 + edit },
     spec: {
-      parentRefs: [{ name: 'public', namespace: 'infra' }],
+      parentRefs: [{ name: GATEWAY.name, namespace: GATEWAY.namespace }],
       hostnames: [`service-${index}.example.com`],
       rules: [
         {

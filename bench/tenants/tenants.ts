@@ -5,7 +5,7 @@ import type { OnStep } from '../../lab/process/steps.ts';
 import { builtProduct, bundled } from '../bundled.ts';
 import { median } from '../figures.ts';
 import type { Bench, Figure } from '../figures.ts';
-import type { Measured, Phase } from './figures.ts';
+import type { Answers, Measured, Phase } from './figures.ts';
 
 const MANY = 10_000;
 const STORM_EDITS_PER_SECOND = 20;
@@ -15,31 +15,62 @@ const STORM_EDITS_PER_SECOND = 20;
  * one process, with an API server in memory.
  */
 export const tenants: Bench = {
-  duration: () => ({ aboutMs: 300_000 }),
+  duration: () => ({ aboutMs: 400_000 }),
   run: async onStep => {
     builtProduct();
     const bundle = bundled('tenants/operator');
     const few = await measure(bundle, 100, 'edits', onStep);
     const more = await measure(bundle, 1_000, 'edits', onStep);
     const many = await measure(bundle, MANY, 'storm', onStep);
+    const translations = bundled('tenants/translations');
+    const some = await run<Answers>([translations, '500']);
+    const all = await run<Answers>([translations, '5000']);
     return [
       ...editFigures(100, few),
       ...editFigures(1_000, more),
       ...editFigures(MANY, many),
       ...stormFigures(many),
       ...coldFigures(many),
+      ...answerFigures(500, some),
+      ...answerFigures(5_000, all),
+      {
+        name: 'what an edit adds to an answer, 5000 mesh routes to 500',
+        value: all.editMs / some.editMs,
+        unit: 'x',
+        aim: 2,
+      },
     ];
   },
 };
 
 async function measure(bundle: string, routes: number, phase: Phase, onStep: OnStep): Promise<Measured> {
   onStep(`${routes} routes on one Gateway: ${phase}`);
-  // As the product runs in its image.
-  const args = [...NODE_FLAGS, '--expose-gc', bundle, String(routes), phase];
+  return await run<Measured>([bundle, String(routes), phase]);
+}
+
+/** Runs a bundle as the product runs in its image. */
+async function run<T>(args: readonly string[]): Promise<T> {
   const env = { MALLOC_MMAP_THRESHOLD_: '32768' };
-  const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { env });
+  const { stdout, stderr } = await promisify(execFile)(
+    process.execPath,
+    [...NODE_FLAGS, '--expose-gc', ...args],
+    { env },
+  );
   if (stderr !== '') throw new Error(stderr);
-  return JSON.parse(stdout) as Measured;
+  return JSON.parse(stdout) as T;
+}
+
+function answerFigures(
+  routes: number,
+  { firstMs, copiedMs, unchangedMs, editMs }: Answers,
+): readonly Figure[] {
+  const what = `answer to a translation of ${routes} mesh routes`;
+  return [
+    { name: `${what}, the first`, value: firstMs, unit: 'ms' },
+    { name: `${what}, reading and copying it`, value: copiedMs, unit: 'ms' },
+    { name: `${what}, nothing has changed`, value: unchangedMs, unit: 'ms' },
+    { name: `${what}, what an edit of a route adds`, value: editMs, unit: 'ms' },
+  ];
 }
 
 function editFigures(routes: number, { edits: { weightMs, routeMs } }: Measured): readonly Figure[] {

@@ -1,0 +1,80 @@
+/** Run by the bench `tenants`, bundled as the product is: prints what the answer to a translation takes in the process. */
+import { encode } from '../../src/extension/encode.ts';
+import { envoyClusterEditor } from '../../src/extension/envoy-cluster/envoy-cluster.ts';
+import { modifyTranslation } from '../../src/extension/hooks/translation.ts';
+import {
+  Cluster_DiscoveryType as DiscoveryType,
+  ClusterSchema,
+} from '../../src/extension/proto/envoy/config/cluster/v3_pb.ts';
+import { PostTranslateModifyRequestSchema } from '../../src/extension/proto/envoygateway/extension_pb.ts';
+import { createResolutionCache } from '../../src/extension/resolution-cache.ts';
+import { Tracking } from '../../src/store/tracking.ts';
+import { trafficValues } from '../../src/store/traffic/values.ts';
+import { formatEnvoyClusterName } from '../../src/traffic/envoy-cluster-name.ts';
+import { median } from '../figures.ts';
+import type { Answers } from './figures.ts';
+import { MemoryCluster } from './memory-cluster.ts';
+import { GATEWAY, httpRoute, meshEndpoints, namespaceOf, SHARED } from './objects.ts';
+
+const ROUTES = Number(process.argv[2]);
+const ROUNDS = 100;
+
+const cluster = new MemoryCluster();
+const values = trafficValues(new Tracking(cluster.store), {
+  dataPath: 'Proxy',
+  clusterEncoding: 'bench',
+  settingsFrom: 'MeshBinding',
+});
+const cache = createResolutionCache(cluster.store, values, 'Proxy');
+const editCluster = envoyClusterEditor({ target: '127.0.0.1:5005' });
+
+function* objects() {
+  yield* SHARED;
+  for (let index = 0; index < ROUTES; index++) {
+    yield meshEndpoints(index);
+    yield httpRoute(index);
+  }
+}
+
+/** What is edited in the cluster of a route as Envoy Gateway makes it. */
+function clusterOf(index: number): Uint8Array {
+  return encode(ClusterSchema, {
+    name: formatEnvoyClusterName('HTTPRoute', namespaceOf(index), `service-${index}`, 0),
+    clusterDiscoveryType: { case: 'type', value: DiscoveryType.EDS },
+    commonLbConfig: {},
+  });
+}
+
+/** The answer as the hook makes it; `isOurs` is false where only the request is read and copied. */
+function answer(request: Uint8Array, isOurs: boolean): number {
+  const start = performance.now();
+  if (isOurs) cache.revisionOf(GATEWAY);
+  modifyTranslation(request, {
+    settingsOf: name => (isOurs ? cache.settingsOf(name, [GATEWAY]) : undefined),
+    editCluster,
+    failOpen: (_subject, compute) => compute(),
+    countClusters: () => undefined,
+    messageBytes: 100_000_000,
+  });
+  return performance.now() - start;
+}
+
+cluster.sync(objects());
+const clusters = Array.from({ length: ROUTES }, (_, index) => clusterOf(index));
+const request = encode(PostTranslateModifyRequestSchema, { clusters });
+const first = answer(request, true);
+const times = Array.from({ length: ROUNDS }, (_, round) => {
+  const copiedMs = answer(request, false);
+  const unchangedMs = answer(request, true);
+  // Half of the rounds find compiled code.
+  cluster.apply(httpRoute(round, 1));
+  return { copiedMs, unchangedMs, editedMs: answer(request, true) };
+}).slice(ROUNDS / 2);
+const answers: Answers = {
+  firstMs: first,
+  copiedMs: median(times.map(({ copiedMs }) => copiedMs)),
+  unchangedMs: median(times.map(({ unchangedMs }) => unchangedMs)),
+  editMs: median(times.map(({ unchangedMs, editedMs }) => editedMs - unchangedMs)),
+};
+console.log(JSON.stringify(answers));
+process.exit(0);
