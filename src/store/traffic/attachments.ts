@@ -52,7 +52,7 @@ export type AttachedRoutes = {
 };
 
 /** How a value is combined; no group is empty. */
-export type Combination<P, V> = {
+type Combination<P, V> = {
   readonly ofGroup: (routes: readonly Key[], read: TrackedRead) => P;
   readonly ofGateway: (parts: readonly P[], gateway: Key, read: TrackedRead) => V;
   /** By default as JSON. */
