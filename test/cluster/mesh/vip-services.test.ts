@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { applyAll } from '../../../lab/kube/apply.ts';
 import type { KubeObject } from '../../../lab/kube/object.ts';
+import { tailOfPods } from '../../../lab/kube/pods.ts';
 import { waitForAbsence } from '../../../lab/kube/wait.ts';
 import { until } from '../../../lab/process/wait.ts';
 import { createService, removeService } from '../../../lab/tailnet/tailnet.ts';
@@ -120,7 +121,7 @@ describe('two installations', () => {
     // Clients send a request again whose connection was lost on its way through the tailnet: here one of hundreds, at most.
     const load = startLoad(20, async () => {
       const answer = await ask().catch((error: unknown) => {
-        lost.push(String(error));
+        lost.push(`${new Date().toISOString()}: ${String(error)}`);
         return ask();
       });
       if (!answer.includes('hello')) throw new Error('another answer');
@@ -157,6 +158,7 @@ describe('two installations', () => {
         '\n',
       ),
     );
+    if (lost.length > 0) console.log(await tailOfPods(scene.client, PLACE.system));
     expect(failures, failures.join('; ')).toEqual([]);
     expect(lost.length, lost.join('; ')).toBeLessThan(tookMs.length / 200);
     expect((await servedService(scene)).vipAddress).toBe(vipAddress);
