@@ -123,10 +123,12 @@ export class Hops {
     const opening = request({ createConnection: () => upstream, method: 'CONNECT', path: target });
     opening.setHeader('host', target);
     opening.once('error', error => fail(error.message));
-    opening.once('connect', ({ statusCode = 0 }, tunnel, early) => {
+    opening.once('connect', ({ statusCode = 0, headers }, tunnel, early) => {
       cancel();
       if (statusCode < 200 || statusCode > 299) {
-        fail(`the proxy responded with ${statusCode}`);
+        // meshd names the error of its connection to the device in a header.
+        const error = headers['tailscale-connect-error'];
+        fail(`the proxy responded with ${statusCode}${error === undefined ? '' : `: ${String(error)}`}`);
         return;
       }
       if (early.length > 0) tunnel.unshift(early);
