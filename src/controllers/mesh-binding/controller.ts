@@ -80,12 +80,20 @@ function planner({ clock, values }: BindingDeps): (gateway: Ref<'Gateway'>, read
       values.translations.forget(key);
       return plan({ gateway, revision, binding, settings, unchangedForMs: 0, applyAfterMs: 0 });
     }
-    // Before it is written, and where another process has written it.
-    values.translations.write(key, revision);
     const isCurrent = binding?.spec.revision === revision.hash;
     const { sinceMs, delayMs: applyAfterMs } = observe(key, binding, isCurrent);
     const unchangedForMs = clock.now() - sinceMs;
-    return plan({ gateway, revision: revision.hash, binding, settings, unchangedForMs, applyAfterMs });
+    const action = plan({
+      gateway,
+      revision: revision.hash,
+      binding,
+      settings,
+      unchangedForMs,
+      applyAfterMs,
+    });
+    // Not those between two writes: there may be any number of them.
+    if (isCurrent || action.do === 'apply') values.translations.note(key, revision);
+    return action;
   };
 }
 

@@ -30,10 +30,12 @@ export type Action =
   | { readonly do: 'wait'; readonly ms: number };
 
 /**
- * The least delay of a new revision, and the longest while it changes again and again. Envoy Gateway translates at once for most changes, such as a new route, because it watches
+ * The least delay of a new revision. Envoy Gateway translates at once for most changes, such as a new route, because it watches
  * them too. If the new revision caused another translation beside that one, traffic would wait for both.
  */
 export const APPLY_AFTER_MS = 150;
+
+/** The longest delay of a new revision, while it changes again and again. */
 export const MAX_APPLY_AFTER_MS = 2000;
 
 /**

@@ -25,8 +25,8 @@ const MAX_REVISIONS = 8;
 export class Translations {
   readonly #gateways = new Map<Key, Known>();
 
-  /** Notes a revision before it is written into a MeshBinding. */
-  write(gateway: Key, revision: Revision): void {
+  /** Keeps a revision that a MeshBinding has, or is about to get. */
+  note(gateway: Key, revision: Revision): void {
     const { written } = this.#knownOf(gateway);
     written.delete(revision.hash);
     written.set(revision.hash, revision);

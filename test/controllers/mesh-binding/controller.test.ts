@@ -38,10 +38,8 @@ async function controllerOn(first: readonly object[], traffic: TrafficOptions = 
     },
     remove: write.remove.bind(write),
   };
-  runtime.start(
-    bindingController({ write: counted, clock, values: trafficValues(runtime.tracking, traffic) }),
-    { syncPeriodMs: 30_000 },
-  );
+  const values = trafficValues(runtime.tracking, traffic);
+  runtime.start(bindingController({ write: counted, clock, values }), { syncPeriodMs: 30_000 });
   await memory.start();
   await clock.advance(APPLY_AFTER_MS);
   const bindingOf = (name: string, namespace = 'default'): Kinds['MeshBinding'] | undefined =>
@@ -70,6 +68,8 @@ async function controllerOn(first: readonly object[], traffic: TrafficOptions = 
     author,
     countWrites: () => writes,
     tracking: runtime.tracking,
+    values,
+    write,
   };
 }
 
@@ -155,6 +155,38 @@ describe('the MeshBinding of a Gateway', () => {
     await author.put(route('HTTPRoute', 'default/later'));
     await clock.advance(APPLY_AFTER_MS);
     expect(bindingOf('public')?.spec.revision).not.toBe(last);
+  });
+
+  it('has a revision that is known until it is translated, however many others follow meanwhile', async () => {
+    const { author, bindingOf, clock, values, write } = await controllerOn(WORLD);
+    await clock.advance(10_000);
+    let written = bindingOf('public');
+    const before = written?.spec.revision;
+    for (let edit = 0; written?.spec.revision === before; edit++) {
+      await author.put(route('HTTPRoute', `default/n${edit}`));
+      await clock.advance(10);
+      written = bindingOf('public');
+    }
+    // As many as fit into the delay of the next write.
+    for (let edit = 0; edit < 12; edit++) {
+      await author.put(route('HTTPRoute', `default/m${edit}`));
+      await clock.advance(10);
+    }
+    expect(bindingOf('public')?.spec.revision).toBe(written?.spec.revision);
+    const { generation: observedGeneration } = written?.metadata ?? {};
+    const accepted = {
+      type: 'Accepted',
+      status: 'True',
+      reason: 'Accepted',
+      message: '',
+      observedGeneration,
+    };
+    const conditions = [{ ...accepted, lastTransitionTime: '2026-01-15T12:00:00Z' }];
+    const ancestors = [
+      { ancestorRef: { name: 'public' }, controllerName: 'example.com/gateway', conditions },
+    ];
+    if (written) await write.replaceStatus<Kinds['MeshBinding']>(written, { ancestors });
+    expect(values.translated.read('Gateway/default/public')?.hash).toBe(written?.spec.revision);
   });
 
   it('does not exist for a Gateway without mesh routes', async () => {

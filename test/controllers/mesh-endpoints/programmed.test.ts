@@ -27,7 +27,7 @@ async function bind(scene: EndpointsScene, attempt = 0): Promise<void> {
   const { revisions, translations } = scene.values;
   const present = revisions.read(GATEWAY);
   if (!present) throw new Error('no route of the Gateway has MeshEndpoints');
-  translations.write(GATEWAY, present);
+  translations.note(GATEWAY, present);
   const revision = present.hash;
   const targetRefs = [{ group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'public' }];
   await scene.put(named(meshBinding({ targetRefs, revision, attempt }), 'default/public'));
