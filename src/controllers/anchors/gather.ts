@@ -4,7 +4,7 @@ import { anchoredBy, gatewaysIn, isAnchor, refTo } from '../../api/objects/refer
 import type { Route } from '../../api/objects/gateway-api.ts';
 import { oldestOf } from '../../api/objects/oldest.ts';
 import { byNamespace } from '../../store/resources.ts';
-import type { TrackedRead, Tracking } from '../../store/tracking.ts';
+import type { TrackedRead } from '../../store/tracking.ts';
 import { meshGatewaysByGateway } from '../../store/traffic/resources.ts';
 import type { TrafficValues } from '../../store/traffic/values.ts';
 import { meshEndpointsRefOf } from '../../traffic/backend-refs.ts';
@@ -15,7 +15,6 @@ import type { Anchor, Input } from './plan.ts';
 
 export type GatherDeps = {
   /** Of a store with the `trafficIndexes`. */
-  readonly tracking: Tracking;
   readonly values: Pick<TrafficValues, 'attachedRoutes' | 'settingsResources'>;
 };
 

@@ -173,17 +173,16 @@ describe('the MeshBinding of a Gateway', () => {
       await clock.advance(10);
     }
     expect(bindingOf('public')?.spec.revision).toBe(written?.spec.revision);
-    const { generation: observedGeneration } = written?.metadata ?? {};
-    const accepted = {
+    const condition = {
       type: 'Accepted',
       status: 'True',
       reason: 'Accepted',
       message: '',
-      observedGeneration,
-    };
-    const conditions = [{ ...accepted, lastTransitionTime: '2026-01-15T12:00:00Z' }];
+      observedGeneration: written?.metadata.generation ?? 0,
+      lastTransitionTime: '2026-01-15T12:00:00Z',
+    } as const;
     const ancestors = [
-      { ancestorRef: { name: 'public' }, controllerName: 'example.com/gateway', conditions },
+      { ancestorRef: { name: 'public' }, controllerName: 'example.com/gateway', conditions: [condition] },
     ];
     if (written) await write.replaceStatus<Kinds['MeshBinding']>(written, { ancestors });
     expect(values.translated.read('Gateway/default/public')?.hash).toBe(written?.spec.revision);
