@@ -1,14 +1,17 @@
-import { MESH_POD } from './api/names.ts';
 import { parseTargets, TARGETS_KEY, targetsVersion } from './api/relay-targets.ts';
 import { formatServices, parseServices, SERVICES_KEY, servicesVersion } from './api/served-services.ts';
 import { clusterSettings, relaySettings, telemetrySettings } from './process/declared-settings.ts';
 import { helpOn, readSettings } from './process/settings.ts';
 import type { Given } from './process/settings.ts';
+import { KeptData } from './relay/kept-data.ts';
 import { startRelay } from './relay/relay.ts';
 import type { Relay } from './relay/relay.ts';
 import { watchConfigMap } from './kubernetes/config-map.ts';
 import { localApiOn } from './serving/local-api.ts';
-import { openProxyAddresses } from './serving/proxy-addresses.ts';
+import { dialOn } from './serving/dial.ts';
+import { Front } from './serving/front.ts';
+import type { FrontOptions } from './serving/front.ts';
+import { followLists } from './serving/front-lists.ts';
 import { Serving } from './serving/serving.ts';
 import { systemClock } from './runtime/clock.ts';
 import { runUntilSignal } from './runtime/shutdown.ts';
@@ -16,25 +19,26 @@ import { serve } from './telemetry/http.ts';
 import type { Route } from './telemetry/http.ts';
 import { createLog } from './telemetry/log.ts';
 import type { Log } from './telemetry/log.ts';
-import { relayMetrics, restClientMetrics, sourceMetrics } from './telemetry/metrics.ts';
+import { frontMetrics, relayMetrics, restClientMetrics, sourceMetrics } from './telemetry/metrics.ts';
 import { createReadiness, healthRoutes } from './telemetry/readiness.ts';
 import { createRegistry, metricsRoutes } from './telemetry/registry.ts';
+import type { Metrics } from './telemetry/registry.ts';
 
 const SETTINGS = { ...relaySettings, ...clusterSettings, logLevel: telemetrySettings.logLevel };
 
 /** A ConfigMap that is watched is not in a store, whose gauges these are. */
 const { sourceObjects: _objects, sourceUndecodable: _undecodable, ...reflectorMetrics } = sourceMetrics;
 
-const METRICS = { ...relayMetrics, ...reflectorMetrics, ...restClientMetrics };
+const METRICS = { ...relayMetrics, ...frontMetrics, ...reflectorMetrics, ...restClientMetrics };
 
 /** What `mesh-gateway help relay` prints. */
 export function relayHelp(): string {
   return `mesh-gateway relay
 
-Relays datagrams between Envoy and services on the mesh, through the SOCKS5 proxy of meshd in the same
-pod, and has meshd serve VIP services on its tailnet. It serves the proxy of meshd, which listens on the first
-address of the pod, on the other one, too. One ConfigMap, which it watches, has the UDP ports
-and the VIP services. The operator runs it in mesh pods.
+The front of a mesh pod: serves the proxy by which Envoys reach services on the mesh (HTTP CONNECT, through
+meshd in the same pod), to listed callers and toward listed destinations alone; relays datagrams between
+Envoy and the mesh; and has meshd serve VIP services on its tailnet. One ConfigMap, which it watches, has
+callers, destinations, UDP ports and VIP services. The operator runs it in mesh pods.
 
 ${helpOn(SETTINGS)}`;
 }
@@ -49,27 +53,36 @@ export async function runRelay(given: Given, version: string): Promise<number> {
     kubeconfig,
     meshdSocket,
     maxConnections,
-    ...settings
+    frontPort,
+    keptFile,
+    frontConnections,
+    ...options
   } = readSettings(SETTINGS, given);
-  const [host = '', ...others] = settings.addresses;
-  const options = { ...settings, socks: settings.socks ?? { host, port: MESH_POD.ports.proxy } };
   const log = createLog({ level: logLevel });
   const metrics = createRegistry({ metrics: METRICS, version, known: { kind: ['ConfigMap'] } });
   const telemetry = { log, metrics };
   const readiness = createReadiness();
-  const hops = { proxy: options.socks, maxConnections };
-  const proxy = await openProxyAddresses(settings.socks ? [] : others, hops, { log });
   const relay = startRelay(options, { ...telemetry, clock: systemClock });
-  const serving =
-    meshdSocket === undefined
-      ? undefined
-      : new Serving(hops, { localApi: localApiOn(meshdSocket), log, clock: systemClock });
+  const frontOptions = { addresses: options.addresses, port: frontPort, maxConnections: frontConnections };
+  const { front, serving } = besideMeshd(meshdSocket, { front: frontOptions, maxConnections }, telemetry);
+  const lists = front && followLists(front, log);
+  const kept = keptFile === undefined ? undefined : new KeptData(keptFile, log);
   const followed = followServices(serving, log);
   try {
     const { currentVersion, onData, onMissing } = followTargets(relay, log);
-    readiness.add('targets', () =>
-      currentVersion() === undefined ? `the ConfigMap ${configMap} has not been read yet` : undefined,
-    );
+    readiness.add('targets', () => {
+      if (currentVersion() === undefined) return `the ConfigMap ${configMap} has not been read yet`;
+      const isWaiting = lists !== undefined && lists.version() === undefined;
+      return isWaiting ? `the ConfigMap ${configMap} has no callers and destinations` : undefined;
+    });
+    const use = (data: Readonly<Record<string, string>>) => {
+      lists?.onData(data);
+      onData(data);
+      followed.onData(data);
+    };
+    const last = await kept?.read();
+    if (last) use(last);
+    await front?.listen();
     const watch = await watchConfigMap({
       namespace: podNamespace,
       name: configMap,
@@ -80,13 +93,18 @@ export async function runRelay(given: Given, version: string): Promise<number> {
       now: () => new Date(),
       telemetry,
       onData: data => {
-        onData(data);
-        followed.onData(data);
+        kept?.keep(data);
+        use(data);
       },
       onMissing,
     });
-    const versions = { version: currentVersion, services: followed.servedVersion };
-    const routes = [...metricsRoutes(metrics), ...healthRoutes(readiness), relayRoute(relay, versions)];
+    const report = () => ({
+      version: currentVersion(),
+      services: followed.servedVersion(),
+      failed: Object.fromEntries(relay.failed()),
+      front: front && { version: lists?.version(), refusedCallers: front.refusedCallers },
+    });
+    const routes = [...metricsRoutes(metrics), ...healthRoutes(readiness), relayRoute(report)];
     const listeners = options.addresses.map(host => ({
       setting: 'RELAY_HTTP_PORT',
       address: { host, port: httpPort },
@@ -97,36 +115,43 @@ export async function runRelay(given: Given, version: string): Promise<number> {
     watch.start();
     const steps = [
       { name: 'become unready', run: () => readiness.stop() },
+      { name: 'accept no more connections', run: () => front?.stopAccepting() },
       { name: 'close the watch', run: () => watch.close() },
       { name: 'close the relay', run: () => relay.close() },
       { name: 'withdraw VIP services', run: () => serving?.end() },
       { name: 'close the listeners of VIP services', run: () => serving?.close() },
-      { name: 'close the proxy on other addresses', run: () => proxy.close() },
+      { name: 'close connections', run: () => front?.close() },
+      { name: 'keep the ConfigMap', run: () => kept?.written() },
       { name: 'close telemetry', run: () => servers.close() },
     ];
     const running = { telemetry, started: Promise.resolve(), steps };
     await runUntilSignal(running, { signals: process, exit: code => process.exit(code) });
     return 0;
   } catch (error) {
-    await Promise.all([relay.close(), serving?.close(), proxy.close()]);
+    front?.close();
+    await Promise.all([relay.close(), serving?.close()]);
     throw error;
   }
 }
 
-type Versions = {
-  readonly version: () => string | undefined;
-  readonly services: () => string | undefined;
-};
+type Telemetry = { readonly log: Log; readonly metrics: Metrics<typeof METRICS> };
+
+type BesideMeshd = { readonly front: FrontOptions; readonly maxConnections: number };
+
+/** What uses the LocalAPI of the tailscaled in the pod. */
+function besideMeshd(socket: string | undefined, options: BesideMeshd, { log, metrics }: Telemetry) {
+  if (socket === undefined) return { front: undefined, serving: undefined };
+  const deps = { dial: dialOn(socket), log, clock: systemClock };
+  const front = new Front(options.front, { ...deps, record: metrics.record });
+  metrics.readGauge('frontConnections', () => [{ labels: {}, value: front.connections }]);
+  return { front, serving: new Serving(options, { ...deps, localApi: localApiOn(socket) }) };
+}
 
 /** By the versions, the operator knows on which ports a relay listens, and what its pod does not serve any more. */
-function relayRoute(relay: Relay, { version, services }: Versions): Route {
+function relayRoute(report: () => unknown): Route {
   return {
     path: '/relay',
-    handle: () => {
-      const failed = Object.fromEntries(relay.failed());
-      const body = { version: version(), services: services(), failed };
-      return { status: 200, type: 'application/json', body: JSON.stringify(body) };
-    },
+    handle: () => ({ status: 200, type: 'application/json', body: JSON.stringify(report()) }),
   };
 }
 

@@ -15,6 +15,8 @@ export const MESH_POD = {
   /** Where neither a MeshTailnet nor the operator's configuration names one. */
   image: 'tailscale/tailscale:v1.102.5',
   ports: { proxy: 1055, metrics: 9002 },
+  /** The SOCKS5 proxy of tailscaled: what the tailnet sends is forwarded to 127.0.0.1, and other pods reach neither. */
+  socks: '127.0.0.2:1055',
   /** Selects the mesh pods of all tailnets. */
   labels: { 'app.kubernetes.io/name': 'mesh-endpoint' },
   /** The label whose value is the name of the MeshTailnet. */
@@ -54,15 +56,17 @@ export function poolName(tailnet: string): string {
   return `meshd-${tailnet}`;
 }
 
-/** The container of mesh pods that carries datagrams. */
+/** The container of mesh pods that is their front: their proxy, and what carries datagrams. */
 export const RELAY = {
   container: 'relay',
   ports: { http: 9003 },
   portName: 'relay-http',
   /** The job of its metrics. */
   job: 'mesh-relay',
-  /** Where tailscaled listens for the LocalAPI, which the container uses to serve VIP services. */
+  /** Where tailscaled listens for the LocalAPI, by which the container dials devices and serves VIP services. */
   meshdSocket: '/var/run/tailscale/tailscaled.sock',
+  /** The last data of its ConfigMap, which outlives the container. */
+  keptFile: '/var/run/tailscale/relay.json',
   /** Of the pods that have the container; its value is `true`. */
   label: `${GROUP}/relay`,
 } as const;

@@ -172,7 +172,7 @@ export const relaySettings = {
   podNamespace: podSettings.podNamespace,
   addresses: {
     name: 'POD_IPS',
-    help: 'IP addresses of the pod, separated by commas, on which the relay listens; on the second one it serves the proxy of meshd, too',
+    help: 'IP addresses of the pod, separated by commas, on which the relay and the proxy listen',
     parse: parseIPs,
   },
   configMap: {
@@ -182,7 +182,8 @@ export const relaySettings = {
   },
   socks: {
     name: 'SOCKS_ADDRESS',
-    help: `IP address and port of the SOCKS5 proxy of meshd; port ${MESH_POD.ports.proxy} of the first of POD_IPS if not set`,
+    help: 'IP address and port of the SOCKS5 proxy of meshd, which no other pod and no device reaches',
+    default: MESH_POD.socks,
     parse: parseProxy,
   },
   httpPort: {
@@ -199,12 +200,29 @@ export const relaySettings = {
   },
   meshdSocket: {
     name: 'MESHD_SOCKET',
-    help: 'unix socket of the tailscaled of meshd, by which VIP services are served; without it none are',
+    help: 'unix socket of the tailscaled of meshd, by which the proxy dials devices and VIP services are served; without it neither is',
     parse: parseOptional,
+  },
+  frontPort: {
+    name: 'FRONT_PORT',
+    help: 'TCP port of the proxy (HTTP CONNECT)',
+    default: String(MESH_POD.ports.proxy),
+    parse: parsePort,
+  },
+  keptFile: {
+    name: 'KEPT_FILE',
+    help: 'file that keeps the data of the ConfigMap for a restart while the API server is away',
+    parse: parseOptional,
+  },
+  frontConnections: {
+    name: 'FRONT_MAX_CONNECTIONS',
+    help: 'max connections of callers to the proxy at once; further ones are reset',
+    default: '8192',
+    parse: parseCount,
   },
   maxConnections: {
     name: 'MAX_CONNECTIONS',
-    help: 'max connections of VIP services to devices at once, and to the proxy on the second of POD_IPS; further ones are reset',
+    help: 'max connections of VIP services to devices at once; further ones are reset',
     default: '1024',
     parse: parseCount,
   },
@@ -264,8 +282,7 @@ function parseIPs(setting: string, text: string): readonly string[] {
   );
 }
 
-function parseProxy(setting: string, text: string): Required<Address> | undefined {
-  if (text.trim() === '') return undefined;
+function parseProxy(setting: string, text: string): Required<Address> {
   const proxy = parseSocketAddress(text.trim());
   if (proxy) return { host: proxy.address, port: proxy.port };
   const form = 'write an IP address and a port, such as 10.0.0.7:1055';

@@ -1,14 +1,16 @@
 import { once } from 'node:events';
-import { request } from 'node:http';
-import { connect, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import type { Clock } from '../api/clock.ts';
+import { parseSocketAddress } from '../api/socket-address.ts';
 import { limitedLog } from '../telemetry/limited-log.ts';
 import type { Log } from '../telemetry/log.ts';
+import type { DialTailnet } from './dial.ts';
+import { join } from './join.ts';
 
 /*
  * tailscaled forwards the connections of a VIP service by the network of its pod, which has no route into the tailnet. So toward
- * a device it forwards to a hop, which asks its own proxy for a tunnel.
+ * a device it forwards to a hop, which dials by the LocalAPI.
  *
  * A hop listens on 127.0.0.2: what the tailnet sends to a port of the device itself is forwarded to 127.0.0.1, and other pods
  * reach neither.
@@ -16,21 +18,16 @@ import type { Log } from '../telemetry/log.ts';
 const HOP_ADDRESS = '127.0.0.2';
 
 export type HopOptions = {
-  /** The HTTP proxy of meshd. */
-  readonly proxy: { readonly host: string; readonly port: number };
   /** The most connections at once; one target has at most half of them. */
   readonly maxConnections: number;
 };
 
-export type HopDeps = { readonly log: Log; readonly clock: Clock };
+export type HopDeps = { readonly dial: DialTailnet; readonly log: Log; readonly clock: Clock };
 
 /** How long connections toward a target that is no longer served may go on. */
 const CLOSE_MS = 20_000;
 
 const TUNNEL_TIMEOUT_MS = 10_000;
-
-/** Connections without traffic are probed, so that those to a device that vanished end. */
-const KEEPALIVE_MS = 60_000;
 
 /** The time between two lines about connections that fail. */
 const LOG_MS = 60_000;
@@ -104,41 +101,30 @@ export class Hops {
       sockets.delete(client);
       this.#connections -= 1;
     });
-    this.#tunnel(client, target);
+    void this.#tunnel(client, target);
   }
 
-  #tunnel(client: Socket, target: string): void {
-    const { log } = this.#deps;
-    const { host, port } = this.#options.proxy;
-    const upstream = connect({ host, port, noDelay: true, allowHalfOpen: true });
-    upstream.on('error', () => undefined);
-    const fail = (why: string) => {
+  async #tunnel(client: Socket, target: string): Promise<void> {
+    const { log, clock, dial } = this.#deps;
+    const { address = '', port = 0 } = parseSocketAddress(target) ?? {};
+    const dialling = new AbortController();
+    const cancel = clock.after(TUNNEL_TIMEOUT_MS, () => dialling.abort(new Error('timeout')));
+    const abort = () => dialling.abort();
+    client.once('close', abort);
+    const upstream = await dial(address, port, dialling.signal);
+    cancel();
+    client.off('close', abort);
+    if ('why' in upstream) {
+      const { why } = upstream;
       // A client that leaves ends its tunnel.
       if (!client.destroyed)
         this.#logFailure(count => log.warn('connections of VIP services failed', { count, target, why }));
-      upstream.destroy();
       client.resetAndDestroy();
-    };
-    const cancel = this.#deps.clock.after(TUNNEL_TIMEOUT_MS, () => fail('timeout'));
-    const opening = request({ createConnection: () => upstream, method: 'CONNECT', path: target });
-    opening.setHeader('host', target);
-    opening.once('error', error => fail(error.message));
-    opening.once('connect', ({ statusCode = 0, headers }, tunnel, early) => {
-      cancel();
-      if (statusCode < 200 || statusCode > 299) {
-        // meshd names the error of its connection to the device in a header.
-        const error = headers['tailscale-connect-error'];
-        fail(`the proxy responded with ${statusCode}${error === undefined ? '' : `: ${String(error)}`}`);
-        return;
-      }
-      if (early.length > 0) tunnel.unshift(early);
-      join(client, tunnel);
-    });
-    client.once('close', () => {
-      cancel();
-      upstream.destroy();
-    });
-    opening.end();
+      return;
+    }
+    upstream.on('error', () => undefined);
+    if (client.destroyed) upstream.destroy();
+    else join(client, upstream);
   }
 
   #closeLater(target: string, hop: Hop): void {
@@ -150,15 +136,6 @@ export class Hops {
     });
     this.#closing.set(hop, cancel);
   }
-}
-
-/** Passes bytes both ways until both directions or one connection have ended. */
-export function join(one: Socket, other: Socket): void {
-  for (const socket of [one, other]) socket.setKeepAlive(true, KEEPALIVE_MS);
-  one.pipe(other);
-  other.pipe(one);
-  one.once('close', () => other.destroy());
-  other.once('close', () => one.destroy());
 }
 
 async function end({ server, sockets }: Hop): Promise<void> {

@@ -27,8 +27,8 @@ export interface LocalApi {
 const TIMEOUT_MS = 5000;
 const MAX_BYTES = 4 * 1024 * 1024;
 
-/** The only Host that a tailscaled accepts. */
-const HOST = 'local-tailscaled.sock';
+/** The only Host that the LocalAPI of a tailscaled accepts. */
+export const LOCAL_API_HOST = 'local-tailscaled.sock';
 
 type Call = {
   readonly method: 'GET' | 'POST' | 'PATCH';
@@ -72,7 +72,7 @@ async function exchange(
   connection: { readonly socketPath: string; readonly agent: Agent },
 ): Promise<Response> {
   const signal = AbortSignal.timeout(TIMEOUT_MS);
-  const all = { host: HOST, ...headers };
+  const all = { host: LOCAL_API_HOST, ...headers };
   const outgoing = request({ ...connection, method, path: `/localapi/v0/${path}`, headers: all, signal });
   // The same error ends what is awaited below.
   outgoing.on('error', () => undefined);

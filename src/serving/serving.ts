@@ -1,13 +1,11 @@
-import type { Clock } from '../api/clock.ts';
 import type { ServedService } from '../api/served-services.ts';
-import type { Log } from '../telemetry/log.ts';
 import { Hops } from './hops.ts';
-import type { HopOptions } from './hops.ts';
+import type { HopDeps, HopOptions } from './hops.ts';
 import type { LocalApi } from './local-api.ts';
 import { hopTargets, NOTHING_SERVED, plan, stepsTo } from './plan.ts';
 import type { Plan, Step } from './plan.ts';
 
-export type ServingDeps = { readonly localApi: LocalApi; readonly log: Log; readonly clock: Clock };
+export type ServingDeps = HopDeps & { readonly localApi: LocalApi };
 
 /** What others have changed is put right after this time; tailscaled logs each call. */
 const CHECK_MS = 30_000;

@@ -414,6 +414,25 @@ export const relayMetrics = {
   }),
 } as const satisfies MetricDeclarations;
 
+/** Metrics of the front of a mesh pod. */
+export const frontMetrics = {
+  frontConnections: gauge(
+    'mesh_gateway_front_connections',
+    'Connections to the proxy of a mesh pod that are open',
+    {},
+  ),
+  frontDials: counter(
+    'mesh_gateway_front_dials_total',
+    'Connections to devices that the proxy of a mesh pod has tried, by result',
+    { result: ['connected', 'failed'] },
+  ),
+  frontRefused: counter(
+    'mesh_gateway_front_refused_total',
+    'Connections that the proxy of a mesh pod refused, by reason: a caller or a destination that is not listed, an address outside of the tailnet',
+    { reason: ['caller', 'destination', 'outside', 'malformed', 'too_many_connections'] },
+  ),
+} as const satisfies MetricDeclarations;
+
 /** The metrics of every process; those of parts that a process does not have stay at zero. */
 export const allMetrics = {
   ...controllerMetrics,
@@ -432,6 +451,7 @@ export const allMetrics = {
   ...routePolicyMetrics,
   ...vipServiceMetrics,
   ...relayMetrics,
+  ...frontMetrics,
 } as const;
 
 /** A metric of another program that alerts and dashboards use, and its source. */

@@ -3,11 +3,11 @@ import { connect, createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ServedService } from '../../src/api/served-services.ts';
+import { dialOn } from '../../src/serving/dial.ts';
 import { localApiOn } from '../../src/serving/local-api.ts';
 import { Serving } from '../../src/serving/serving.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { eventually } from '../support/eventually.ts';
-import { startMember } from '../support/health/member.ts';
 import { startFakeMeshd } from '../support/serving/fake-meshd.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
@@ -22,18 +22,16 @@ async function startEcho(): Promise<string> {
   return `127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** Serving beside a LocalAPI and a proxy. */
+/** Serving beside a LocalAPI. */
 async function openScene({ maxConnections = 100 } = {}) {
-  const [meshd, member, echo] = [await startFakeMeshd(), await startMember(), await startEcho()];
-  const { address: host, port } = member.proxy;
+  const [meshd, echo] = [await startFakeMeshd(), await startEcho()];
   const lines: string[] = [];
   const clock = new VirtualClock();
   const log = createLog({ level: 'info', to: { write: line => void lines.push(line) } });
-  const options = { proxy: { host, port }, maxConnections };
-  const serving = new Serving(options, { localApi: localApiOn(meshd.socket), log, clock });
+  const deps = { localApi: localApiOn(meshd.socket), dial: dialOn(meshd.socket), log, clock };
+  const serving = new Serving({ maxConnections }, deps);
   onTestFinished(async () => {
     await serving.close();
-    await member.close();
   });
   const service = (fields: Partial<ServedService> = {}): ServedService => ({
     name: 'svc:web',
@@ -46,7 +44,7 @@ async function openScene({ maxConnections = 100 } = {}) {
   const served = async (names: readonly string[]) => {
     await eventually(() => expect(meshd.advertised).toEqual(names));
   };
-  return { meshd, member, echo, serving, clock, lines, service, served };
+  return { meshd, echo, serving, clock, lines, service, served };
 }
 
 /** Where tailscaled forwards the connections of a service. */
@@ -91,14 +89,14 @@ async function resetOf(address: string): Promise<string | undefined> {
 }
 
 describe('a service toward a device', () => {
-  it('is served through a hop on a loopback address that the tailnet does not reach, and by CONNECT of meshd', async () => {
+  it('is served through a hop on a loopback address that the tailnet does not reach, and dialled by meshd', async () => {
     const scene = await openScene();
     scene.serving.update([scene.service()]);
     await scene.served(['svc:web']);
     const forward = forwardOf(scene.meshd.config);
     expect(forward).toMatch(/^127\.0\.0\.2:\d+$/);
     expect(await exchange(await dial(forward), 'hello')).toBe('hello');
-    expect(scene.member.connects).toEqual([scene.echo]);
+    expect(scene.meshd.dialled).toEqual([scene.echo.replace(':', ' ')]);
   });
 
   it('passes the end of a direction on, as far as meshd does', async () => {

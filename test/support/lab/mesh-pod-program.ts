@@ -14,6 +14,7 @@ import { validate } from '../../../src/api/validation/validate.ts';
 import { readMeshdState } from '../../../src/controllers/mesh-tailnet/pool/meshd-state.ts';
 import { poolObjects } from '../../../src/controllers/mesh-tailnet/pool/objects.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
+import { dialOn } from '../../../src/serving/dial.ts';
 import { localApiOn } from '../../../src/serving/local-api.ts';
 import { Serving } from '../../../src/serving/serving.ts';
 import { createLog } from '../../../src/telemetry/log.ts';
@@ -81,8 +82,8 @@ async function startPod(): Promise<{ readonly address: string; readonly pid: num
 async function serveService(pid: number, target: string) {
   const localApi = localApiOn(SOCKET);
   const log = createLog({ level: 'info', to: { write: () => undefined } });
-  const options = { proxy: { host, port: MESH_POD.ports.proxy }, maxConnections: 10 };
-  const serving = new Serving(options, { localApi: localApiOn(SOCKET), log, clock: systemClock });
+  const deps = { localApi: localApiOn(SOCKET), dial: dialOn(SOCKET), log, clock: systemClock };
+  const serving = new Serving({ maxConnections: 10 }, deps);
   const service = { name: 'svc:web', port: 443, via: 'mesh', target } as const;
   const untilAdvertised = (count: number) =>
     until(`${count} advertised services`, async () => {

@@ -8,6 +8,7 @@ import { addJoinKey, listNodes } from '../../../lab/tailnet/tailnet.ts';
 import type { TailnetNode } from '../../../lab/tailnet/tailnet.ts';
 import type { ServedService } from '../../../src/api/served-services.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
+import { dialOn } from '../../../src/serving/dial.ts';
 import { localApiOn } from '../../../src/serving/local-api.ts';
 import { Serving } from '../../../src/serving/serving.ts';
 import { createLog } from '../../../src/telemetry/log.ts';
@@ -43,8 +44,9 @@ export async function startServingNode({ folder, lab }: TestLab, hostname: strin
     return nodes.find(each => each.hostname === hostname && each.reachable);
   });
   const log = createLog({ level: 'info', to: { write: () => undefined } });
-  const deps = { localApi: localApiOn(daemon.socket), log, clock: systemClock };
-  const serving = new Serving({ proxy: { host, port }, maxConnections: 100 }, deps);
+  const { socket } = daemon;
+  const deps = { localApi: localApiOn(socket), dial: dialOn(socket), log, clock: systemClock };
+  const serving = new Serving({ maxConnections: 100 }, deps);
   return {
     node,
     proxy: `${host}:${port}`,

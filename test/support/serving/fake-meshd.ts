@@ -2,11 +2,13 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { connect } from 'node:net';
+import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 
-/** The LocalAPI of a tailscaled, as far as VIP services need it. */
+/** The LocalAPI of a tailscaled, as far as the front and VIP services need it. */
 export type FakeMeshd = {
   readonly socket: string;
   /** What is stored. */
@@ -16,6 +18,10 @@ export type FakeMeshd = {
   readonly writes: readonly string[];
   /** Refuses all requests with this status from now on; undefined ends that. */
   refuse(status: number | undefined): void;
+  /** How it dials: `ok` connects by the network of this machine. */
+  dialling: 'ok' | 'outside' | 'refused' | 'refused once' | 'never';
+  /** What was dialled, in order. */
+  readonly dialled: string[];
   /** Called before a configuration is compared with the one that was read. */
   beforeWrite: () => void;
   listen(): Promise<void>;
@@ -28,17 +34,21 @@ export async function startFakeMeshd(): Promise<FakeMeshd> {
   const writes: string[] = [];
   let server = createServer();
   let refusal: number | undefined;
+  const upgraded = new Set<Socket>();
   const meshd: FakeMeshd = {
     socket: join(folder, 'tailscaled.sock'),
     config: {},
     advertised: [],
     writes,
+    dialling: 'ok',
+    dialled: [],
     refuse: status => {
       refusal = status;
     },
     beforeWrite: () => undefined,
     listen: async () => {
       server = createServer((request, response) => void respond(request, response));
+      server.on('upgrade', (request, socket: Socket) => dial(request, socket));
       await once(server.listen(meshd.socket), 'listening');
     },
     close: async () => {
@@ -46,10 +56,36 @@ export async function startFakeMeshd(): Promise<FakeMeshd> {
       const closed = once(server, 'close');
       server.close();
       server.closeAllConnections();
+      for (const socket of upgraded) socket.destroy();
       await closed;
     },
   };
   const etag = () => JSON.stringify(JSON.stringify(meshd.config));
+
+  function dial({ url, method, headers }: IncomingMessage, socket: Socket): void {
+    const { 'dial-host': host = '', 'dial-port': port = '' } = headers;
+    const end = (status: string, fields = '', body = '') =>
+      socket.end(`HTTP/1.1 ${status}\r\n${fields}Content-Length: ${body.length}\r\n\r\n${body}`);
+    socket.on('error', () => undefined);
+    upgraded.add(socket);
+    if (`${method} ${url}` !== 'POST /localapi/v0/dial') return void end('404 Not Found');
+    meshd.dialled.push(`${String(host)} ${String(port)}`);
+    if (meshd.dialling === 'outside') return void end('200 OK', 'Dial-Self: true\r\n');
+    if (meshd.dialling === 'never') return;
+    if (meshd.dialling !== 'ok') {
+      if (meshd.dialling === 'refused once') meshd.dialling = 'ok';
+      return void end('502 Bad Gateway', '', 'dial failure: connect tcp: connection was refused');
+    }
+    const target = connect({ host: String(host), port: Number(port) });
+    target.on('error', error => end('502 Bad Gateway', '', `dial failure: ${error.message}`));
+    target.once('connect', () => {
+      socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: ts-dial\r\nConnection: upgrade\r\n\r\n');
+      // Like tailscaled, it ends both at the first end of one.
+      socket.pipe(target);
+      target.pipe(socket);
+    });
+    socket.once('close', () => target.destroy());
+  }
 
   async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method = '', url = '', headers } = request;

@@ -1,0 +1,65 @@
+import { request } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { LOCAL_API_HOST } from './local-api.ts';
+
+/** Why there is no connection to a device. */
+export type DialFailure = {
+  /** `outside`: the address is none of a device of the tailnet, and nothing was dialled. */
+  readonly reason: 'outside' | 'failed';
+  readonly why: string;
+};
+
+/** Connects to a host and port through the tailnet, and never in another way; ends with the signal. */
+export type DialTailnet = (host: string, port: number, signal: AbortSignal) => Promise<Socket | DialFailure>;
+
+const PROTOCOL = 'ts-dial';
+const MAX_WHY_LENGTH = 200;
+
+/**
+ * A device that forwards without a TUN refuses one connection in thousands by chance, where another one has the same source port:
+ * a refused connection is tried once more.
+ */
+const REFUSED = /connection was refused/;
+
+/*
+ * Dials by the LocalAPI of a tailscaled: unlike its proxy, that dials nothing which is not a device of the tailnet, but answers
+ * `Dial-Self`, so that callers never reach the network of the pod.
+ */
+export function dialOn(socketPath: string): DialTailnet {
+  const dial: DialTailnet = (host, port, signal) =>
+    new Promise(resolve => {
+      const headers = {
+        host: LOCAL_API_HOST,
+        connection: 'upgrade',
+        upgrade: PROTOCOL,
+        'dial-host': host,
+        'dial-port': String(port),
+        'content-length': '0',
+      };
+      const path = '/localapi/v0/dial';
+      const opening = request({ socketPath, method: 'POST', path, headers, agent: false, signal });
+      opening.once('upgrade', (_response, socket: Socket, early) => {
+        if (early.length > 0) socket.unshift(early);
+        resolve(socket);
+      });
+      opening.once('response', response => void failureOf(response).then(resolve));
+      opening.once('error', error => resolve({ reason: 'failed', why: `meshd: ${error.message}` }));
+      opening.end();
+    });
+  return async (host, port, signal) => {
+    const first = await dial(host, port, signal);
+    return 'why' in first && REFUSED.test(first.why) && !signal.aborted ? dial(host, port, signal) : first;
+  };
+}
+
+async function failureOf(response: IncomingMessage): Promise<DialFailure> {
+  if (response.headers['dial-self'] !== undefined) {
+    response.destroy();
+    return { reason: 'outside', why: 'no device of the tailnet has this address' };
+  }
+  const body = await text(response).catch(() => '');
+  const why = body.replace(/^dial failure: /, '').trim() || `meshd responded with ${response.statusCode}`;
+  return { reason: 'failed', why: why.slice(0, MAX_WHY_LENGTH) };
+}

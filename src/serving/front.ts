@@ -1,0 +1,259 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { Server } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { Socket } from 'node:net';
+import type { Clock } from '../api/clock.ts';
+import { canonicalIP } from '../api/ip.ts';
+import { formatAddress } from '../telemetry/address.ts';
+import { limitedLog } from '../telemetry/limited-log.ts';
+import type { Log } from '../telemetry/log.ts';
+import type { frontMetrics } from '../telemetry/metrics.ts';
+import type { Recorder } from '../telemetry/metric-recorder.ts';
+import { SettingError } from '../telemetry/setting-error.ts';
+import { Admission, parseAuthority } from './admission.ts';
+import type { Admitted, Authority } from './admission.ts';
+import type { DialTailnet } from './dial.ts';
+import { join } from './join.ts';
+
+/** Why a front serves a connection not. */
+type Refusal = keyof typeof STATUSES;
+
+const STATUSES = {
+  caller: 403,
+  destination: 403,
+  outside: 502,
+  malformed: 400,
+  too_many_connections: 503,
+} as const;
+
+export type FrontOptions = {
+  /** Of the pod, of both families. */
+  readonly addresses: readonly string[];
+  readonly port: number;
+  /** The most connections at once. */
+  readonly maxConnections: number;
+};
+
+export type FrontDeps = {
+  readonly dial: DialTailnet;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly record: Recorder<typeof frontMetrics>;
+};
+
+/** What a front refuses is waited for this long: a list that has it may be on its way. */
+const WAIT_MS = 2000;
+
+/** The most connections that wait, and the most of callers that are not served: in all, and of one address. */
+const MAX_WAITING = 256;
+const MAX_WAITING_OF_ADDRESS = 32;
+
+const DIAL_TIMEOUT_MS = 30_000;
+const REQUEST_TIMEOUT_MS = 10_000;
+
+/** The time between two lines about refused connections of one reason. */
+const LOG_MS = 60_000;
+
+/** The refused callers that are kept. */
+const MAX_REFUSED_CALLERS = 16;
+
+/**
+ * The proxy of a mesh pod: HTTP CONNECT for known callers, toward what is declared, through the tailnet alone. A connection that
+ * it would refuse waits for a newer list for 2 s: Envoys learn of an endpoint sooner than mesh pods.
+ */
+export class Front {
+  readonly #options: FrontOptions;
+  readonly #deps: FrontDeps;
+  readonly #admission = new Admission();
+  readonly #servers: Server[] = [];
+  readonly #sockets = new Set<Duplex>();
+  /** Connections of callers that it does not serve, by their address. */
+  readonly #strangers = new Map<Duplex, string>();
+  readonly #waiting = new Map<() => void, string>();
+  readonly #refusedCallers = new Set<string>();
+  readonly #logs = new Map<Refusal, ReturnType<typeof limitedLog>>();
+
+  constructor(options: FrontOptions, deps: FrontDeps) {
+    this.#options = options;
+    this.#deps = deps;
+  }
+
+  /** Throws SettingError where it cannot listen. */
+  async listen(): Promise<void> {
+    const { addresses, port } = this.#options;
+    for (const host of addresses) {
+      const server = createServer({
+        headersTimeout: REQUEST_TIMEOUT_MS,
+        requestTimeout: REQUEST_TIMEOUT_MS,
+        keepAliveTimeout: REQUEST_TIMEOUT_MS,
+        noDelay: true,
+      });
+      server.on('connection', (socket: Socket) => this.#accept(socket));
+      server.on('connect', (request, socket: Socket, early) => {
+        if (early.length > 0) socket.unshift(early);
+        void this.#connect(request.url ?? '', socket);
+      });
+      server.on('request', (_request, response) => {
+        this.#deps.record.frontRefused({ reason: 'malformed' });
+        response.writeHead(STATUSES.malformed).end('this proxy serves CONNECT alone\n');
+      });
+      server.on('clientError', (_error, socket) => socket.destroy());
+      this.#servers.push(server);
+      try {
+        server.listen({ host, port });
+        await once(server, 'listening');
+      } catch (error) {
+        this.close();
+        const { code } = error as NodeJS.ErrnoException;
+        throw new SettingError('POD_IPS', `cannot listen on ${formatAddress({ host, port })}: ${code}`);
+      }
+    }
+  }
+
+  /** The ports on which it listens. */
+  get ports(): readonly number[] {
+    return this.#servers.map(server => (server.address() as { readonly port: number }).port);
+  }
+
+  /** Replaces whom it serves, and toward what; connections that are open go on. */
+  update(admitted: Admitted): void {
+    this.#admission.update(admitted);
+    for (const address of this.#refusedCallers)
+      if (this.#admission.servesCaller(address)) this.#refusedCallers.delete(address);
+    for (const [socket, address] of this.#strangers)
+      if (this.#admission.servesCaller(address)) this.#strangers.delete(socket);
+    for (const wake of [...this.#waiting.keys()]) wake();
+  }
+
+  /** The number of connections that are open. */
+  get connections(): number {
+    return this.#sockets.size;
+  }
+
+  /** The addresses of callers that were refused lately. */
+  get refusedCallers(): readonly string[] {
+    return [...this.#refusedCallers];
+  }
+
+  /** Accepts no more connections; those that are open go on. */
+  stopAccepting(): void {
+    for (const server of this.#servers) if (server.listening) server.close();
+  }
+
+  close(): void {
+    this.stopAccepting();
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  #accept(socket: Socket): void {
+    socket.on('error', () => undefined);
+    const caller = canonicalIP(socket.remoteAddress ?? '');
+    const isServed = this.#admission.servesCaller(caller);
+    const hasRoom = isServed
+      ? this.#sockets.size < this.#options.maxConnections
+      : isBelowLimit(this.#strangers, caller);
+    if (!hasRoom) {
+      this.#count(isServed ? 'too_many_connections' : 'caller', { caller });
+      socket.resetAndDestroy();
+      return;
+    }
+    this.#sockets.add(socket);
+    if (!isServed) this.#strangers.set(socket, caller);
+    socket.once('close', () => {
+      this.#sockets.delete(socket);
+      this.#strangers.delete(socket);
+    });
+  }
+
+  async #connect(url: string, client: Socket): Promise<void> {
+    const caller = canonicalIP(client.remoteAddress ?? '');
+    if (!(await this.#isServed(client, caller, () => this.#admission.servesCaller(caller)))) {
+      this.#noteCaller(caller);
+      return this.#refuse('caller', client, { caller });
+    }
+    const authority = parseAuthority(url);
+    if (!authority) return this.#refuse('malformed', client, { caller, destination: url.slice(0, 100) });
+    const isDeclared = () => this.#admission.servesDestination(authority);
+    if (!(await this.#isServed(client, caller, isDeclared)))
+      return this.#refuse('destination', client, { caller, destination: url });
+    await this.#tunnel(authority, client, { caller, destination: url });
+  }
+
+  /** Whether a condition holds, or does after an update within 2 s. */
+  async #isServed(client: Socket, caller: string, isServed: () => boolean): Promise<boolean> {
+    if (isServed()) return true;
+    if (!isBelowLimit(this.#waiting, caller)) return false;
+    return new Promise(resolve => {
+      const end = () => {
+        cancel();
+        client.off('close', end);
+        this.#waiting.delete(wake);
+        resolve(isServed());
+      };
+      const wake = () => {
+        if (isServed()) end();
+      };
+      const cancel = this.#deps.clock.after(WAIT_MS, end);
+      client.once('close', end);
+      this.#waiting.set(wake, caller);
+    });
+  }
+
+  async #tunnel({ host, port }: Authority, client: Socket, fields: Fields): Promise<void> {
+    if (client.destroyed) return;
+    const dialling = new AbortController();
+    const abort = () => dialling.abort(new Error(`no connection within ${DIAL_TIMEOUT_MS / 1000} s`));
+    const cancel = this.#deps.clock.after(DIAL_TIMEOUT_MS, abort);
+    client.once('close', abort);
+    const upstream = await this.#deps.dial(host, port, dialling.signal);
+    cancel();
+    client.off('close', abort);
+    if ('why' in upstream) {
+      if (upstream.reason === 'outside') return this.#refuse('outside', client, fields, upstream.why);
+      this.#deps.record.frontDials({ result: 'failed' });
+      return respond(client, 500, upstream.why);
+    }
+    this.#deps.record.frontDials({ result: 'connected' });
+    upstream.on('error', () => client.destroy());
+    if (client.destroyed) return void upstream.destroy();
+    client.write('HTTP/1.1 200 OK\r\n\r\n');
+    join(client, upstream);
+  }
+
+  #refuse(reason: Refusal, client: Socket, fields: Fields, why: string = reason): void {
+    this.#count(reason, fields);
+    respond(client, STATUSES[reason], why);
+  }
+
+  #count(reason: Refusal, fields: Fields): void {
+    const { record, log, clock } = this.#deps;
+    record.frontRefused({ reason });
+    const logs = this.#logs.get(reason) ?? limitedLog(clock, LOG_MS);
+    this.#logs.set(reason, logs);
+    logs(count => log.warn('refused connections to the proxy', { count, reason, ...fields }));
+  }
+
+  #noteCaller(address: string): void {
+    this.#refusedCallers.delete(address);
+    this.#refusedCallers.add(address);
+    const [oldest] = this.#refusedCallers;
+    if (this.#refusedCallers.size > MAX_REFUSED_CALLERS && oldest !== undefined)
+      this.#refusedCallers.delete(oldest);
+  }
+}
+
+function isBelowLimit(addresses: ReadonlyMap<unknown, string>, address: string): boolean {
+  const ofAddress = [...addresses.values()].filter(each => each === address).length;
+  return addresses.size < MAX_WAITING && ofAddress < MAX_WAITING_OF_ADDRESS;
+}
+
+type Fields = { readonly caller: string | undefined; readonly destination?: string };
+
+/** Ends a connection with a response, whose header has the reason as that of the proxy of meshd has. */
+function respond(client: Socket, status: number, why: string): void {
+  const printable = why.replace(/[^\x20-\x7e]/g, '?');
+  client.end(
+    `HTTP/1.1 ${status} Refused\r\nTailscale-Connect-Error: ${printable}\r\nContent-Length: 0\r\n\r\n`,
+  );
+}
