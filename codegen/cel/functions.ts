@@ -32,6 +32,7 @@ const FUNCTIONS: Readonly<Record<string, Form>> = {
   'duration(string)': { write: writeDuration, type: DURATION, as: 'function', mayFail: true },
   'cidr(string)': { write: writeCidr, type: CIDR, as: 'function' },
   'isIP(string)': { write: called('isIP'), type: BOOL, as: 'function' },
+  'isCIDR(string)': { write: called('isCIDR'), type: BOOL, as: 'function' },
   'containsIP(cidr, string)': { write: called('containsIP'), type: BOOL, as: 'method', mayFail: true },
   'sets.intersects(list, list)': { write: called('intersects'), type: BOOL, as: 'function' },
 };

@@ -149,6 +149,8 @@ const meshPoolOutline: Outline = {
   fields: {
     mode: { is: "text", enum: ["Managed","External"] },
     replicas: { is: "integer" },
+    front: { is: "text", enum: ["Auto","On","Off"] },
+    allowedCallers: { is: "list", items: { is: "text", expect: "an address, or a range such as 10.0.0.0/24" } },
     image: { is: "text", expect: "an image reference, such as registry.example.com/mesh/meshd:1.0", pattern: "^[-A-Za-z0-9._/:@]+$" },
     resources: podResourcesOutline,
     nodeSelector: { is: "map", values: { is: "text", expect: "a label value (letters, digits, '-', '_' and '.', at most 63 characters)", pattern: "^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$" } },

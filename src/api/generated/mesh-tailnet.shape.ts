@@ -149,6 +149,8 @@ function shapeMeshPool(value) {
   const out = {};
   out.mode = (value.mode ?? "Managed");
   out.replicas = (value.replicas ?? 2);
+  out.front = (value.front ?? "Auto");
+  if (value.allowedCallers !== undefined && value.allowedCallers !== null) out.allowedCallers = copyList(value.allowedCallers, 64, undefined);
   if (value.image !== undefined && value.image !== null) out.image = value.image;
   if (value.resources !== undefined && value.resources !== null) out.resources = shapePodResources(value.resources);
   if (value.nodeSelector !== undefined && value.nodeSelector !== null) out.nodeSelector = copyMap(value.nodeSelector, 32, undefined);
@@ -184,7 +186,7 @@ function shapeMeshTailnetSpec(value) {
   if (value.adoptableServices !== undefined && value.adoptableServices !== null) out.adoptableServices = copyList(value.adoptableServices, 64, undefined);
   out.allowedNamespaces = shapeAllowedNamespaces((value.allowedNamespaces ?? {"from":"All"}));
   out.configuration = shapeTailnetConfiguration((value.configuration ?? {"devices":{"preauth":true,"requireApproval":false,"ephemeral":false,"keyExpiry":"1h"}}));
-  out.pool = shapeMeshPool((value.pool ?? {"mode":"Managed","replicas":2}));
+  out.pool = shapeMeshPool((value.pool ?? {"mode":"Managed","replicas":2,"front":"Auto"}));
   out.syncInterval = (value.syncInterval ?? "30s");
   out.rateLimit = shapeRateLimit((value.rateLimit ?? {"requestsPerSecond":5,"burst":10}));
   return out;

@@ -4,7 +4,7 @@
 import { codePoints, duplicates, isTime } from '../validation/validator-functions.ts';
 
 export const structure = validate10;
-const schema11 = {"$defs":{"OwnerReference":{"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}},"ObjectMeta":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":40,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}},"CaReference":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"key":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"}}},"ControlCA":{"type":"object","required":[],"properties":{"configMapRef":{"$ref":"#/$defs/CaReference"},"ca":{"type":"string","maxLength":32768,"pattern":"-----BEGIN CERTIFICATE-----"}}},"SecretReference":{"type":"object","required":[],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}}},"WorkloadIdentity":{"type":"object","required":["clientID","audience"],"properties":{"clientID":{"type":"string","maxLength":256,"pattern":"^[!-~]+$"},"audience":{"type":"string","maxLength":512,"pattern":"^[!-~]+$"}}},"OAuthClient":{"type":"object","required":[],"properties":{"secretRef":{"$ref":"#/$defs/SecretReference"},"clientIdKey":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"},"clientSecretKey":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"},"scopes":{"type":"array","maxItems":32,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^[!#-\\[\\]-~]+$"}},"workloadIdentity":{"$ref":"#/$defs/WorkloadIdentity"}}},"LabelRequirement":{"type":"object","required":["key","operator"],"properties":{"key":{"type":"string","maxLength":317,"pattern":"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$"},"operator":{"type":"string","enum":["In","NotIn","Exists","DoesNotExist"]},"values":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}}}},"LabelSelector":{"type":"object","required":[],"properties":{"matchLabels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"matchExpressions":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/LabelRequirement"}}}},"AllowedNamespaces":{"type":"object","required":[],"properties":{"from":{"type":"string","enum":["All","Selector"]},"selector":{"$ref":"#/$defs/LabelSelector"}}},"DeviceConfiguration":{"type":"object","required":[],"properties":{"preauth":{"type":"boolean"},"requireApproval":{"type":"boolean"},"ephemeral":{"type":"boolean"},"keyExpiry":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"}}},"TailnetConfiguration":{"type":"object","required":[],"properties":{"devices":{"$ref":"#/$defs/DeviceConfiguration"}}},"PodResources":{"type":"object","required":[],"properties":{"limits":{"type":"object","maxProperties":16,"additionalProperties":{"type":["integer","string"],"minimum":0,"exclusiveMaximum":9223372036854776000,"maxLength":32,"pattern":"^[0-9]+(\\.[0-9]+)?([KMGTPE]i|[numkMGTPE]|[eE][0-9]{1,2})?$"}},"requests":{"type":"object","maxProperties":16,"additionalProperties":{"type":["integer","string"],"minimum":0,"exclusiveMaximum":9223372036854776000,"maxLength":32,"pattern":"^[0-9]+(\\.[0-9]+)?([KMGTPE]i|[numkMGTPE]|[eE][0-9]{1,2})?$"}}}},"Toleration":{"type":"object","required":[],"properties":{"key":{"type":"string","maxLength":317},"operator":{"type":"string","enum":["Equal","Exists"]},"value":{"type":"string","maxLength":63},"effect":{"type":"string","enum":["NoSchedule","PreferNoSchedule","NoExecute"]},"tolerationSeconds":{"type":"integer","minimum":0,"maximum":9007199254740991}}},"EnvVar":{"type":"object","required":["name","value"],"properties":{"name":{"type":"string","maxLength":128,"pattern":"^(GOGC|GOMAXPROCS|GOMEMLIMIT|TS_BOOT_TIMEOUT|TS_DEBUG_(ALWAYS_USE_DERP|DERP[A-Z0-9_]*|DISCO|ENABLE_PMTUD|MTU|NETCHECK|PMTUD|USE_DERP_HTTP)|TS_DISABLE_(PORTMAPPER|UPNP)|TS_NO_LOGS_NO_SUPPORT|TZ)$"},"value":{"type":"string","maxLength":4096}}},"MeshPool":{"type":"object","required":[],"properties":{"mode":{"type":"string","enum":["Managed","External"]},"replicas":{"type":"integer","minimum":1,"maximum":64},"image":{"type":"string","maxLength":512,"pattern":"^[-A-Za-z0-9._/:@]+$"},"resources":{"$ref":"#/$defs/PodResources"},"nodeSelector":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"tolerations":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/Toleration"}},"priorityClassName":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"extraEnv":{"type":"array","maxItems":64,"unique":["name"],"items":{"$ref":"#/$defs/EnvVar"}},"addresses":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":259,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\]):([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$"}}}},"RateLimit":{"type":"object","required":[],"properties":{"requestsPerSecond":{"type":"integer","minimum":1,"maximum":1000},"burst":{"type":"integer","minimum":1,"maximum":1000}}},"MeshTailnetSpec":{"type":"object","required":["tailnet"],"properties":{"tailnet":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"controlURL":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$"},"loginServer":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$"},"controlCA":{"$ref":"#/$defs/ControlCA"},"proxyURL":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$"},"dialect":{"type":"string","enum":["Auto","Vendor","Headscale"]},"oauth":{"$ref":"#/$defs/OAuthClient"},"tags":{"type":"array","minItems":1,"maxItems":16,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}},"allowedTags":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}},"serviceTags":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}},"trustedInstallations":{"type":"array","maxItems":16,"unique":[],"items":{"type":"string","minLength":8,"maxLength":8,"pattern":"^[0-9a-f]*$"}},"adoptableServices":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":63,"pattern":"^([*]|[a-z0-9]([-a-z0-9]*[a-z0-9])?|[a-z0-9][-a-z0-9]*[*])$"}},"allowedNamespaces":{"$ref":"#/$defs/AllowedNamespaces"},"configuration":{"$ref":"#/$defs/TailnetConfiguration"},"pool":{"$ref":"#/$defs/MeshPool"},"syncInterval":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"rateLimit":{"$ref":"#/$defs/RateLimit"}}},"Condition":{"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}},"TailnetInfo":{"type":"object","required":[],"properties":{"name":{"type":"string","maxLength":253},"magicDNSSuffix":{"type":"string","maxLength":253}}},"DeviceCounts":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"online":{"type":"integer","minimum":0,"maximum":2147483647},"managed":{"type":"integer","minimum":0,"maximum":2147483647},"orphaned":{"type":"integer","minimum":0,"maximum":2147483647}}},"PoolMember":{"type":"object","required":["pod"],"properties":{"pod":{"type":"string","maxLength":63},"hostname":{"type":"string","maxLength":63},"meshIP":{"type":"string","maxLength":45},"fqdn":{"type":"string","maxLength":253},"online":{"type":"boolean"}}},"PoolStatus":{"type":"object","required":[],"properties":{"ready":{"type":"integer","minimum":0,"maximum":2147483647},"desired":{"type":"integer","minimum":0,"maximum":2147483647},"proxyAddress":{"type":"string","maxLength":259},"members":{"type":"array","maxItems":64,"items":{"$ref":"#/$defs/PoolMember"}}}},"VipServiceCounts":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"owned":{"type":"integer","minimum":0,"maximum":2147483647}}},"ControlApiStatus":{"type":"object","required":[],"properties":{"lastSuccess":{"type":"string","time":true},"lastError":{"type":"string","maxLength":1024},"throttled":{"type":"boolean"}}},"CredentialStatus":{"type":"object","required":[],"properties":{"secretVersion":{"type":"string","maxLength":128},"expiresAt":{"type":"string","time":true},"scopes":{"type":"array","maxItems":32,"items":{"type":"string","maxLength":128}}}},"MeshTailnetStatus":{"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"tailnetInfo":{"$ref":"#/$defs/TailnetInfo"},"devices":{"$ref":"#/$defs/DeviceCounts"},"pool":{"$ref":"#/$defs/PoolStatus"},"vipServices":{"$ref":"#/$defs/VipServiceCounts"},"api":{"$ref":"#/$defs/ControlApiStatus"},"credential":{"$ref":"#/$defs/CredentialStatus"}}},"MeshTailnet":{"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshTailnet"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshTailnetSpec"},"status":{"$ref":"#/$defs/MeshTailnetStatus"}}}},"$ref":"#/$defs/MeshTailnet"};
+const schema11 = {"$defs":{"OwnerReference":{"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}},"ObjectMeta":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":40,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}},"CaReference":{"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"key":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"}}},"ControlCA":{"type":"object","required":[],"properties":{"configMapRef":{"$ref":"#/$defs/CaReference"},"ca":{"type":"string","maxLength":32768,"pattern":"-----BEGIN CERTIFICATE-----"}}},"SecretReference":{"type":"object","required":[],"properties":{"name":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"}}},"WorkloadIdentity":{"type":"object","required":["clientID","audience"],"properties":{"clientID":{"type":"string","maxLength":256,"pattern":"^[!-~]+$"},"audience":{"type":"string","maxLength":512,"pattern":"^[!-~]+$"}}},"OAuthClient":{"type":"object","required":[],"properties":{"secretRef":{"$ref":"#/$defs/SecretReference"},"clientIdKey":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"},"clientSecretKey":{"type":"string","maxLength":253,"pattern":"^[-._A-Za-z0-9]+$"},"scopes":{"type":"array","maxItems":32,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^[!#-\\[\\]-~]+$"}},"workloadIdentity":{"$ref":"#/$defs/WorkloadIdentity"}}},"LabelRequirement":{"type":"object","required":["key","operator"],"properties":{"key":{"type":"string","maxLength":317,"pattern":"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$"},"operator":{"type":"string","enum":["In","NotIn","Exists","DoesNotExist"]},"values":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}}}},"LabelSelector":{"type":"object","required":[],"properties":{"matchLabels":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"matchExpressions":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/LabelRequirement"}}}},"AllowedNamespaces":{"type":"object","required":[],"properties":{"from":{"type":"string","enum":["All","Selector"]},"selector":{"$ref":"#/$defs/LabelSelector"}}},"DeviceConfiguration":{"type":"object","required":[],"properties":{"preauth":{"type":"boolean"},"requireApproval":{"type":"boolean"},"ephemeral":{"type":"boolean"},"keyExpiry":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"}}},"TailnetConfiguration":{"type":"object","required":[],"properties":{"devices":{"$ref":"#/$defs/DeviceConfiguration"}}},"PodResources":{"type":"object","required":[],"properties":{"limits":{"type":"object","maxProperties":16,"additionalProperties":{"type":["integer","string"],"minimum":0,"exclusiveMaximum":9223372036854776000,"maxLength":32,"pattern":"^[0-9]+(\\.[0-9]+)?([KMGTPE]i|[numkMGTPE]|[eE][0-9]{1,2})?$"}},"requests":{"type":"object","maxProperties":16,"additionalProperties":{"type":["integer","string"],"minimum":0,"exclusiveMaximum":9223372036854776000,"maxLength":32,"pattern":"^[0-9]+(\\.[0-9]+)?([KMGTPE]i|[numkMGTPE]|[eE][0-9]{1,2})?$"}}}},"Toleration":{"type":"object","required":[],"properties":{"key":{"type":"string","maxLength":317},"operator":{"type":"string","enum":["Equal","Exists"]},"value":{"type":"string","maxLength":63},"effect":{"type":"string","enum":["NoSchedule","PreferNoSchedule","NoExecute"]},"tolerationSeconds":{"type":"integer","minimum":0,"maximum":9007199254740991}}},"EnvVar":{"type":"object","required":["name","value"],"properties":{"name":{"type":"string","maxLength":128,"pattern":"^(GOGC|GOMAXPROCS|GOMEMLIMIT|TS_BOOT_TIMEOUT|TS_DEBUG_(ALWAYS_USE_DERP|DERP[A-Z0-9_]*|DISCO|ENABLE_PMTUD|MTU|NETCHECK|PMTUD|USE_DERP_HTTP)|TS_DISABLE_(PORTMAPPER|UPNP)|TS_NO_LOGS_NO_SUPPORT|TZ)$"},"value":{"type":"string","maxLength":4096}}},"MeshPool":{"type":"object","required":[],"properties":{"mode":{"type":"string","enum":["Managed","External"]},"replicas":{"type":"integer","minimum":1,"maximum":64},"front":{"type":"string","enum":["Auto","On","Off"]},"allowedCallers":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":43}},"image":{"type":"string","maxLength":512,"pattern":"^[-A-Za-z0-9._/:@]+$"},"resources":{"$ref":"#/$defs/PodResources"},"nodeSelector":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"tolerations":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/Toleration"}},"priorityClassName":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"extraEnv":{"type":"array","maxItems":64,"unique":["name"],"items":{"$ref":"#/$defs/EnvVar"}},"addresses":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":259,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\]):([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$"}}}},"RateLimit":{"type":"object","required":[],"properties":{"requestsPerSecond":{"type":"integer","minimum":1,"maximum":1000},"burst":{"type":"integer","minimum":1,"maximum":1000}}},"MeshTailnetSpec":{"type":"object","required":["tailnet"],"properties":{"tailnet":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"},"controlURL":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$"},"loginServer":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$"},"controlCA":{"$ref":"#/$defs/ControlCA"},"proxyURL":{"type":"string","maxLength":1024,"pattern":"^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$"},"dialect":{"type":"string","enum":["Auto","Vendor","Headscale"]},"oauth":{"$ref":"#/$defs/OAuthClient"},"tags":{"type":"array","minItems":1,"maxItems":16,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}},"allowedTags":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}},"serviceTags":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":128,"pattern":"^tag:[A-Za-z][-A-Za-z0-9_.:]*$"}},"trustedInstallations":{"type":"array","maxItems":16,"unique":[],"items":{"type":"string","minLength":8,"maxLength":8,"pattern":"^[0-9a-f]*$"}},"adoptableServices":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":63,"pattern":"^([*]|[a-z0-9]([-a-z0-9]*[a-z0-9])?|[a-z0-9][-a-z0-9]*[*])$"}},"allowedNamespaces":{"$ref":"#/$defs/AllowedNamespaces"},"configuration":{"$ref":"#/$defs/TailnetConfiguration"},"pool":{"$ref":"#/$defs/MeshPool"},"syncInterval":{"type":"string","maxLength":32,"pattern":"^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h)){1,4}$"},"rateLimit":{"$ref":"#/$defs/RateLimit"}}},"Condition":{"type":"object","required":["type","status","lastTransitionTime","reason","message"],"properties":{"type":{"type":"string","minLength":1,"maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"lastTransitionTime":{"type":"string","time":true},"reason":{"type":"string","minLength":1,"maxLength":1024},"message":{"type":"string","maxLength":32768}}},"TailnetInfo":{"type":"object","required":[],"properties":{"name":{"type":"string","maxLength":253},"magicDNSSuffix":{"type":"string","maxLength":253}}},"DeviceCounts":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"online":{"type":"integer","minimum":0,"maximum":2147483647},"managed":{"type":"integer","minimum":0,"maximum":2147483647},"orphaned":{"type":"integer","minimum":0,"maximum":2147483647}}},"PoolMember":{"type":"object","required":["pod"],"properties":{"pod":{"type":"string","maxLength":63},"hostname":{"type":"string","maxLength":63},"meshIP":{"type":"string","maxLength":45},"fqdn":{"type":"string","maxLength":253},"online":{"type":"boolean"}}},"PoolStatus":{"type":"object","required":[],"properties":{"ready":{"type":"integer","minimum":0,"maximum":2147483647},"desired":{"type":"integer","minimum":0,"maximum":2147483647},"proxyAddress":{"type":"string","maxLength":259},"members":{"type":"array","maxItems":64,"items":{"$ref":"#/$defs/PoolMember"}}}},"VipServiceCounts":{"type":"object","required":[],"properties":{"total":{"type":"integer","minimum":0,"maximum":2147483647},"owned":{"type":"integer","minimum":0,"maximum":2147483647}}},"ControlApiStatus":{"type":"object","required":[],"properties":{"lastSuccess":{"type":"string","time":true},"lastError":{"type":"string","maxLength":1024},"throttled":{"type":"boolean"}}},"CredentialStatus":{"type":"object","required":[],"properties":{"secretVersion":{"type":"string","maxLength":128},"expiresAt":{"type":"string","time":true},"scopes":{"type":"array","maxItems":32,"items":{"type":"string","maxLength":128}}}},"MeshTailnetStatus":{"type":"object","required":[],"properties":{"observedGeneration":{"type":"integer","minimum":0,"maximum":9007199254740991},"conditions":{"type":"array","maxItems":16,"unique":["type"],"items":{"$ref":"#/$defs/Condition"}},"tailnetInfo":{"$ref":"#/$defs/TailnetInfo"},"devices":{"$ref":"#/$defs/DeviceCounts"},"pool":{"$ref":"#/$defs/PoolStatus"},"vipServices":{"$ref":"#/$defs/VipServiceCounts"},"api":{"$ref":"#/$defs/ControlApiStatus"},"credential":{"$ref":"#/$defs/CredentialStatus"}}},"MeshTailnet":{"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshTailnet"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshTailnetSpec"},"status":{"$ref":"#/$defs/MeshTailnetStatus"}}}},"$ref":"#/$defs/MeshTailnet"};
 const schema12 = {"type":"object","required":["apiVersion","kind","metadata","spec"],"properties":{"apiVersion":{"type":"string","enum":["mesh-gateway.dev/v1alpha1"]},"kind":{"type":"string","enum":["MeshTailnet"]},"metadata":{"$ref":"#/$defs/ObjectMeta"},"spec":{"$ref":"#/$defs/MeshTailnetSpec"},"status":{"$ref":"#/$defs/MeshTailnetStatus"}}};
 const schema13 = {"type":"object","required":["name"],"properties":{"name":{"type":"string","maxLength":40,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"generateName":{"type":"string","maxLength":253},"namespace":{"type":"string","maxLength":63,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},"uid":{"type":"string","maxLength":128},"resourceVersion":{"type":"string","maxLength":128},"generation":{"type":"integer","minimum":0,"maximum":9007199254740991},"creationTimestamp":{"type":"string","time":true},"deletionTimestamp":{"type":"string","time":true},"labels":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"annotations":{"type":"object","maxProperties":4096,"additionalProperties":{"type":"string","maxLength":262144}},"finalizers":{"type":"array","maxItems":256,"items":{"type":"string","maxLength":317}},"ownerReferences":{"type":"array","maxItems":256,"items":{"$ref":"#/$defs/OwnerReference"}}}};
 const schema14 = {"type":"object","required":["apiVersion","kind","name","uid"],"properties":{"apiVersion":{"type":"string","maxLength":317},"kind":{"type":"string","maxLength":63},"name":{"type":"string","maxLength":253},"uid":{"type":"string","maxLength":128},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}};
@@ -1553,7 +1553,7 @@ validate23.errors = vErrors;
 return errors === 0;
 }
 
-const schema26 = {"type":"object","required":[],"properties":{"mode":{"type":"string","enum":["Managed","External"]},"replicas":{"type":"integer","minimum":1,"maximum":64},"image":{"type":"string","maxLength":512,"pattern":"^[-A-Za-z0-9._/:@]+$"},"resources":{"$ref":"#/$defs/PodResources"},"nodeSelector":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"tolerations":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/Toleration"}},"priorityClassName":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"extraEnv":{"type":"array","maxItems":64,"unique":["name"],"items":{"$ref":"#/$defs/EnvVar"}},"addresses":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":259,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\]):([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$"}}}};
+const schema26 = {"type":"object","required":[],"properties":{"mode":{"type":"string","enum":["Managed","External"]},"replicas":{"type":"integer","minimum":1,"maximum":64},"front":{"type":"string","enum":["Auto","On","Off"]},"allowedCallers":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":43}},"image":{"type":"string","maxLength":512,"pattern":"^[-A-Za-z0-9._/:@]+$"},"resources":{"$ref":"#/$defs/PodResources"},"nodeSelector":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":63,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"}},"tolerations":{"type":"array","maxItems":32,"items":{"$ref":"#/$defs/Toleration"}},"priorityClassName":{"type":"string","maxLength":253,"pattern":"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},"extraEnv":{"type":"array","maxItems":64,"unique":["name"],"items":{"$ref":"#/$defs/EnvVar"}},"addresses":{"type":"array","maxItems":64,"unique":[],"items":{"type":"string","maxLength":259,"pattern":"^([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\]):([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$"}}}};
 const schema27 = {"type":"object","required":[],"properties":{"limits":{"type":"object","maxProperties":16,"additionalProperties":{"type":["integer","string"],"minimum":0,"exclusiveMaximum":9223372036854776000,"maxLength":32,"pattern":"^[0-9]+(\\.[0-9]+)?([KMGTPE]i|[numkMGTPE]|[eE][0-9]{1,2})?$"}},"requests":{"type":"object","maxProperties":16,"additionalProperties":{"type":["integer","string"],"minimum":0,"exclusiveMaximum":9223372036854776000,"maxLength":32,"pattern":"^[0-9]+(\\.[0-9]+)?([KMGTPE]i|[numkMGTPE]|[eE][0-9]{1,2})?$"}}}};
 const schema28 = {"type":"object","required":[],"properties":{"key":{"type":"string","maxLength":317},"operator":{"type":"string","enum":["Equal","Exists"]},"value":{"type":"string","maxLength":63},"effect":{"type":"string","enum":["NoSchedule","PreferNoSchedule","NoExecute"]},"tolerationSeconds":{"type":"integer","minimum":0,"maximum":9007199254740991}}};
 const schema29 = {"type":"object","required":["name","value"],"properties":{"name":{"type":"string","maxLength":128,"pattern":"^(GOGC|GOMAXPROCS|GOMEMLIMIT|TS_BOOT_TIMEOUT|TS_DEBUG_(ALWAYS_USE_DERP|DERP[A-Z0-9_]*|DISCO|ENABLE_PMTUD|MTU|NETCHECK|PMTUD|USE_DERP_HTTP)|TS_DISABLE_(PORTMAPPER|UPNP)|TS_NO_LOGS_NO_SUPPORT|TZ)$"},"value":{"type":"string","maxLength":4096}}};
@@ -1624,11 +1624,10 @@ errors++;
 }
 }
 }
-if(data.image !== undefined){
-let data2 = data.image;
-if(typeof data2 === "string"){
-if(data2.length > 512 && codePoints(data2) > 512){
-const err5 = {instancePath:instancePath+"/image",schemaPath:"#/properties/image/maxLength",keyword:"maxLength",params:{limit: 512}};
+if(data.front !== undefined){
+let data2 = data.front;
+if(typeof data2 !== "string"){
+const err5 = {instancePath:instancePath+"/front",schemaPath:"#/properties/front/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err5];
 }
@@ -1637,8 +1636,8 @@ vErrors.push(err5);
 }
 errors++;
 }
-if(data2.length <= 1024 && !pattern25.test(data2)){
-const err6 = {instancePath:instancePath+"/image",schemaPath:"#/properties/image/pattern",keyword:"pattern",params:{}};
+if(!(((data2 === "Auto") || (data2 === "On")) || (data2 === "Off"))){
+const err6 = {instancePath:instancePath+"/front",schemaPath:"#/properties/front/enum",keyword:"enum",params:{allowedValues: schema26.properties.front.enum}};
 if(vErrors === null){
 vErrors = [err6];
 }
@@ -1648,8 +1647,11 @@ vErrors.push(err6);
 errors++;
 }
 }
-else {
-const err7 = {instancePath:instancePath+"/image",schemaPath:"#/properties/image/type",keyword:"type",params:{type: "string"}};
+if(data.allowedCallers !== undefined){
+let data3 = data.allowedCallers;
+if(Array.isArray(data3)){
+if(data3.length > 64){
+const err7 = {instancePath:instancePath+"/allowedCallers",schemaPath:"#/properties/allowedCallers/maxItems",keyword:"maxItems",params:{limit: 64}};
 if(vErrors === null){
 vErrors = [err7];
 }
@@ -1658,15 +1660,12 @@ vErrors.push(err7);
 }
 errors++;
 }
-}
-if(data.resources !== undefined){
-let data3 = data.resources;
-if(data3 && typeof data3 == "object" && !Array.isArray(data3)){
-if(data3.limits !== undefined){
-let data4 = data3.limits;
-if(data4 && typeof data4 == "object" && !Array.isArray(data4)){
-if(Object.keys(data4).length > 16){
-const err8 = {instancePath:instancePath+"/resources/limits",schemaPath:"#/$defs/PodResources/properties/limits/maxProperties",keyword:"maxProperties",params:{limit: 16}};
+const len0 = data3.length;
+for(let i0=0; i0<len0; i0++){
+let data4 = data3[i0];
+if(typeof data4 === "string"){
+if(data4.length > 43 && codePoints(data4) > 43){
+const err8 = {instancePath:instancePath+"/allowedCallers/" + i0,schemaPath:"#/properties/allowedCallers/items/maxLength",keyword:"maxLength",params:{limit: 43}};
 if(vErrors === null){
 vErrors = [err8];
 }
@@ -1675,10 +1674,9 @@ vErrors.push(err8);
 }
 errors++;
 }
-for(const key0 in data4){
-let data5 = data4[key0];
-if((!(((typeof data5 == "number") && (!(data5 % 1) && !isNaN(data5))) && (isFinite(data5)))) && (typeof data5 !== "string")){
-const err9 = {instancePath:instancePath+"/resources/limits/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/PodResources/properties/limits/additionalProperties/type",keyword:"type",params:{type: schema27.properties.limits.additionalProperties.type}};
+}
+else {
+const err9 = {instancePath:instancePath+"/allowedCallers/" + i0,schemaPath:"#/properties/allowedCallers/items/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err9];
 }
@@ -1687,9 +1685,10 @@ vErrors.push(err9);
 }
 errors++;
 }
-if((typeof data5 == "number") && (isFinite(data5))){
-if(data5 < 0 || isNaN(data5)){
-const err10 = {instancePath:instancePath+"/resources/limits/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/PodResources/properties/limits/additionalProperties/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
+}
+const found0 = duplicates(data3, schema26.properties.allowedCallers.unique);
+if(found0.length > 0){
+const err10 = {instancePath:instancePath+"/allowedCallers",schemaPath:"#/properties/allowedCallers/unique",keyword:"unique",params:{duplicates: found0}};
 if(vErrors === null){
 vErrors = [err10];
 }
@@ -1698,8 +1697,9 @@ vErrors.push(err10);
 }
 errors++;
 }
-if(data5 >= 9223372036854776000 || isNaN(data5)){
-const err11 = {instancePath:instancePath+"/resources/limits/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/PodResources/properties/limits/additionalProperties/exclusiveMaximum",keyword:"exclusiveMaximum",params:{comparison: "<", limit: 9223372036854776000}};
+}
+else {
+const err11 = {instancePath:instancePath+"/allowedCallers",schemaPath:"#/properties/allowedCallers/type",keyword:"type",params:{type: "array"}};
 if(vErrors === null){
 vErrors = [err11];
 }
@@ -1709,9 +1709,11 @@ vErrors.push(err11);
 errors++;
 }
 }
+if(data.image !== undefined){
+let data5 = data.image;
 if(typeof data5 === "string"){
-if(data5.length > 32 && codePoints(data5) > 32){
-const err12 = {instancePath:instancePath+"/resources/limits/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/PodResources/properties/limits/additionalProperties/maxLength",keyword:"maxLength",params:{limit: 32}};
+if(data5.length > 512 && codePoints(data5) > 512){
+const err12 = {instancePath:instancePath+"/image",schemaPath:"#/properties/image/maxLength",keyword:"maxLength",params:{limit: 512}};
 if(vErrors === null){
 vErrors = [err12];
 }
@@ -1720,8 +1722,8 @@ vErrors.push(err12);
 }
 errors++;
 }
-if(data5.length <= 64 && !pattern26.test(data5)){
-const err13 = {instancePath:instancePath+"/resources/limits/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/PodResources/properties/limits/additionalProperties/pattern",keyword:"pattern",params:{}};
+if(data5.length <= 1024 && !pattern25.test(data5)){
+const err13 = {instancePath:instancePath+"/image",schemaPath:"#/properties/image/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err13];
 }
@@ -1731,10 +1733,8 @@ vErrors.push(err13);
 errors++;
 }
 }
-}
-}
 else {
-const err14 = {instancePath:instancePath+"/resources/limits",schemaPath:"#/$defs/PodResources/properties/limits/type",keyword:"type",params:{type: "object"}};
+const err14 = {instancePath:instancePath+"/image",schemaPath:"#/properties/image/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err14];
 }
@@ -1744,11 +1744,14 @@ vErrors.push(err14);
 errors++;
 }
 }
-if(data3.requests !== undefined){
-let data6 = data3.requests;
+if(data.resources !== undefined){
+let data6 = data.resources;
 if(data6 && typeof data6 == "object" && !Array.isArray(data6)){
-if(Object.keys(data6).length > 16){
-const err15 = {instancePath:instancePath+"/resources/requests",schemaPath:"#/$defs/PodResources/properties/requests/maxProperties",keyword:"maxProperties",params:{limit: 16}};
+if(data6.limits !== undefined){
+let data7 = data6.limits;
+if(data7 && typeof data7 == "object" && !Array.isArray(data7)){
+if(Object.keys(data7).length > 16){
+const err15 = {instancePath:instancePath+"/resources/limits",schemaPath:"#/$defs/PodResources/properties/limits/maxProperties",keyword:"maxProperties",params:{limit: 16}};
 if(vErrors === null){
 vErrors = [err15];
 }
@@ -1757,10 +1760,10 @@ vErrors.push(err15);
 }
 errors++;
 }
-for(const key1 in data6){
-let data7 = data6[key1];
-if((!(((typeof data7 == "number") && (!(data7 % 1) && !isNaN(data7))) && (isFinite(data7)))) && (typeof data7 !== "string")){
-const err16 = {instancePath:instancePath+"/resources/requests/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/PodResources/properties/requests/additionalProperties/type",keyword:"type",params:{type: schema27.properties.requests.additionalProperties.type}};
+for(const key0 in data7){
+let data8 = data7[key0];
+if((!(((typeof data8 == "number") && (!(data8 % 1) && !isNaN(data8))) && (isFinite(data8)))) && (typeof data8 !== "string")){
+const err16 = {instancePath:instancePath+"/resources/limits/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/PodResources/properties/limits/additionalProperties/type",keyword:"type",params:{type: schema27.properties.limits.additionalProperties.type}};
 if(vErrors === null){
 vErrors = [err16];
 }
@@ -1769,9 +1772,9 @@ vErrors.push(err16);
 }
 errors++;
 }
-if((typeof data7 == "number") && (isFinite(data7))){
-if(data7 < 0 || isNaN(data7)){
-const err17 = {instancePath:instancePath+"/resources/requests/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/PodResources/properties/requests/additionalProperties/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
+if((typeof data8 == "number") && (isFinite(data8))){
+if(data8 < 0 || isNaN(data8)){
+const err17 = {instancePath:instancePath+"/resources/limits/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/PodResources/properties/limits/additionalProperties/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
 if(vErrors === null){
 vErrors = [err17];
 }
@@ -1780,8 +1783,8 @@ vErrors.push(err17);
 }
 errors++;
 }
-if(data7 >= 9223372036854776000 || isNaN(data7)){
-const err18 = {instancePath:instancePath+"/resources/requests/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/PodResources/properties/requests/additionalProperties/exclusiveMaximum",keyword:"exclusiveMaximum",params:{comparison: "<", limit: 9223372036854776000}};
+if(data8 >= 9223372036854776000 || isNaN(data8)){
+const err18 = {instancePath:instancePath+"/resources/limits/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/PodResources/properties/limits/additionalProperties/exclusiveMaximum",keyword:"exclusiveMaximum",params:{comparison: "<", limit: 9223372036854776000}};
 if(vErrors === null){
 vErrors = [err18];
 }
@@ -1791,9 +1794,9 @@ vErrors.push(err18);
 errors++;
 }
 }
-if(typeof data7 === "string"){
-if(data7.length > 32 && codePoints(data7) > 32){
-const err19 = {instancePath:instancePath+"/resources/requests/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/PodResources/properties/requests/additionalProperties/maxLength",keyword:"maxLength",params:{limit: 32}};
+if(typeof data8 === "string"){
+if(data8.length > 32 && codePoints(data8) > 32){
+const err19 = {instancePath:instancePath+"/resources/limits/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/PodResources/properties/limits/additionalProperties/maxLength",keyword:"maxLength",params:{limit: 32}};
 if(vErrors === null){
 vErrors = [err19];
 }
@@ -1802,8 +1805,8 @@ vErrors.push(err19);
 }
 errors++;
 }
-if(data7.length <= 64 && !pattern26.test(data7)){
-const err20 = {instancePath:instancePath+"/resources/requests/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/PodResources/properties/requests/additionalProperties/pattern",keyword:"pattern",params:{}};
+if(data8.length <= 64 && !pattern26.test(data8)){
+const err20 = {instancePath:instancePath+"/resources/limits/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/PodResources/properties/limits/additionalProperties/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err20];
 }
@@ -1816,7 +1819,7 @@ errors++;
 }
 }
 else {
-const err21 = {instancePath:instancePath+"/resources/requests",schemaPath:"#/$defs/PodResources/properties/requests/type",keyword:"type",params:{type: "object"}};
+const err21 = {instancePath:instancePath+"/resources/limits",schemaPath:"#/$defs/PodResources/properties/limits/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err21];
 }
@@ -1826,9 +1829,11 @@ vErrors.push(err21);
 errors++;
 }
 }
-}
-else {
-const err22 = {instancePath:instancePath+"/resources",schemaPath:"#/$defs/PodResources/type",keyword:"type",params:{type: "object"}};
+if(data6.requests !== undefined){
+let data9 = data6.requests;
+if(data9 && typeof data9 == "object" && !Array.isArray(data9)){
+if(Object.keys(data9).length > 16){
+const err22 = {instancePath:instancePath+"/resources/requests",schemaPath:"#/$defs/PodResources/properties/requests/maxProperties",keyword:"maxProperties",params:{limit: 16}};
 if(vErrors === null){
 vErrors = [err22];
 }
@@ -1837,12 +1842,10 @@ vErrors.push(err22);
 }
 errors++;
 }
-}
-if(data.nodeSelector !== undefined){
-let data8 = data.nodeSelector;
-if(data8 && typeof data8 == "object" && !Array.isArray(data8)){
-if(Object.keys(data8).length > 32){
-const err23 = {instancePath:instancePath+"/nodeSelector",schemaPath:"#/properties/nodeSelector/maxProperties",keyword:"maxProperties",params:{limit: 32}};
+for(const key1 in data9){
+let data10 = data9[key1];
+if((!(((typeof data10 == "number") && (!(data10 % 1) && !isNaN(data10))) && (isFinite(data10)))) && (typeof data10 !== "string")){
+const err23 = {instancePath:instancePath+"/resources/requests/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/PodResources/properties/requests/additionalProperties/type",keyword:"type",params:{type: schema27.properties.requests.additionalProperties.type}};
 if(vErrors === null){
 vErrors = [err23];
 }
@@ -1851,11 +1854,9 @@ vErrors.push(err23);
 }
 errors++;
 }
-for(const key2 in data8){
-let data9 = data8[key2];
-if(typeof data9 === "string"){
-if(data9.length > 63 && codePoints(data9) > 63){
-const err24 = {instancePath:instancePath+"/nodeSelector/" + key2.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/properties/nodeSelector/additionalProperties/maxLength",keyword:"maxLength",params:{limit: 63}};
+if((typeof data10 == "number") && (isFinite(data10))){
+if(data10 < 0 || isNaN(data10)){
+const err24 = {instancePath:instancePath+"/resources/requests/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/PodResources/properties/requests/additionalProperties/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
 if(vErrors === null){
 vErrors = [err24];
 }
@@ -1864,8 +1865,8 @@ vErrors.push(err24);
 }
 errors++;
 }
-if(data9.length <= 126 && !pattern2.test(data9)){
-const err25 = {instancePath:instancePath+"/nodeSelector/" + key2.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/properties/nodeSelector/additionalProperties/pattern",keyword:"pattern",params:{}};
+if(data10 >= 9223372036854776000 || isNaN(data10)){
+const err25 = {instancePath:instancePath+"/resources/requests/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/PodResources/properties/requests/additionalProperties/exclusiveMaximum",keyword:"exclusiveMaximum",params:{comparison: "<", limit: 9223372036854776000}};
 if(vErrors === null){
 vErrors = [err25];
 }
@@ -1875,8 +1876,9 @@ vErrors.push(err25);
 errors++;
 }
 }
-else {
-const err26 = {instancePath:instancePath+"/nodeSelector/" + key2.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/properties/nodeSelector/additionalProperties/type",keyword:"type",params:{type: "string"}};
+if(typeof data10 === "string"){
+if(data10.length > 32 && codePoints(data10) > 32){
+const err26 = {instancePath:instancePath+"/resources/requests/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/PodResources/properties/requests/additionalProperties/maxLength",keyword:"maxLength",params:{limit: 32}};
 if(vErrors === null){
 vErrors = [err26];
 }
@@ -1885,10 +1887,8 @@ vErrors.push(err26);
 }
 errors++;
 }
-}
-}
-else {
-const err27 = {instancePath:instancePath+"/nodeSelector",schemaPath:"#/properties/nodeSelector/type",keyword:"type",params:{type: "object"}};
+if(data10.length <= 64 && !pattern26.test(data10)){
+const err27 = {instancePath:instancePath+"/resources/requests/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/$defs/PodResources/properties/requests/additionalProperties/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err27];
 }
@@ -1898,11 +1898,10 @@ vErrors.push(err27);
 errors++;
 }
 }
-if(data.tolerations !== undefined){
-let data10 = data.tolerations;
-if(Array.isArray(data10)){
-if(data10.length > 32){
-const err28 = {instancePath:instancePath+"/tolerations",schemaPath:"#/properties/tolerations/maxItems",keyword:"maxItems",params:{limit: 32}};
+}
+}
+else {
+const err28 = {instancePath:instancePath+"/resources/requests",schemaPath:"#/$defs/PodResources/properties/requests/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err28];
 }
@@ -1911,15 +1910,10 @@ vErrors.push(err28);
 }
 errors++;
 }
-const len0 = data10.length;
-for(let i0=0; i0<len0; i0++){
-let data11 = data10[i0];
-if(data11 && typeof data11 == "object" && !Array.isArray(data11)){
-if(data11.key !== undefined){
-let data12 = data11.key;
-if(typeof data12 === "string"){
-if(data12.length > 317 && codePoints(data12) > 317){
-const err29 = {instancePath:instancePath+"/tolerations/" + i0+"/key",schemaPath:"#/$defs/Toleration/properties/key/maxLength",keyword:"maxLength",params:{limit: 317}};
+}
+}
+else {
+const err29 = {instancePath:instancePath+"/resources",schemaPath:"#/$defs/PodResources/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err29];
 }
@@ -1929,8 +1923,11 @@ vErrors.push(err29);
 errors++;
 }
 }
-else {
-const err30 = {instancePath:instancePath+"/tolerations/" + i0+"/key",schemaPath:"#/$defs/Toleration/properties/key/type",keyword:"type",params:{type: "string"}};
+if(data.nodeSelector !== undefined){
+let data11 = data.nodeSelector;
+if(data11 && typeof data11 == "object" && !Array.isArray(data11)){
+if(Object.keys(data11).length > 32){
+const err30 = {instancePath:instancePath+"/nodeSelector",schemaPath:"#/properties/nodeSelector/maxProperties",keyword:"maxProperties",params:{limit: 32}};
 if(vErrors === null){
 vErrors = [err30];
 }
@@ -1939,11 +1936,11 @@ vErrors.push(err30);
 }
 errors++;
 }
-}
-if(data11.operator !== undefined){
-let data13 = data11.operator;
-if(typeof data13 !== "string"){
-const err31 = {instancePath:instancePath+"/tolerations/" + i0+"/operator",schemaPath:"#/$defs/Toleration/properties/operator/type",keyword:"type",params:{type: "string"}};
+for(const key2 in data11){
+let data12 = data11[key2];
+if(typeof data12 === "string"){
+if(data12.length > 63 && codePoints(data12) > 63){
+const err31 = {instancePath:instancePath+"/nodeSelector/" + key2.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/properties/nodeSelector/additionalProperties/maxLength",keyword:"maxLength",params:{limit: 63}};
 if(vErrors === null){
 vErrors = [err31];
 }
@@ -1952,8 +1949,8 @@ vErrors.push(err31);
 }
 errors++;
 }
-if(!((data13 === "Equal") || (data13 === "Exists"))){
-const err32 = {instancePath:instancePath+"/tolerations/" + i0+"/operator",schemaPath:"#/$defs/Toleration/properties/operator/enum",keyword:"enum",params:{allowedValues: schema28.properties.operator.enum}};
+if(data12.length <= 126 && !pattern2.test(data12)){
+const err32 = {instancePath:instancePath+"/nodeSelector/" + key2.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/properties/nodeSelector/additionalProperties/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err32];
 }
@@ -1963,11 +1960,8 @@ vErrors.push(err32);
 errors++;
 }
 }
-if(data11.value !== undefined){
-let data14 = data11.value;
-if(typeof data14 === "string"){
-if(data14.length > 63 && codePoints(data14) > 63){
-const err33 = {instancePath:instancePath+"/tolerations/" + i0+"/value",schemaPath:"#/$defs/Toleration/properties/value/maxLength",keyword:"maxLength",params:{limit: 63}};
+else {
+const err33 = {instancePath:instancePath+"/nodeSelector/" + key2.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/properties/nodeSelector/additionalProperties/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err33];
 }
@@ -1977,8 +1971,9 @@ vErrors.push(err33);
 errors++;
 }
 }
+}
 else {
-const err34 = {instancePath:instancePath+"/tolerations/" + i0+"/value",schemaPath:"#/$defs/Toleration/properties/value/type",keyword:"type",params:{type: "string"}};
+const err34 = {instancePath:instancePath+"/nodeSelector",schemaPath:"#/properties/nodeSelector/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err34];
 }
@@ -1988,10 +1983,11 @@ vErrors.push(err34);
 errors++;
 }
 }
-if(data11.effect !== undefined){
-let data15 = data11.effect;
-if(typeof data15 !== "string"){
-const err35 = {instancePath:instancePath+"/tolerations/" + i0+"/effect",schemaPath:"#/$defs/Toleration/properties/effect/type",keyword:"type",params:{type: "string"}};
+if(data.tolerations !== undefined){
+let data13 = data.tolerations;
+if(Array.isArray(data13)){
+if(data13.length > 32){
+const err35 = {instancePath:instancePath+"/tolerations",schemaPath:"#/properties/tolerations/maxItems",keyword:"maxItems",params:{limit: 32}};
 if(vErrors === null){
 vErrors = [err35];
 }
@@ -2000,8 +1996,15 @@ vErrors.push(err35);
 }
 errors++;
 }
-if(!(((data15 === "NoSchedule") || (data15 === "PreferNoSchedule")) || (data15 === "NoExecute"))){
-const err36 = {instancePath:instancePath+"/tolerations/" + i0+"/effect",schemaPath:"#/$defs/Toleration/properties/effect/enum",keyword:"enum",params:{allowedValues: schema28.properties.effect.enum}};
+const len1 = data13.length;
+for(let i1=0; i1<len1; i1++){
+let data14 = data13[i1];
+if(data14 && typeof data14 == "object" && !Array.isArray(data14)){
+if(data14.key !== undefined){
+let data15 = data14.key;
+if(typeof data15 === "string"){
+if(data15.length > 317 && codePoints(data15) > 317){
+const err36 = {instancePath:instancePath+"/tolerations/" + i1+"/key",schemaPath:"#/$defs/Toleration/properties/key/maxLength",keyword:"maxLength",params:{limit: 317}};
 if(vErrors === null){
 vErrors = [err36];
 }
@@ -2011,10 +2014,8 @@ vErrors.push(err36);
 errors++;
 }
 }
-if(data11.tolerationSeconds !== undefined){
-let data16 = data11.tolerationSeconds;
-if(!(((typeof data16 == "number") && (!(data16 % 1) && !isNaN(data16))) && (isFinite(data16)))){
-const err37 = {instancePath:instancePath+"/tolerations/" + i0+"/tolerationSeconds",schemaPath:"#/$defs/Toleration/properties/tolerationSeconds/type",keyword:"type",params:{type: "integer"}};
+else {
+const err37 = {instancePath:instancePath+"/tolerations/" + i1+"/key",schemaPath:"#/$defs/Toleration/properties/key/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err37];
 }
@@ -2023,9 +2024,11 @@ vErrors.push(err37);
 }
 errors++;
 }
-if((typeof data16 == "number") && (isFinite(data16))){
-if(data16 > 9007199254740991 || isNaN(data16)){
-const err38 = {instancePath:instancePath+"/tolerations/" + i0+"/tolerationSeconds",schemaPath:"#/$defs/Toleration/properties/tolerationSeconds/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
+}
+if(data14.operator !== undefined){
+let data16 = data14.operator;
+if(typeof data16 !== "string"){
+const err38 = {instancePath:instancePath+"/tolerations/" + i1+"/operator",schemaPath:"#/$defs/Toleration/properties/operator/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err38];
 }
@@ -2034,8 +2037,8 @@ vErrors.push(err38);
 }
 errors++;
 }
-if(data16 < 0 || isNaN(data16)){
-const err39 = {instancePath:instancePath+"/tolerations/" + i0+"/tolerationSeconds",schemaPath:"#/$defs/Toleration/properties/tolerationSeconds/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
+if(!((data16 === "Equal") || (data16 === "Exists"))){
+const err39 = {instancePath:instancePath+"/tolerations/" + i1+"/operator",schemaPath:"#/$defs/Toleration/properties/operator/enum",keyword:"enum",params:{allowedValues: schema28.properties.operator.enum}};
 if(vErrors === null){
 vErrors = [err39];
 }
@@ -2045,10 +2048,11 @@ vErrors.push(err39);
 errors++;
 }
 }
-}
-}
-else {
-const err40 = {instancePath:instancePath+"/tolerations/" + i0,schemaPath:"#/$defs/Toleration/type",keyword:"type",params:{type: "object"}};
+if(data14.value !== undefined){
+let data17 = data14.value;
+if(typeof data17 === "string"){
+if(data17.length > 63 && codePoints(data17) > 63){
+const err40 = {instancePath:instancePath+"/tolerations/" + i1+"/value",schemaPath:"#/$defs/Toleration/properties/value/maxLength",keyword:"maxLength",params:{limit: 63}};
 if(vErrors === null){
 vErrors = [err40];
 }
@@ -2058,9 +2062,8 @@ vErrors.push(err40);
 errors++;
 }
 }
-}
 else {
-const err41 = {instancePath:instancePath+"/tolerations",schemaPath:"#/properties/tolerations/type",keyword:"type",params:{type: "array"}};
+const err41 = {instancePath:instancePath+"/tolerations/" + i1+"/value",schemaPath:"#/$defs/Toleration/properties/value/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err41];
 }
@@ -2070,11 +2073,10 @@ vErrors.push(err41);
 errors++;
 }
 }
-if(data.priorityClassName !== undefined){
-let data17 = data.priorityClassName;
-if(typeof data17 === "string"){
-if(data17.length > 253 && codePoints(data17) > 253){
-const err42 = {instancePath:instancePath+"/priorityClassName",schemaPath:"#/properties/priorityClassName/maxLength",keyword:"maxLength",params:{limit: 253}};
+if(data14.effect !== undefined){
+let data18 = data14.effect;
+if(typeof data18 !== "string"){
+const err42 = {instancePath:instancePath+"/tolerations/" + i1+"/effect",schemaPath:"#/$defs/Toleration/properties/effect/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err42];
 }
@@ -2083,8 +2085,8 @@ vErrors.push(err42);
 }
 errors++;
 }
-if(data17.length <= 506 && !pattern6.test(data17)){
-const err43 = {instancePath:instancePath+"/priorityClassName",schemaPath:"#/properties/priorityClassName/pattern",keyword:"pattern",params:{}};
+if(!(((data18 === "NoSchedule") || (data18 === "PreferNoSchedule")) || (data18 === "NoExecute"))){
+const err43 = {instancePath:instancePath+"/tolerations/" + i1+"/effect",schemaPath:"#/$defs/Toleration/properties/effect/enum",keyword:"enum",params:{allowedValues: schema28.properties.effect.enum}};
 if(vErrors === null){
 vErrors = [err43];
 }
@@ -2094,8 +2096,10 @@ vErrors.push(err43);
 errors++;
 }
 }
-else {
-const err44 = {instancePath:instancePath+"/priorityClassName",schemaPath:"#/properties/priorityClassName/type",keyword:"type",params:{type: "string"}};
+if(data14.tolerationSeconds !== undefined){
+let data19 = data14.tolerationSeconds;
+if(!(((typeof data19 == "number") && (!(data19 % 1) && !isNaN(data19))) && (isFinite(data19)))){
+const err44 = {instancePath:instancePath+"/tolerations/" + i1+"/tolerationSeconds",schemaPath:"#/$defs/Toleration/properties/tolerationSeconds/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err44];
 }
@@ -2104,12 +2108,9 @@ vErrors.push(err44);
 }
 errors++;
 }
-}
-if(data.extraEnv !== undefined){
-let data18 = data.extraEnv;
-if(Array.isArray(data18)){
-if(data18.length > 64){
-const err45 = {instancePath:instancePath+"/extraEnv",schemaPath:"#/properties/extraEnv/maxItems",keyword:"maxItems",params:{limit: 64}};
+if((typeof data19 == "number") && (isFinite(data19))){
+if(data19 > 9007199254740991 || isNaN(data19)){
+const err45 = {instancePath:instancePath+"/tolerations/" + i1+"/tolerationSeconds",schemaPath:"#/$defs/Toleration/properties/tolerationSeconds/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
 if(vErrors === null){
 vErrors = [err45];
 }
@@ -2118,12 +2119,8 @@ vErrors.push(err45);
 }
 errors++;
 }
-const len1 = data18.length;
-for(let i1=0; i1<len1; i1++){
-let data19 = data18[i1];
-if(data19 && typeof data19 == "object" && !Array.isArray(data19)){
-if(data19.name === undefined){
-const err46 = {instancePath:instancePath+"/extraEnv/" + i1,schemaPath:"#/$defs/EnvVar/required",keyword:"required",params:{missingProperty: "name"}};
+if(data19 < 0 || isNaN(data19)){
+const err46 = {instancePath:instancePath+"/tolerations/" + i1+"/tolerationSeconds",schemaPath:"#/$defs/Toleration/properties/tolerationSeconds/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
 if(vErrors === null){
 vErrors = [err46];
 }
@@ -2132,8 +2129,11 @@ vErrors.push(err46);
 }
 errors++;
 }
-if(data19.value === undefined){
-const err47 = {instancePath:instancePath+"/extraEnv/" + i1,schemaPath:"#/$defs/EnvVar/required",keyword:"required",params:{missingProperty: "value"}};
+}
+}
+}
+else {
+const err47 = {instancePath:instancePath+"/tolerations/" + i1,schemaPath:"#/$defs/Toleration/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err47];
 }
@@ -2142,11 +2142,10 @@ vErrors.push(err47);
 }
 errors++;
 }
-if(data19.name !== undefined){
-let data20 = data19.name;
-if(typeof data20 === "string"){
-if(data20.length > 128 && codePoints(data20) > 128){
-const err48 = {instancePath:instancePath+"/extraEnv/" + i1+"/name",schemaPath:"#/$defs/EnvVar/properties/name/maxLength",keyword:"maxLength",params:{limit: 128}};
+}
+}
+else {
+const err48 = {instancePath:instancePath+"/tolerations",schemaPath:"#/properties/tolerations/type",keyword:"type",params:{type: "array"}};
 if(vErrors === null){
 vErrors = [err48];
 }
@@ -2155,8 +2154,12 @@ vErrors.push(err48);
 }
 errors++;
 }
-if(data20.length <= 256 && !pattern30.test(data20)){
-const err49 = {instancePath:instancePath+"/extraEnv/" + i1+"/name",schemaPath:"#/$defs/EnvVar/properties/name/pattern",keyword:"pattern",params:{}};
+}
+if(data.priorityClassName !== undefined){
+let data20 = data.priorityClassName;
+if(typeof data20 === "string"){
+if(data20.length > 253 && codePoints(data20) > 253){
+const err49 = {instancePath:instancePath+"/priorityClassName",schemaPath:"#/properties/priorityClassName/maxLength",keyword:"maxLength",params:{limit: 253}};
 if(vErrors === null){
 vErrors = [err49];
 }
@@ -2165,9 +2168,8 @@ vErrors.push(err49);
 }
 errors++;
 }
-}
-else {
-const err50 = {instancePath:instancePath+"/extraEnv/" + i1+"/name",schemaPath:"#/$defs/EnvVar/properties/name/type",keyword:"type",params:{type: "string"}};
+if(data20.length <= 506 && !pattern6.test(data20)){
+const err50 = {instancePath:instancePath+"/priorityClassName",schemaPath:"#/properties/priorityClassName/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err50];
 }
@@ -2177,11 +2179,8 @@ vErrors.push(err50);
 errors++;
 }
 }
-if(data19.value !== undefined){
-let data21 = data19.value;
-if(typeof data21 === "string"){
-if(data21.length > 4096 && codePoints(data21) > 4096){
-const err51 = {instancePath:instancePath+"/extraEnv/" + i1+"/value",schemaPath:"#/$defs/EnvVar/properties/value/maxLength",keyword:"maxLength",params:{limit: 4096}};
+else {
+const err51 = {instancePath:instancePath+"/priorityClassName",schemaPath:"#/properties/priorityClassName/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err51];
 }
@@ -2191,8 +2190,11 @@ vErrors.push(err51);
 errors++;
 }
 }
-else {
-const err52 = {instancePath:instancePath+"/extraEnv/" + i1+"/value",schemaPath:"#/$defs/EnvVar/properties/value/type",keyword:"type",params:{type: "string"}};
+if(data.extraEnv !== undefined){
+let data21 = data.extraEnv;
+if(Array.isArray(data21)){
+if(data21.length > 64){
+const err52 = {instancePath:instancePath+"/extraEnv",schemaPath:"#/properties/extraEnv/maxItems",keyword:"maxItems",params:{limit: 64}};
 if(vErrors === null){
 vErrors = [err52];
 }
@@ -2201,10 +2203,12 @@ vErrors.push(err52);
 }
 errors++;
 }
-}
-}
-else {
-const err53 = {instancePath:instancePath+"/extraEnv/" + i1,schemaPath:"#/$defs/EnvVar/type",keyword:"type",params:{type: "object"}};
+const len2 = data21.length;
+for(let i2=0; i2<len2; i2++){
+let data22 = data21[i2];
+if(data22 && typeof data22 == "object" && !Array.isArray(data22)){
+if(data22.name === undefined){
+const err53 = {instancePath:instancePath+"/extraEnv/" + i2,schemaPath:"#/$defs/EnvVar/required",keyword:"required",params:{missingProperty: "name"}};
 if(vErrors === null){
 vErrors = [err53];
 }
@@ -2213,10 +2217,8 @@ vErrors.push(err53);
 }
 errors++;
 }
-}
-const found0 = duplicates(data18, schema26.properties.extraEnv.unique);
-if(found0.length > 0){
-const err54 = {instancePath:instancePath+"/extraEnv",schemaPath:"#/properties/extraEnv/unique",keyword:"unique",params:{duplicates: found0}};
+if(data22.value === undefined){
+const err54 = {instancePath:instancePath+"/extraEnv/" + i2,schemaPath:"#/$defs/EnvVar/required",keyword:"required",params:{missingProperty: "value"}};
 if(vErrors === null){
 vErrors = [err54];
 }
@@ -2225,9 +2227,11 @@ vErrors.push(err54);
 }
 errors++;
 }
-}
-else {
-const err55 = {instancePath:instancePath+"/extraEnv",schemaPath:"#/properties/extraEnv/type",keyword:"type",params:{type: "array"}};
+if(data22.name !== undefined){
+let data23 = data22.name;
+if(typeof data23 === "string"){
+if(data23.length > 128 && codePoints(data23) > 128){
+const err55 = {instancePath:instancePath+"/extraEnv/" + i2+"/name",schemaPath:"#/$defs/EnvVar/properties/name/maxLength",keyword:"maxLength",params:{limit: 128}};
 if(vErrors === null){
 vErrors = [err55];
 }
@@ -2236,12 +2240,8 @@ vErrors.push(err55);
 }
 errors++;
 }
-}
-if(data.addresses !== undefined){
-let data22 = data.addresses;
-if(Array.isArray(data22)){
-if(data22.length > 64){
-const err56 = {instancePath:instancePath+"/addresses",schemaPath:"#/properties/addresses/maxItems",keyword:"maxItems",params:{limit: 64}};
+if(data23.length <= 256 && !pattern30.test(data23)){
+const err56 = {instancePath:instancePath+"/extraEnv/" + i2+"/name",schemaPath:"#/$defs/EnvVar/properties/name/pattern",keyword:"pattern",params:{}};
 if(vErrors === null){
 vErrors = [err56];
 }
@@ -2250,12 +2250,9 @@ vErrors.push(err56);
 }
 errors++;
 }
-const len2 = data22.length;
-for(let i2=0; i2<len2; i2++){
-let data23 = data22[i2];
-if(typeof data23 === "string"){
-if(data23.length > 259 && codePoints(data23) > 259){
-const err57 = {instancePath:instancePath+"/addresses/" + i2,schemaPath:"#/properties/addresses/items/maxLength",keyword:"maxLength",params:{limit: 259}};
+}
+else {
+const err57 = {instancePath:instancePath+"/extraEnv/" + i2+"/name",schemaPath:"#/$defs/EnvVar/properties/name/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err57];
 }
@@ -2264,8 +2261,12 @@ vErrors.push(err57);
 }
 errors++;
 }
-if(data23.length <= 518 && !pattern31.test(data23)){
-const err58 = {instancePath:instancePath+"/addresses/" + i2,schemaPath:"#/properties/addresses/items/pattern",keyword:"pattern",params:{}};
+}
+if(data22.value !== undefined){
+let data24 = data22.value;
+if(typeof data24 === "string"){
+if(data24.length > 4096 && codePoints(data24) > 4096){
+const err58 = {instancePath:instancePath+"/extraEnv/" + i2+"/value",schemaPath:"#/$defs/EnvVar/properties/value/maxLength",keyword:"maxLength",params:{limit: 4096}};
 if(vErrors === null){
 vErrors = [err58];
 }
@@ -2276,7 +2277,7 @@ errors++;
 }
 }
 else {
-const err59 = {instancePath:instancePath+"/addresses/" + i2,schemaPath:"#/properties/addresses/items/type",keyword:"type",params:{type: "string"}};
+const err59 = {instancePath:instancePath+"/extraEnv/" + i2+"/value",schemaPath:"#/$defs/EnvVar/properties/value/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err59];
 }
@@ -2286,9 +2287,9 @@ vErrors.push(err59);
 errors++;
 }
 }
-const found1 = duplicates(data22, schema26.properties.addresses.unique);
-if(found1.length > 0){
-const err60 = {instancePath:instancePath+"/addresses",schemaPath:"#/properties/addresses/unique",keyword:"unique",params:{duplicates: found1}};
+}
+else {
+const err60 = {instancePath:instancePath+"/extraEnv/" + i2,schemaPath:"#/$defs/EnvVar/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err60];
 }
@@ -2298,8 +2299,9 @@ vErrors.push(err60);
 errors++;
 }
 }
-else {
-const err61 = {instancePath:instancePath+"/addresses",schemaPath:"#/properties/addresses/type",keyword:"type",params:{type: "array"}};
+const found1 = duplicates(data21, schema26.properties.extraEnv.unique);
+if(found1.length > 0){
+const err61 = {instancePath:instancePath+"/extraEnv",schemaPath:"#/properties/extraEnv/unique",keyword:"unique",params:{duplicates: found1}};
 if(vErrors === null){
 vErrors = [err61];
 }
@@ -2309,14 +2311,97 @@ vErrors.push(err61);
 errors++;
 }
 }
-}
 else {
-const err62 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+const err62 = {instancePath:instancePath+"/extraEnv",schemaPath:"#/properties/extraEnv/type",keyword:"type",params:{type: "array"}};
 if(vErrors === null){
 vErrors = [err62];
 }
 else {
 vErrors.push(err62);
+}
+errors++;
+}
+}
+if(data.addresses !== undefined){
+let data25 = data.addresses;
+if(Array.isArray(data25)){
+if(data25.length > 64){
+const err63 = {instancePath:instancePath+"/addresses",schemaPath:"#/properties/addresses/maxItems",keyword:"maxItems",params:{limit: 64}};
+if(vErrors === null){
+vErrors = [err63];
+}
+else {
+vErrors.push(err63);
+}
+errors++;
+}
+const len3 = data25.length;
+for(let i3=0; i3<len3; i3++){
+let data26 = data25[i3];
+if(typeof data26 === "string"){
+if(data26.length > 259 && codePoints(data26) > 259){
+const err64 = {instancePath:instancePath+"/addresses/" + i3,schemaPath:"#/properties/addresses/items/maxLength",keyword:"maxLength",params:{limit: 259}};
+if(vErrors === null){
+vErrors = [err64];
+}
+else {
+vErrors.push(err64);
+}
+errors++;
+}
+if(data26.length <= 518 && !pattern31.test(data26)){
+const err65 = {instancePath:instancePath+"/addresses/" + i3,schemaPath:"#/properties/addresses/items/pattern",keyword:"pattern",params:{}};
+if(vErrors === null){
+vErrors = [err65];
+}
+else {
+vErrors.push(err65);
+}
+errors++;
+}
+}
+else {
+const err66 = {instancePath:instancePath+"/addresses/" + i3,schemaPath:"#/properties/addresses/items/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err66];
+}
+else {
+vErrors.push(err66);
+}
+errors++;
+}
+}
+const found2 = duplicates(data25, schema26.properties.addresses.unique);
+if(found2.length > 0){
+const err67 = {instancePath:instancePath+"/addresses",schemaPath:"#/properties/addresses/unique",keyword:"unique",params:{duplicates: found2}};
+if(vErrors === null){
+vErrors = [err67];
+}
+else {
+vErrors.push(err67);
+}
+errors++;
+}
+}
+else {
+const err68 = {instancePath:instancePath+"/addresses",schemaPath:"#/properties/addresses/type",keyword:"type",params:{type: "array"}};
+if(vErrors === null){
+vErrors = [err68];
+}
+else {
+vErrors.push(err68);
+}
+errors++;
+}
+}
+}
+else {
+const err69 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err69];
+}
+else {
+vErrors.push(err69);
 }
 errors++;
 }

@@ -1537,6 +1537,14 @@ export interface MeshPool {
    */
   readonly replicas: number;
   /**
+   * Whether the proxy of mesh pods serves Envoys and operators alone, toward declared endpoints. Off: every pod that reaches it, toward every device. Auto: unless the NetworkPolicies of the installation are known to be enforced. Without effect when mode is External.
+   */
+  readonly front: 'Auto' | 'On' | 'Off';
+  /**
+   * Addresses or ranges, such as 10.0.0.0/24, that the proxy of mesh pods serves beside the addresses of Envoys and operators: those of nodes, where Envoys have hostNetwork or reach mesh pods with the address of their node. Every pod with such an address is served.
+   */
+  readonly allowedCallers?: readonly string[];
+  /**
    * The image of the mesh pods. Default: that of the operator's configuration.
    */
   readonly image?: string;

@@ -1,6 +1,6 @@
 /** What generated validators call. First the CEL functions that JavaScript does not have: a rule that throws fails. */
 import { durationNs } from '../duration.ts';
-import { familyOf } from '../ip.ts';
+import { familyOf, isAddressOrRange } from '../ip.ts';
 import { isRecord } from '../json.ts';
 
 export { containsIP, parseCidr as cidr } from '../ip.ts';
@@ -103,6 +103,11 @@ export function duration(text: string): bigint {
 /** The API server's isIP(). */
 export function isIP(text: string): boolean {
   return familyOf(text) !== undefined;
+}
+
+/** The API server's isCIDR(). */
+export function isCIDR(text: string): boolean {
+  return familyOf(text) === undefined && isAddressOrRange(text);
 }
 
 /** CEL's sets.intersects(). */

@@ -1,4 +1,3 @@
-import { crc32 } from 'node:zlib';
 import { isEqual } from '../../api/json.ts';
 import { keyOf, refOf, ROUTE_KINDS } from '../../api/key.ts';
 import type { Key, Ref, RouteKind } from '../../api/key.ts';
@@ -6,6 +5,7 @@ import { gatewayOfListenerSet, parentsOf, refTo } from '../../api/objects/refere
 import { acceptsListenerSet, listenersFor } from '../../traffic/attachments.ts';
 import type { AttachmentResources } from '../../traffic/attachments.ts';
 import { Derived } from '../derived.ts';
+import { groupsFrom } from '../groups.ts';
 import type { AnyIndex, Index, ReadObjects } from '../resources.ts';
 import type { TrackedRead, Tracking } from '../tracking.ts';
 
@@ -60,12 +60,6 @@ type Combination<P, V> = {
   readonly isSame?: (one: V, other: V) => boolean;
 };
 
-/** For 10,000 routes of a Gateway, a group has as many routes as it should have groups, about. */
-const GROUPS = 64;
-
-/** Routes of a Gateway with a number, which is the same in all processes. */
-type Group = { readonly at: number; readonly routes: readonly Key[] };
-
 /**
  * None of a Gateway that does not exist. A route or ListenerSet that the Gateway refuses changes no value, whoever makes it name
  * the Gateway.
@@ -73,28 +67,15 @@ type Group = { readonly at: number; readonly routes: readonly Key[] };
 export function attachedRoutesFrom(tracking: Tracking): AttachedRoutes {
   const parents = parentsOfGateway(tracking);
   // Those that name it. Most changes of a route leave it there.
-  const named = new Derived<readonly Group[]>(
-    tracking,
-    (gateway, run) => {
-      const keys = run.value(parents, gateway).flatMap(ref => routesNaming(run, keyOf(ref)));
-      return groupsOf(new Set(keys));
-    },
-    isEqual,
-  );
-  const namedInGroup = new Derived<readonly Key[]>(
-    tracking,
-    (name, run) => {
-      const [gateway = '', at] = name.split(' ');
-      return run.value(named, gateway).find(group => String(group.at) === at)?.routes ?? [];
-    },
-    isEqual,
+  const named = groupsFrom(tracking, (gateway, run) =>
+    run.value(parents, gateway).flatMap(ref => routesNaming(run, keyOf(ref))),
   );
   const groups = new Derived<readonly Key[]>(
     tracking,
     (name, run) => {
       const [gateway = ''] = name.split(' ');
       const isAttached = attaching(run.value(parents, gateway), run.exceptStatus);
-      return run.value(namedInGroup, name).filter(isAttached);
+      return run.value(named.keys, name).filter(isAttached);
     },
     isEqual,
   );
@@ -111,7 +92,7 @@ export function attachedRoutesFrom(tracking: Tracking): AttachedRoutes {
     return new Derived<V>(
       tracking,
       (gateway, run) => {
-        const all = run.value(named, gateway).map(({ at }) => run.value(parts, `${gateway} ${at}`));
+        const all = run.value(named.of, gateway).map(({ at }) => run.value(parts, `${gateway} ${at}`));
         return ofGateway(
           all.filter(part => part !== undefined),
           gateway as Key,
@@ -149,17 +130,6 @@ function parentsOfGateway(tracking: Tracking): Derived<readonly Ref<'Gateway' | 
 
 function routesNaming(read: ReadObjects, parent: Key): readonly Key[] {
   return ROUTE_KINDS.flatMap((kind): readonly Key[] => read.members(routesByParent(kind), parent));
-}
-
-function groupsOf(routes: ReadonlySet<Key>): readonly Group[] {
-  const groups = new Map<number, Key[]>();
-  for (const route of routes) {
-    const at = crc32(route) % GROUPS;
-    const group = groups.get(at);
-    if (group) group.push(route);
-    else groups.set(at, [route]);
-  }
-  return [...groups].sort(([a], [b]) => a - b).map(([at, keys]) => ({ at, routes: keys.sort() }));
 }
 
 /** Whether a route attaches to one of some parents. */

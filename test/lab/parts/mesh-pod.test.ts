@@ -5,8 +5,13 @@ import { outputInOwnNetwork } from '../../support/lab/traffic/own-network.ts';
 
 type Found = {
   readonly meshd: MeshdState;
-  readonly http: string;
-  readonly tcp: string;
+  readonly front: {
+    readonly http: string;
+    readonly ofName: number;
+    readonly onEachAddress: readonly number[];
+    readonly undeclared: readonly number[];
+    readonly outside: readonly number[];
+  };
   readonly udp: readonly string[];
   readonly inbound: readonly string[];
   readonly forwards: boolean;
@@ -18,21 +23,29 @@ describe('a mesh pod', () => {
     ['IPv6 only', ['fd00:5::7']],
     ['IPv4 first, and IPv6', ['10.90.0.7', 'fd00:5::7']],
     ['IPv6 first, and IPv4', ['fd00:5::7', '10.90.0.7']],
-  ])('carries CONNECT, SOCKS and datagrams, and answers no device, where it has %s', async (_, podIPs) => {
-    const program = typescript('test/support/lab/mesh-pod-program.ts', ...podIPs);
-    const found = JSON.parse(await outputInOwnNetwork(program)) as Found;
-    expect(found.meshd).toEqual({ hasRelay: true, problems: 0 });
-    expect(found.http).toContain('"backend":"web-1"');
-    expect(found.tcp).toContain('over SOCKS');
-    expect(found.udp).toEqual(podIPs.map(podIP => `to ${podIP}`));
-    expect([found.inbound, found.forwards]).toEqual([[], true]);
-    const served = {
-      unhealthy: [],
-      healthy: ['svc:web'],
-      answer: expect.stringContaining('to a service') as string,
-      ending: [],
-      isServing: true,
-    };
-    expect(found.service).toEqual(podIPs.length > 1 ? served : undefined);
-  });
+  ])(
+    'carries CONNECT toward declared devices alone, and datagrams, and answers no device, where it has %s',
+    async (_, podIPs) => {
+      const program = typescript('test/support/lab/mesh-pod-program.ts', ...podIPs);
+      const found = JSON.parse(await outputInOwnNetwork(program)) as Found;
+      expect(found.meshd).toEqual({ hasRelay: true, problems: 0 });
+      expect(found.front).toEqual({
+        http: expect.stringContaining('"backend":"web-1"') as string,
+        ofName: 200,
+        onEachAddress: podIPs.map(() => 200),
+        undeclared: [403, 403],
+        outside: [502, 502, ...podIPs.map(() => 502)],
+      });
+      expect(found.udp).toEqual(podIPs.map(podIP => `to ${podIP}`));
+      expect([found.inbound, found.forwards]).toEqual([[], true]);
+      const served = {
+        unhealthy: [],
+        healthy: ['svc:web'],
+        answer: expect.stringContaining('to a service') as string,
+        ending: [],
+        isServing: true,
+      };
+      expect(found.service).toEqual(podIPs.length > 1 ? served : undefined);
+    },
+  );
 });

@@ -1,5 +1,5 @@
 /**
- * Runs meshd, a relay and what serves VIP services with the variables of a mesh pod whose addresses are the arguments, in a network
+ * Runs meshd, a front, a relay and what serves VIP services with the variables of a mesh pod whose addresses are the arguments, in a network
  * namespace of its own, and prints what works. It shares loopback with the other devices of its lab.
  */
 import { execFileSync } from 'node:child_process';
@@ -14,11 +14,15 @@ import { validate } from '../../../src/api/validation/validate.ts';
 import { readMeshdState } from '../../../src/controllers/mesh-tailnet/pool/meshd-state.ts';
 import { poolObjects } from '../../../src/controllers/mesh-tailnet/pool/objects.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
+import { parseCallers, parseDestinations } from '../../../src/api/front.ts';
 import { dialOn } from '../../../src/serving/dial.ts';
+import { Front } from '../../../src/serving/front.ts';
 import { localApiOn } from '../../../src/serving/local-api.ts';
 import { Serving } from '../../../src/serving/serving.ts';
 import { createLog } from '../../../src/telemetry/log.ts';
 import { formatAddress } from '../../../src/telemetry/address.ts';
+import { frontMetrics } from '../../../src/telemetry/metrics.ts';
+import { createRegistry } from '../../../src/telemetry/registry.ts';
 import { named } from '../declared.ts';
 import { podVariables } from '../controllers/mesh-tailnet/pod-variables.ts';
 import { meshTailnet } from '../objects.ts';
@@ -111,19 +115,60 @@ async function serveService(pid: number, target: string) {
   return { unhealthy, healthy, answer, ending, isServing };
 }
 
+/** What a front beside meshd answers: to what is declared, and to everything else, also where that is declared by mistake. */
+async function askFront() {
+  const [web, other] = [remoteOf(lab, 'web-1'), remoteOf(lab, 'web-2')];
+  const log = createLog({ level: 'error', to: { write: () => undefined } });
+  const { record } = createRegistry({ metrics: frontMetrics, version: 'test' });
+  const options = { addresses: podIPs, port: MESH_POD.ports.proxy, maxConnections: 100 };
+  const front = new Front(options, { dial: dialOn(SOCKET), clock: systemClock, log, record });
+  await front.listen();
+  const { http = 0, tcp = 0 } = web.ports;
+  const declared = [`${web.address} ${web.fqdn} ${http},${tcp}`];
+  // Nobody can declare these; meshd dials them by no tunnel.
+  const outside = [`127.0.0.1 - ${http}`, '100.127.9.9 - 80', ...podIPs.map(each => `${each} - 9002`)];
+  front.update({
+    callers: parseCallers(`${podIPs.join('\n')}\n`),
+    destinations: parseDestinations([...declared, ...outside].join('\n')),
+  });
+  const proxies = podIPs.map(each => formatAddress({ host: each, port: MESH_POD.ports.proxy }));
+  const [proxy = ''] = proxies;
+  const statusOf = (target: string, by = proxy) =>
+    connectTunnel(by, target).then(
+      socket => {
+        socket.destroy();
+        return 200;
+      },
+      (error: unknown) => Number(/\b[45]\d\d\b/.exec(String(error))?.[0]),
+    );
+  const connected = await connectTunnel(proxy, serviceAt(web, 'http'));
+  const answers = {
+    http: await exchange(connected, 'GET /hello HTTP/1.1\r\nhost: web\r\n\r\n'),
+    ofName: await statusOf(`${web.fqdn}:${tcp}`),
+    onEachAddress: await Promise.all(proxies.map(each => statusOf(serviceAt(web, 'tcp'), each))),
+    undeclared: await Promise.all([statusOf(serviceAt(other, 'http')), statusOf(`${web.address}:22`)]),
+    outside: await Promise.all(
+      outside.map(line => {
+        const [each = '', , port] = line.split(' ');
+        return statusOf(formatAddress({ host: each, port: Number(port) }));
+      }),
+    ),
+  };
+  front.close();
+  return answers;
+}
+
 try {
   const { address, pid } = await startPod();
-  const socks = { host, port: MESH_POD.ports.proxy };
-  const proxy = formatAddress(socks);
+  const [socksHost = '', socksPort] = MESH_POD.socks.split(':');
+  const socks = { host: socksHost, port: Number(socksPort) };
   const meshd = await until('meshd to have a relay and no problem', async note => {
     const state = await readMeshdState(host);
     note(JSON.stringify(state));
     return state?.hasRelay === true && state.problems === 0 ? state : undefined;
   });
   const web = remoteOf(lab, 'web-1');
-  const connected = await connectTunnel(proxy, serviceAt(web, 'http'));
-  const http = await exchange(connected, 'GET /hello HTTP/1.1\r\nhost: web\r\n\r\n');
-  const tcp = await exchange(await socksTunnel(proxy, serviceAt(web, 'tcp')), 'over SOCKS');
+  const front = await askFront();
   const { relay } = startTestRelay({ addresses: podIPs, socks });
   await relay.update(new Map([[RELAY_PORT, { address: web.address, port: web.ports['udp'] ?? 0 }]]));
   const datagrams = podIPs.map(async podIP => {
@@ -150,7 +195,7 @@ try {
   // Without an IPv4 address a service got no answer here: see docs/tailnets.md.
   const hasIPv4 = podIPs.some(podIP => !podIP.includes(':'));
   const service = hasIPv4 ? await serveService(pid, serviceAt(web, 'tcp')) : undefined;
-  console.log(JSON.stringify({ meshd, http, tcp, udp, inbound, forwards, service }));
+  console.log(JSON.stringify({ meshd, front, udp, inbound, forwards, service }));
 } finally {
   await stranger.end();
   await own.end();

@@ -26,11 +26,7 @@ export function meshdContainer(options: PoolOptions): Fields {
     name: MESH_POD.container,
     image,
     env: environment(options),
-    ports: Object.entries(MESH_POD.ports).map(([name, containerPort]) => ({
-      name,
-      containerPort,
-      protocol: 'TCP',
-    })),
+    ports: portsOf(MESH_POD.ports).filter(({ name }) => name !== 'proxy' || options.relayImage === undefined),
     readinessProbe: {
       httpGet: { path: '/healthz', port: 'metrics' },
       // tailscaled trusts an address of a peer for 6.5 s: until then, replies go to where this device was before.
@@ -48,6 +44,10 @@ export function meshdContainer(options: PoolOptions): Fields {
   };
 }
 
+function portsOf(ports: Readonly<Record<string, number>>) {
+  return Object.entries(ports).map(([name, containerPort]) => ({ name, containerPort, protocol: 'TCP' }));
+}
+
 /** How both containers stop, and what they may not do. */
 const CONFINED: Fields = {
   lifecycle: { preStop: { sleep: { seconds: PRE_STOP_SECONDS } } },
@@ -61,8 +61,9 @@ const CONFINED: Fields = {
 };
 
 /**
- * The relay, which carries datagrams between Envoys and meshd, and serves VIP services by the socket of tailscaled, which it may
- * use because it runs as the same user. It has no liveness probe either: it ends if it cannot go on.
+ * The front of the pod: the proxy that Envoys and health checks use, and what carries datagrams between Envoys and meshd. It
+ * dials devices and serves VIP services by the socket of tailscaled, which it may use because it runs as the same user. It has no
+ * liveness probe either: it ends if it cannot go on.
  */
 export function relayContainer({ tailnet }: PoolOptions, image: string): Fields {
   const fieldRefs = [
@@ -77,8 +78,9 @@ export function relayContainer({ tailnet }: PoolOptions, image: string): Fields 
       ...fieldRefs.map(variableOf),
       { name: 'RELAY_CONFIG_MAP', value: relayName(tailnet.metadata.name) },
       { name: 'MESHD_SOCKET', value: RELAY.meshdSocket },
+      { name: 'KEPT_FILE', value: RELAY.keptFile },
     ],
-    ports: [{ name: RELAY.portName, containerPort: RELAY.ports.http, protocol: 'TCP' }],
+    ports: portsOf({ proxy: MESH_POD.ports.proxy, [RELAY.portName]: RELAY.ports.http }),
     readinessProbe: {
       httpGet: { path: '/readyz', port: RELAY.portName },
       periodSeconds: 1,
@@ -87,7 +89,7 @@ export function relayContainer({ tailnet }: PoolOptions, image: string): Fields 
     },
     ...CONFINED,
     volumeMounts: WRITABLE.filter(({ name }) => name === 'run'),
-    resources: { requests: { cpu: '10m', memory: '64Mi' }, limits: { memory: '256Mi' } },
+    resources: { requests: { cpu: '10m', memory: '64Mi' }, limits: { memory: '512Mi' } },
   };
 }
 
@@ -146,7 +148,7 @@ function softMemoryLimitOf({ tailnet, defaults }: PoolOptions): number | undefin
 }
 
 /*
- * Every port of a mesh pod listens on the pod's address only. A tailscaled without a TUN device forwards connections of the
+ * Every port of a mesh pod that others use listens on the pod's address only. A tailscaled without a TUN device forwards connections of the
  * tailnet to the same port of 127.0.0.1, past all NetworkPolicies: a proxy that listens there, or on all addresses, is open
  * to each device that the tailnet lets reach this one.
  */
@@ -160,9 +162,7 @@ function fixedVariables(options: PoolOptions): Texts {
     TS_AUTH_ONCE: 'true',
     TS_USERSPACE: 'true',
     TS_ACCEPT_DNS: 'false',
-    // Where both have the same value, one listener serves both protocols.
-    TS_OUTBOUND_HTTP_PROXY_LISTEN: `[$(POD_IP)]:${ports.proxy}`,
-    TS_SOCKS5_SERVER: `[$(POD_IP)]:${ports.proxy}`,
+    ...proxiesOf(options),
     // containerboot refuses brackets around an IPv4 address, and adds those of an IPv6 address in POD_IPS.
     TS_LOCAL_ADDR_PORT: `$(POD_IP):${ports.metrics}`,
     TS_ENABLE_METRICS: 'true',
@@ -180,6 +180,16 @@ function fixedVariables(options: PoolOptions): Texts {
       ? {}
       : { SSL_CERT_DIR: ['/etc/ssl/certs', '/etc/pki/tls/certs', CA_FOLDER].join(':') }),
   };
+}
+
+/**
+ * The front is the proxy of its pod, and uses the SOCKS5 proxy of tailscaled for datagrams alone. Without it tailscaled itself is:
+ * where both variables have the same value, one listener serves both protocols.
+ */
+function proxiesOf({ relayImage }: PoolOptions): Texts {
+  if (relayImage !== undefined) return { TS_SOCKS5_SERVER: MESH_POD.socks };
+  const address = `[$(POD_IP)]:${MESH_POD.ports.proxy}`;
+  return { TS_OUTBOUND_HTTP_PROXY_LISTEN: address, TS_SOCKS5_SERVER: address };
 }
 
 const API_SERVER = ['kubernetes.default.svc', '$(KUBERNETES_SERVICE_HOST)'];

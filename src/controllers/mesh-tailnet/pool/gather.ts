@@ -3,7 +3,7 @@ import type { Kinds } from '../../../api/generated/types.ts';
 import type { Device, TailnetView } from '../../../control/control.ts';
 import type { OwnNamespace } from '../../../store/own-namespace.ts';
 import type { Index, ReadObjects } from '../../../store/resources.ts';
-import { MESH_POD, RELAY } from '../../../api/names.ts';
+import { MESH_POD } from '../../../api/names.ts';
 import type { KeyHistories } from './key-history.ts';
 import { desiredOf, deviceOf, isReady, meshPodSecretOf, poolTailnetsOf } from './mesh-pods.ts';
 import type { MeshPod, MeshPodSecret, PoolNames } from './mesh-pods.ts';
@@ -27,23 +27,19 @@ type StatefulSetState = {
   /** How many ordinals may have a Secret. */
   readonly ordinals: number;
   readonly specHash: string;
-  /** Whether its pods have the container relay. */
-  readonly hasRelay: boolean;
   /** Of the pod template that pods should have; undefined until its controller has seen the last change. */
   readonly updateRevision: string | undefined;
   /** How many pods there are; undefined until its controller has seen the last change. */
   readonly pods: number | undefined;
 };
 
-/** How many pods run, how many ordinals may have a Secret, and whether the pods have the container relay. */
-export type PoolSize = { readonly replicas: number; readonly ordinals: number; readonly hasRelay: boolean };
+/** How many pods run, and how many ordinals may have a Secret. */
+export type PoolSize = { readonly replicas: number; readonly ordinals: number };
 
 /** Everything that decides what is done about a pool, and its status. */
 export type Input = {
   /** The desired number of mesh pods; 0 removes the pool. */
   readonly desired: number;
-  /** Whether the tailnet has UDP endpoints or VIP services. */
-  readonly needsRelay: boolean;
   readonly statefulSet: StatefulSetState | undefined;
   /** Of the objects of a pool of this size. */
   readonly specHashOf: (size: PoolSize) => string;
@@ -104,11 +100,10 @@ export async function gather(options: GatherOptions, deps: GatherDeps): Promise<
     }),
   );
   const now = deps.now();
-  const { needsRelay, specHashOf, keys, replaced, meshd, isAuthenticated, isControlServerKnown } = options;
+  const { specHashOf, keys, replaced, meshd, isAuthenticated, isControlServerKnown } = options;
   const { missing: before, requestDevice } = options;
   return {
     desired,
-    needsRelay,
     statefulSet: state,
     specHashOf,
     meshPods,
@@ -163,15 +158,9 @@ function stateOf(object: Readonly<Record<string, unknown>>): StatefulSetState {
     replicas: numberOf(spec['replicas']),
     ordinals: numberOf(Number(annotations[POOL_ANNOTATIONS.ordinals])),
     specHash: String(annotations[POOL_ANNOTATIONS.specHash]),
-    hasRelay: hasContainer(spec, RELAY.container),
     updateRevision: isObserved && typeof revision === 'string' ? revision : undefined,
     pods: isObserved ? numberOf(status['replicas']) : undefined,
   };
-}
-
-function hasContainer(spec: Readonly<Record<string, unknown>>, name: string): boolean {
-  const { containers } = fieldsOf(fieldsOf(spec['template'])['spec']);
-  return Array.isArray(containers) && containers.some(container => fieldsOf(container)['name'] === name);
 }
 
 /** Ordinals come from an annotation, which others may change. */

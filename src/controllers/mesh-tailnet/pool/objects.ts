@@ -27,7 +27,7 @@ export type PoolOptions = {
   readonly controlURL: string;
   /** CA certificates (PEM) that mesh pods trust for the login server, beside those of their system. */
   readonly ca: string | undefined;
-  /** The image of the container relay; undefined where the pods have none. */
+  /** The image of the container relay, the front of the pods; undefined where they have none. */
   readonly relayImage: string | undefined;
   readonly replicas: number;
   /** The number of ordinals that have ever had a Secret. */

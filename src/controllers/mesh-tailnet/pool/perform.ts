@@ -166,7 +166,7 @@ async function createKey(
     const data = { authkey: key.secret, reissue_authkey: null };
     await ownNamespace.changeSecret(name, secret.version, { data, annotations });
   } else {
-    const { labels = {}, ownerReferences = [] } = objectsOf({ replicas: 0, ordinals: 0, hasRelay: false })
+    const { labels = {}, ownerReferences = [] } = objectsOf({ replicas: 0, ordinals: 0 })
       .statefulSet.metadata;
     await ownNamespace.createSecret({
       name,

@@ -30,12 +30,7 @@ export function plan(input: Input): readonly Action[] {
   const renewals = kept.flatMap(meshPod => (waiting.has(meshPod.name) ? [] : renewalOf(meshPod, input)));
   const removals = surplus.flatMap(meshPod => removalOf(meshPod, input));
   if (desired === 0 && isEmptied(input) && removals.length === 0) return [{ do: 'finish' }];
-  const size = {
-    replicas: replicasOf(input, kept),
-    ordinals: ordinalsOf(input),
-    // It stays when nothing needs it any more, so what needs it again replaces no pods.
-    hasRelay: input.needsRelay || statefulSet?.hasRelay === true,
-  };
+  const size = { replicas: replicasOf(input, kept), ordinals: ordinalsOf(input) };
   const created = new Set(
     renewals.flatMap(action => (action.do === 'create-key' ? [action.meshPod.name] : [])),
   );

@@ -3,13 +3,12 @@ import type { Kinds } from '../../../api/generated/types.ts';
 import { isEqual } from '../../../api/json.ts';
 import type { ControlApi, ControlError } from '../../../control/control.ts';
 import { Derived } from '../../../store/derived.ts';
-import { udpEndpointsByTailnet, vipServicesByTailnet } from '../../../store/indexes.ts';
 import type { OwnNamespace } from '../../../store/own-namespace.ts';
 import type { RecordEvents, ResourceError, WriteResources } from '../../../store/resources.ts';
 import type { TrackedRead, Tracking } from '../../../store/tracking.ts';
 import type { Log } from '../../../telemetry/log.ts';
 import type { Connection, ControlServer } from '../connection.ts';
-import { gather, readMeshdStates, podsByTailnet } from './gather.ts';
+import { gather, readMeshdStates } from './gather.ts';
 import type { GatherOptions, Input, PoolSize, ReadMeshd } from './gather.ts';
 import { keysAfter } from './key-history.ts';
 import type { KeyHistories } from './key-history.ts';
@@ -107,11 +106,6 @@ export type PoolReconciler = ReturnType<typeof poolReconciler>;
 /** Runs the pools of mesh pods of a cluster. */
 export function poolReconciler(deps: PoolDeps) {
   const memories = new Map<string, Memory>();
-  const usesRelay = new Derived(deps.tracking, (domain, read) =>
-    [udpEndpointsByTailnet, vipServicesByTailnet].some(
-      index => read.exceptStatus.find(index, domain).length > 0,
-    ),
-  );
   const tailnetNames = new Derived(
     deps.tracking,
     (_, read) => read.exceptStatus.list('MeshTailnet').map(({ metadata }) => metadata.name),
@@ -132,15 +126,12 @@ export function poolReconciler(deps: PoolDeps) {
       const { name } = tailnet.metadata;
       const memory = memories.get(name) ?? NOTHING;
       const now = deps.now().getTime();
-      // tailscaled listens on one address of its pod, and the relay on the others.
-      const isDualStack = read.find(podsByTailnet, name).some(({ status }) => status.addresses.length > 1);
-      const needsRelay = isDualStack || read.value(usesRelay, tailnet.spec.tailnet);
       const others = read.value(tailnetNames, 'all').filter(other => other !== name);
       const isDue = now - memory.appliedAt >= REAPPLY_MS;
       const online: OnlineDevices = new Map(memory.online);
       const isMeshdDue = now - memory.meshdReadAt >= MESHD_MS;
       const meshd = isMeshdDue ? await readMeshdStates(name, { ...deps, read }) : memory.meshd;
-      const options = { ...connection, ...memory, needsRelay, meshd, online, isDue };
+      const options = { ...connection, ...memory, meshd, online, isDue };
       const { input, performed, ...outcome } = await reconcilePool(tailnet, options, { ...deps, read });
       const created = performed.flatMap(action => (action.do === 'create-key' ? [action.meshPod] : []));
       const isApplied = isDue && performed.some(action => action.do === 'apply');
@@ -211,7 +202,7 @@ async function sweepOrphans(
 const UNKNOWN: ControlServer = { controlURL: 'http://unknown.invalid', ca: undefined };
 
 type ReconcileOptions = PoolConnection &
-  Pick<GatherOptions, 'needsRelay' | 'missing' | 'keys' | 'replaced' | 'meshd'> &
+  Pick<GatherOptions, 'missing' | 'keys' | 'replaced' | 'meshd'> &
   Pick<PerformOptions, 'online'> & { readonly isDue: boolean };
 
 /** Reads a pool, does what its plan has, and computes its part of the status. */
@@ -224,23 +215,22 @@ async function reconcilePool(
   const { ownNamespace, installation, meshPods, relayImage, log } = deps;
   const { namespace } = ownNamespace;
   const names = poolNames(tailnet.metadata.name, installation);
-  const objectsOf = ({ hasRelay, ...size }: PoolSize) =>
+  const objectsOf = (size: PoolSize) =>
     poolObjects({
       tailnet,
       installation,
       namespace,
       defaults: meshPods,
       ...size,
-      relayImage: hasRelay ? relayImage : undefined,
+      relayImage,
       ...(controlServer ?? UNKNOWN),
     });
   const specHashOf = (size: PoolSize) =>
     isDue ? '' : objectsOf(size).statefulSet.metadata.annotations[POOL_ANNOTATIONS.specHash];
-  const needsRelay = options.needsRelay && relayImage !== undefined;
   const isControlServerKnown = controlServer !== undefined;
   const requestDevice = async (id: string) => await apiOf({ api }).device(id);
   const input = await gather(
-    { ...options, tailnet, names, needsRelay, isControlServerKnown, specHashOf, requestDevice },
+    { ...options, tailnet, names, isControlServerKnown, specHashOf, requestDevice },
     deps,
   );
   const actions = plan(input);

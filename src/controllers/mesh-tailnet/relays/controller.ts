@@ -4,9 +4,11 @@ import { servicesVersion } from '../../../api/served-services.ts';
 import type { Controller } from '../../../runtime/controller.ts';
 import type { Published } from '../../../runtime/published.ts';
 import type { Outcome } from '../../../runtime/queue/queue.ts';
+import type { Tracking } from '../../../store/tracking.ts';
 import type { PortsOfTailnet } from '../../mesh-endpoints/relay-ports.ts';
 import { UNCONFIRMED } from './confirmation.ts';
 import type { Confirmation } from './confirmation.ts';
+import { destinationsFrom } from './destinations.ts';
 import { gather } from './gather.ts';
 import type { GatherDeps, Input } from './gather.ts';
 import { perform } from './perform.ts';
@@ -18,6 +20,7 @@ import { readRelays } from './relay-status.ts';
 /** What the controller works with. */
 export type RelayPortsDeps = GatherDeps &
   PerformDeps & {
+    readonly tracking: Tracking;
     readonly relayPorts: Published<PortsOfTailnet>;
     /** The departures of holders whose names no mesh pod serves any more. */
     readonly unserved: Published<ReadonlyMap<string, string>>;
@@ -46,21 +49,28 @@ export function relayPortsController(deps: RelayPortsDeps): Controller<'MeshTail
     relayPorts,
     unserved,
     vipServices,
+    callers,
+    enforcement,
     relayImage,
     relayPortRange: range,
     relayPortsPerNamespace: perNamespace,
     clock,
   } = deps;
   const memories = new Map<string, Memory>();
+  const destinations = destinationsFrom(deps.tracking, deps.values);
   return {
     name: 'relay-ports',
     kind: 'MeshTailnet',
     reads,
-    subscribe: enqueue =>
-      vipServices.subscribe(name => enqueue({ kind: 'MeshTailnet', namespace: '', name })),
+    subscribe: enqueue => {
+      const one = (name: string) => enqueue({ kind: 'MeshTailnet', namespace: '', name });
+      const all = () => [...memories.keys()].forEach(one);
+      const ends = [vipServices.subscribe(one), callers.subscribe(all), enforcement.subscribe(all)];
+      return () => ends.forEach(end => end());
+    },
     reconcile: async (ref, read, { signal }) => {
       const { name } = ref;
-      const input = await gather(ref, read, deps);
+      const input = await gather(ref, read, { ...deps, destinations });
       if (!input) {
         memories.delete(name);
         relayPorts.publish(name, undefined);

@@ -14,14 +14,17 @@ import type { ServiceNames, ServicesOfTailnet } from '../../mesh-endpoints/vip-s
 import { podsByTailnet } from '../pool/gather.ts';
 import { udpEndpointsByTailnet, vipServicesByTailnet } from '../../../store/indexes.ts';
 import type { OwnNamespace } from '../../../store/own-namespace.ts';
-import type { TrackedRead } from '../../../store/tracking.ts';
+import type { DerivedValues, TrackedRead } from '../../../store/tracking.ts';
 import type { TrafficValues } from '../../../store/traffic/values.ts';
 import { oldestOf, refAt } from '../../../api/objects/oldest.ts';
 import { isAllowed } from '../../../traffic/permissions.ts';
 import type { TrafficResources } from '../../../traffic/traffic-resources.ts';
 import type { WantedTarget } from './plan.ts';
 import type { RelayPod } from './relay-status.ts';
+import { frontTextsIn, frontTextsOf } from './front.ts';
+import type { FrontTexts, ObservedCallers, ObservedEnforcement } from './front.ts';
 import { servedServicesOf } from './served.ts';
+import type { TailnetDestinations } from './destinations.ts';
 
 type MeshTailnet = Kinds['MeshTailnet'];
 type MeshEndpoints = Kinds['MeshEndpoints'];
@@ -30,8 +33,6 @@ type MeshEndpoints = Kinds['MeshEndpoints'];
 export type Input = {
   readonly tailnet: MeshTailnet;
   readonly wanted: readonly WantedTarget[];
-  /** Whether there is a ConfigMap, or pods may wait for one: relays need it also where they have no target. */
-  readonly needsConfigMap: boolean;
   /** The text of the targets in the ConfigMap. */
   readonly stored: string | undefined;
   /** The text of the VIP services that mesh pods should serve; that in the ConfigMap until it is known who has their names. */
@@ -42,6 +43,10 @@ export type Input = {
   readonly storedServices: string | undefined;
   /** The ready ones. */
   readonly pods: readonly RelayPod[];
+  /** The lists of the front of mesh pods; undefined while its callers are not known, and never were. */
+  readonly front: FrontTexts | undefined;
+  /** Those in the ConfigMap. */
+  readonly storedFront: FrontTexts | undefined;
   /** All that may serve VIP services. */
   readonly serving: readonly RelayPod[];
   readonly now: number;
@@ -51,6 +56,9 @@ export type GatherDeps = {
   readonly ownNamespace: Pick<OwnNamespace, 'get'>;
   readonly values: Pick<TrafficValues, 'settingsResources'>;
   readonly vipServices: Pick<Published<ServicesOfTailnet>, 'of' | 'subscribe'>;
+  /** Who uses the proxy of mesh pods. */
+  readonly callers: ObservedCallers;
+  readonly enforcement: ObservedEnforcement;
   readonly clock: Pick<Clock, 'now'>;
 };
 
@@ -58,8 +66,9 @@ export type GatherDeps = {
 export async function gather(
   ref: Ref<'MeshTailnet'>,
   read: TrackedRead,
-  { ownNamespace, values, vipServices, clock }: GatherDeps,
+  deps: GatherDeps & { readonly destinations: DerivedValues<TailnetDestinations> },
 ): Promise<Input | undefined> {
+  const { ownNamespace, values, vipServices, clock } = deps;
   const tailnet = read.get(ref);
   const traffic = values.settingsResources(read);
   if (!tailnet || !runsRelays(tailnet, traffic)) return undefined;
@@ -67,14 +76,19 @@ export async function gather(
   const data = isRecord(configMap?.['data']) ? configMap['data'] : {};
   const storedServices = typeof data[SERVICES_KEY] === 'string' ? data[SERVICES_KEY] : undefined;
   const users = read.exceptStatus.find(udpEndpointsByTailnet, tailnet.spec.tailnet);
-  const offering = read.exceptStatus.find(vipServicesByTailnet, tailnet.spec.tailnet);
   const withRelay = read.find(podsByTailnet, ref.name).filter(hasRelay);
   const { names, states = new Map() } = vipServices.of(ref.name) ?? {};
+  const storedFront = frontTextsIn(data);
+  const front = {
+    tailnet,
+    enforcement: deps.enforcement.current(),
+    callers: deps.callers.current(),
+    destinations: read.value(deps.destinations, tailnet.spec.tailnet),
+  };
   const before = new Map(parseServices(storedServices ?? '').map(service => [service.name, service]));
   return {
     tailnet,
     wanted: users.filter(user => mayUse(user, tailnet, traffic)).flatMap(user => wantedBy(user, traffic)),
-    needsConfigMap: configMap !== undefined || [users, offering, withRelay].some(({ length }) => length > 0),
     services: names
       ? formatServices(
           servedServicesOf(
@@ -85,6 +99,8 @@ export async function gather(
       : (storedServices ?? ''),
     left: names?.left ?? new Map(),
     storedServices,
+    front: frontTextsOf(front, storedFront),
+    storedFront,
     stored: typeof data[TARGETS_KEY] === 'string' ? data[TARGETS_KEY] : undefined,
     pods: withRelay.filter(isReady).flatMap(podOf),
     serving: withRelay.flatMap(podOf),

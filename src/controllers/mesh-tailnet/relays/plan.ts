@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { isEqual } from '../../../api/json.ts';
 import { relayName } from '../../../api/names.ts';
 import { formatTargets, parseTargets, TARGETS_KEY } from '../../../api/relay-targets.ts';
 import { SERVICES_KEY } from '../../../api/served-services.ts';
@@ -43,7 +44,7 @@ type FreedPorts = ReadonlyMap<number, { readonly target: string; readonly at: nu
 /** The relay ports of a tailnet, and the write that gives them to its relays. */
 export type Plan = Assignment & {
   readonly freed: FreedPorts;
-  /** When a port becomes free that a target could get; Infinity where none is missing. */
+  /** When a port becomes free that a target could get, or a write may follow the last one; else Infinity. */
   readonly retryAt: number;
   /** The targets, as the ConfigMap has them. */
   readonly text: string;
@@ -53,7 +54,8 @@ export type Plan = Assignment & {
 };
 
 /** The action that leads to the desired state. */
-type Action = { readonly do: 'nothing' } | { readonly do: 'apply'; readonly object: Workload };
+type Action =
+  { readonly do: 'nothing' } | { readonly do: 'wait' } | { readonly do: 'apply'; readonly object: Workload };
 
 /** What is kept of a plan for the next one; without it nothing but time is lost. */
 export type PreviousPlan = Pick<Plan, 'owners' | 'freed' | 'appliedAt'>;
@@ -68,6 +70,9 @@ export type PlanOptions = {
 
 /** The ConfigMap is applied again after this time, in case others have changed its metadata. */
 const REAPPLY_MS = 600_000;
+
+/** The least time between two writes for the front alone, whose lists may be long; the front waits for them for longer. */
+const INTERVAL_MS = 500;
 
 /** Relays close a port that lost its target after 5 s; by then Envoys no longer send to it. */
 const FREED_MS = 10_000;
@@ -97,7 +102,7 @@ export function plan(
   return {
     ...assignment,
     freed: new Map(freed),
-    retryAt: Math.min(...ends),
+    retryAt: Math.min(...ends, action.do === 'wait' ? before.appliedAt + INTERVAL_MS : Infinity),
     text,
     action,
     appliedAt: action.do === 'apply' ? now : before.appliedAt,
@@ -117,14 +122,16 @@ function targetsIn(text: string): ReadonlyMap<number, string> {
 
 function actionFor(
   text: string,
-  { tailnet, needsConfigMap, stored, services, storedServices, now }: Input,
+  { tailnet, stored, services, storedServices, front, storedFront, now }: Input,
   { appliedAt }: PreviousPlan,
 ): Action {
   const hasServices = services !== '' || storedServices !== undefined;
-  const isCurrent = stored === text && (storedServices ?? '') === services && now - appliedAt < REAPPLY_MS;
-  if (!needsConfigMap || isCurrent) return { do: 'nothing' };
+  const isSameButFront = stored === text && (storedServices ?? '') === services;
+  const isSame = isSameButFront && isEqual(front, storedFront);
+  if (isSame && now - appliedAt < REAPPLY_MS) return { do: 'nothing' };
+  if (isSameButFront && now - appliedAt < INTERVAL_MS) return { do: 'wait' };
   const metadata = metadataOf({ tailnet }, relayName(tailnet.metadata.name));
-  const data = { [TARGETS_KEY]: text, ...(hasServices ? { [SERVICES_KEY]: services } : {}) };
+  const data = { [TARGETS_KEY]: text, ...(hasServices ? { [SERVICES_KEY]: services } : {}), ...front };
   return { do: 'apply', object: { apiVersion: 'v1', kind: 'ConfigMap', metadata, data } };
 }
 

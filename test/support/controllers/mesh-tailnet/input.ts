@@ -47,7 +47,6 @@ export const carrying = (ordinal: number, revision?: string) =>
 export const applied = {
   replicas: 2,
   ordinals: 2,
-  hasRelay: false,
   specHash: '2/2',
   updateRevision: 'r1',
   pods: 2,
@@ -56,7 +55,6 @@ export const applied = {
 export function input(more: Partial<Input>): Input {
   return {
     desired: 2,
-    needsRelay: false,
     statefulSet: applied,
     specHashOf: ({ replicas, ordinals }) => `${replicas}/${ordinals}`,
     meshPods: [carrying(0), carrying(1)],

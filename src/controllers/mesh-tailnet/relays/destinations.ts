@@ -1,0 +1,125 @@
+import { formatDestinations } from '../../../api/front.ts';
+import type { Destination } from '../../../api/front.ts';
+import type { Kinds } from '../../../api/generated/types.ts';
+import { refOf } from '../../../api/key.ts';
+import type { Key, Ref } from '../../../api/key.ts';
+import { endpointsOf } from '../../../api/objects/endpoints.ts';
+import { isRelayed } from '../../../api/objects/references.ts';
+import { Derived } from '../../../store/derived.ts';
+import { groupsFrom } from '../../../store/groups.ts';
+import { endpointsByTailnet } from '../../../store/indexes.ts';
+import type { Tracking } from '../../../store/tracking.ts';
+import type { TrafficValues } from '../../../store/traffic/values.ts';
+import { isAllowed } from '../../../traffic/permissions.ts';
+import { oldestOf } from '../../../api/objects/oldest.ts';
+import type { TrafficResources } from '../../../traffic/traffic-resources.ts';
+import { meshNameProblem } from '../../../traffic/upstream-tls.ts';
+
+/** Where Envoys and health checks of a tailnet may connect to by the front of its mesh pods. */
+export type TailnetDestinations = {
+  /** As the ConfigMap has it. */
+  readonly text: string;
+  /** The namespaces that declare more than their share. */
+  readonly cut: readonly string[];
+};
+
+/** Lines of destinations, by the namespace that declares them. */
+type Lines = ReadonlyMap<string, readonly string[]>;
+
+/** With callers, targets and services that all fit, a ConfigMap has less than 1 MiB; a device takes about 45 bytes. */
+const MAX_LENGTH = 480 * 1024;
+
+/** By the domain of a tailnet: what its MeshEndpoints declare. An edit costs the same however many others there are. */
+export function destinationsFrom(
+  tracking: Tracking,
+  { settingsResources }: Pick<TrafficValues, 'settingsResources'>,
+): Derived<TailnetDestinations> {
+  const groups = groupsFrom(tracking, (domain, run) => run.members(endpointsByTailnet, domain));
+  const parts = new Derived<Lines>(
+    tracking,
+    (place, run) => {
+      const [domain = ''] = place.split(' ');
+      const resources = settingsResources(run);
+      const tailnet = oldestOf(resources.tailnets(domain));
+      const lines = new Map<string, string[]>();
+      for (const key of tailnet ? run.value(groups.keys, place) : []) {
+        const object = run.exceptStatus.get(refOf(key as Key) as Ref<'MeshEndpoints'>);
+        const { namespace = '', deletionTimestamp } = object?.metadata ?? {};
+        if (!object || !tailnet || deletionTimestamp !== undefined) continue;
+        if (!isAllowed(resources, tailnet.spec.allowedNamespaces, namespace)) continue;
+        const declared = formatDestinations(destinationsOf(object, resources)).split('\n').slice(0, -1);
+        const ofNamespace = lines.get(namespace);
+        if (ofNamespace) ofNamespace.push(...declared);
+        else lines.set(namespace, declared);
+      }
+      return lines;
+    },
+    haveSameLines,
+  );
+  return new Derived<TailnetDestinations>(
+    tracking,
+    (domain, run) => withinLength(run.value(groups.of, domain).map(({ at }) => run.value(parts, `${domain} ${at}`))),
+    (one, other) => one.text === other.text && one.cut.join() === other.cut.join(),
+  );
+}
+
+/** The devices that an object declares, each with its ports. Envoys dial a device also by its name in the tailnet. */
+function destinationsOf(
+  object: Kinds['MeshEndpoints'],
+  { guard }: TrafficResources,
+): readonly Destination[] {
+  const devices = new Map<string, Destination & { readonly ports: number[] }>();
+  for (const endpoint of endpointsOf(object)) {
+    const { meshIP, meshFQDN, port, externalTarget } = endpoint;
+    if (externalTarget !== undefined || isRelayed(endpoint) || guard.meshProblem(meshIP) !== undefined) continue;
+    const isNamed = meshNameProblem(endpoint, object.spec.tailnet) === undefined;
+    const place = `${meshIP} ${isNamed ? meshFQDN : ''}`;
+    const known = devices.get(place);
+    if (known) known.ports.push(port);
+    else devices.set(place, { address: meshIP, name: isNamed ? meshFQDN : undefined, ports: [port] });
+  }
+  return [...devices.values()];
+}
+
+/** All lines where they fit. Else no namespace has more than what is left for each, and those that want less have all. */
+function withinLength(parts: readonly Lines[]): TailnetDestinations {
+  const lines = new Map<string, string[]>();
+  for (const part of parts)
+    for (const [namespace, more] of part) {
+      const known = lines.get(namespace);
+      if (known) known.push(...more);
+      else lines.set(namespace, [...more]);
+    }
+  const lengths = new Map([...lines].map(([namespace, each]) => [namespace, lengthOf(each)]));
+  const share = shareOf([...lengths.values()], MAX_LENGTH);
+  const cut = [...lengths].flatMap(([namespace, length]) => (length > share ? [namespace] : [])).sort();
+  const kept = [...lines].flatMap(([namespace, each]) =>
+    cut.includes(namespace) ? within(each, share) : each,
+  );
+  return { text: [...new Set(kept)].sort().map(line => `${line}\n`).join(''), cut };
+}
+
+function lengthOf(lines: readonly string[]): number {
+  return lines.reduce((sum, line) => sum + line.length + 1, 0);
+}
+
+/** The most that each may have so that all together have no more than a total. */
+function shareOf(lengths: readonly number[], total: number): number {
+  let left = total;
+  for (const [index, length] of [...lengths].sort((one, other) => one - other).entries()) {
+    const share = left / (lengths.length - index);
+    if (length > share) return share;
+    left -= length;
+  }
+  return Infinity;
+}
+
+function within(lines: readonly string[], share: number): readonly string[] {
+  let length = 0;
+  return lines.filter(line => (length += line.length + 1) <= share);
+}
+
+function haveSameLines(one: Lines, other: Lines): boolean {
+  if (one.size !== other.size) return false;
+  return [...one].every(([namespace, lines]) => lines.join('\n') === other.get(namespace)?.join('\n'));
+}

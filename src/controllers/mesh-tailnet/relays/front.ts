@@ -1,0 +1,67 @@
+import { ANY, formatCallers, FRONT_KEYS } from '../../../api/front.ts';
+import type { Kinds } from '../../../api/generated/types.ts';
+import type { TailnetDestinations } from './destinations.ts';
+
+type MeshTailnet = Kinds['MeshTailnet'];
+
+/** The addresses of the pods that use the proxy of mesh pods: Envoys and operators. */
+export type CallerAddresses = {
+  readonly addresses: readonly string[];
+};
+
+/** The pods that use the proxy of mesh pods, as they come and go. */
+export interface ObservedCallers {
+  /** Undefined until all of them are known. */
+  current(): CallerAddresses | undefined;
+  /** Calls a listener at each change; returns the function that unsubscribes it. */
+  subscribe(listener: () => void): () => void;
+}
+
+/** Whether the NetworkPolicies of the installation are enforced. */
+export type Enforcement = 'enforced' | 'not-enforced' | 'unknown';
+
+/** Whether they are, as it becomes known. */
+export interface ObservedEnforcement {
+  current(): Enforcement;
+  /** Calls a listener at each change; returns the function that unsubscribes it. */
+  subscribe(listener: () => void): () => void;
+}
+
+/** The lists of the front of the mesh pods of a tailnet, as its ConfigMap has them. */
+export type FrontTexts = Readonly<Record<keyof typeof FRONT_KEYS, string>>;
+
+/** The most callers, so that all lists fit into a ConfigMap. */
+export const MAX_CALLERS = 10_000;
+
+/** Whether the front serves listed callers and destinations alone: unless NetworkPolicies are known to do so. */
+export function isFrontOn({ spec }: MeshTailnet, enforcement: Enforcement): boolean {
+  const { front = 'Auto' } = spec.pool;
+  return front === 'On' || (front === 'Auto' && enforcement !== 'enforced');
+}
+
+export type FrontInput = {
+  readonly tailnet: MeshTailnet;
+  readonly enforcement: Enforcement;
+  readonly callers: CallerAddresses | undefined;
+  readonly destinations: TailnetDestinations;
+};
+
+/** The lists of a front; the stored ones until its callers are known. */
+export function frontTextsOf(
+  { tailnet, enforcement, callers, destinations }: FrontInput,
+  stored: FrontTexts | undefined,
+): FrontTexts | undefined {
+  if (!isFrontOn(tailnet, enforcement)) return { callers: `${ANY}\n`, destinations: `${ANY}\n` };
+  if (!callers) return stored;
+  const { allowedCallers = [] } = tailnet.spec.pool;
+  const listed = [...allowedCallers, ...callers.addresses].slice(0, MAX_CALLERS);
+  return { callers: formatCallers(listed), destinations: destinations.text };
+}
+
+/** The lists in the data of a ConfigMap; undefined where it lacks one. */
+export function frontTextsIn(data: Readonly<Record<string, unknown>>): FrontTexts | undefined {
+  const { [FRONT_KEYS.callers]: callers, [FRONT_KEYS.destinations]: destinations } = data;
+  return typeof callers === 'string' && typeof destinations === 'string'
+    ? { callers, destinations }
+    : undefined;
+}
