@@ -1,39 +1,28 @@
-import type { Clock } from '../api/clock.ts';
-import type { Log } from '../telemetry/log.ts';
-import type { restClientMetrics, sourceMetrics } from '../telemetry/metrics.ts';
+import type { restClientMetrics } from '../telemetry/metrics.ts';
 import type { Recorder } from '../telemetry/metric-recorder.ts';
 import { restConfigSource } from './auth/config-source.ts';
-import { KindObserver } from './reflector/observer.ts';
-import { Reflector } from './reflector/reflector.ts';
+import { createCollectionWatch } from './reflector/collection-watch.ts';
+import type { WatchDeps } from './reflector/collection-watch.ts';
 import type { Updates } from './reflector/reflector.ts';
-import { DEFAULT_TIMING } from './reflector/state.ts';
-import type { Timing } from './reflector/state.ts';
 import type { Collection } from './served-kinds.ts';
 import { openTransport } from './transport/open-transport.ts';
 import { fieldsOf, textIn } from './unstructured.ts';
 
 /** One ConfigMap of a cluster. */
-export type ConfigMapOptions = {
+export type ConfigMapOptions = WatchDeps & {
   readonly namespace: string;
   readonly name: string;
   /** The setting KUBECONFIG; empty in a pod. */
   readonly kubeconfig: string;
   /** The environment variables of the process, in which Kubernetes gives a pod the address of its API server. */
   readonly environment: Readonly<Record<string, string | undefined>>;
-  readonly clock: Clock;
-  /** At least 0, less than 1. */
-  readonly random: () => number;
   /** The time of day. */
   readonly now: () => Date;
-  readonly telemetry: {
-    readonly log: Log;
-    readonly metrics: { readonly record: Recorder<typeof sourceMetrics & typeof restClientMetrics> };
-  };
+  readonly telemetry: { readonly metrics: { readonly record: Recorder<typeof restClientMetrics> } };
   /** Called with its data when it has been read, and at each event. */
   readonly onData: (data: Readonly<Record<string, string>>) => void;
   /** Called where it does not exist, perhaps more than once. */
   readonly onMissing: () => void;
-  readonly timing?: Partial<Timing>;
 };
 
 /** A watch of one ConfigMap. */
@@ -51,13 +40,12 @@ const MAX_BYTES = 8 * 1024 * 1024;
  * and keeps nothing in memory. Fails with SettingError.
  */
 export async function watchConfigMap(options: ConfigMapOptions): Promise<ConfigMapWatch> {
-  const { namespace, name, clock, now, random, telemetry } = options;
-  const { log, metrics } = telemetry;
+  const { namespace, name, clock, now, telemetry } = options;
   const transport = openTransport({
     configSource: await restConfigSource(options),
     clock,
     now,
-    record: metrics.record,
+    record: telemetry.metrics.record,
     limits: { bodyBytes: MAX_BYTES, lineBytes: MAX_BYTES },
   });
   const collection: Collection = {
@@ -66,25 +54,12 @@ export async function watchConfigMap(options: ConfigMapOptions): Promise<ConfigM
     namespace,
     selection: { fieldSelector: `metadata.name=${name}` },
   };
-  const observer = new KindObserver(collection.kind, telemetry, clock);
-  const reflector = new Reflector({
-    collection,
-    transport,
-    clock,
-    random,
-    timing: { ...DEFAULT_TIMING, ...options.timing },
-    updates: updatesOf(options),
-    observer: {
-      moved: (before, event, after) => observer.moved(before, event, after),
-      failed: error => log.error('unexpected error in the watch of a ConfigMap', { name, error }),
-    },
-    onSynced: () => undefined,
-  });
+  const watch = createCollectionWatch({ ...options, collection, transport, updates: updatesOf(options) });
   const close = async () => {
-    await reflector.close();
+    await watch.close();
     await transport.close();
   };
-  return { start: () => reflector.start(), close };
+  return { start: () => watch.start(), close };
 }
 
 function updatesOf({ name, onData, onMissing }: ConfigMapOptions): Updates {
