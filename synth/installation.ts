@@ -1,21 +1,14 @@
-import { clusterNameIn, COMPONENTS, MANAGED_BY, PORTS } from '../src/api/names.ts';
+import { clusterNameIn, COMPONENTS, MANAGED_BY, PORTS, selectorOf } from '../src/api/names.ts';
+import type { Component } from '../src/api/names.ts';
 import type { Installation } from './generated/types.ts';
 
 /** The input of charts: the configuration, and the version to install. */
 export type Install = { readonly installation: Installation; readonly version: string };
 
-/** A component with a Deployment of its own. */
-export type Component = keyof typeof COMPONENTS;
-
 const ROLES: Readonly<Record<Component, string>> = {
   operator: 'operator',
   extensionServer: 'extension-server',
 };
-
-/** The labels that select the pods of a component; they must never change, since a selector is immutable. */
-export function selectorOf(component: Component): Readonly<Record<string, string>> {
-  return { 'app.kubernetes.io/name': COMPONENTS[component], 'app.kubernetes.io/instance': 'mesh-gateway' };
-}
 
 /** The labels of an object, of a component or of none; `alone` overrides the labels of the configuration. */
 export function labelsOf(
@@ -38,6 +31,12 @@ export function clusterName({ installation }: Install, name: string): string {
 export function extensionServerAddress({ installation }: Install): string {
   const { namespace, clusterDomain } = installation;
   return `${COMPONENTS.extensionServer}.${namespace}.svc.${clusterDomain}:${PORTS.grpc}`;
+}
+
+/** The namespaces of Envoys. */
+export function proxyNamespacesOf({ installation }: Install): readonly string[] {
+  const { namespace, proxyNamespaces = [namespace] } = installation.envoyGateway;
+  return proxyNamespaces;
 }
 
 /** The image of the operator and the extension server. */

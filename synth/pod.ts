@@ -1,8 +1,9 @@
 import { k8s } from 'cdk8s-plus-28';
-import { COMPONENTS, PORTS } from '../src/api/names.ts';
+import { COMPONENTS, PORTS, selectorOf } from '../src/api/names.ts';
+import type { Component } from '../src/api/names.ts';
 import type { InstallationResources } from './generated/types.ts';
-import { extensionServerAddress, imageOf, labelsOf, selectorOf } from './installation.ts';
-import type { Component, Install } from './installation.ts';
+import { extensionServerAddress, imageOf, labelsOf } from './installation.ts';
+import type { Install } from './installation.ts';
 
 /** What differs between the pods of the operator and the extension server. */
 export type PodOptions = {

@@ -6,6 +6,20 @@ export const NAMESPACE = 'mesh-system';
 /** The names of the Deployments, ServiceAccounts and Services. */
 export const COMPONENTS = { operator: 'mesh-operator', extensionServer: 'mesh-extension-server' } as const;
 
+/** A component with a Deployment of its own. */
+export type Component = keyof typeof COMPONENTS;
+
+/** The labels that select the pods of a component; they must never change, since a selector is immutable. */
+export function selectorOf(component: Component): Readonly<Record<string, string>> {
+  return { 'app.kubernetes.io/name': COMPONENTS[component], 'app.kubernetes.io/instance': 'mesh-gateway' };
+}
+
+/** Where Envoy Gateway runs Envoys by default, and the labels that it gives their pods. */
+export const ENVOY_POD = {
+  namespace: 'envoy-gateway-system',
+  labels: { 'app.kubernetes.io/managed-by': 'envoy-gateway', 'app.kubernetes.io/component': 'proxy' },
+} as const;
+
 /** The ports on which the processes listen. */
 export const PORTS = { grpc: 5005, metrics: 8080, health: 8081 } as const;
 

@@ -1,7 +1,7 @@
 import { k8s } from 'cdk8s-plus-28';
 import type { Construct } from 'constructs';
-import { COMPONENTS, PORTS } from '../../src/api/names.ts';
-import { labelsOf, selectorOf } from '../installation.ts';
+import { COMPONENTS, PORTS, selectorOf } from '../../src/api/names.ts';
+import { labelsOf } from '../installation.ts';
 import type { Install } from '../installation.ts';
 import { podTemplate } from '../pod.ts';
 

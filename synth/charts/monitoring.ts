@@ -1,8 +1,8 @@
 import { ApiObject } from 'cdk8s';
 import { k8s } from 'cdk8s-plus-28';
 import type { Construct } from 'constructs';
-import { COMPONENTS, MESH_POD, RELAY } from '../../src/api/names.ts';
-import { labelsOf, selectorOf } from '../installation.ts';
+import { COMPONENTS, MESH_POD, RELAY, selectorOf } from '../../src/api/names.ts';
+import { labelsOf } from '../installation.ts';
 import type { Install } from '../installation.ts';
 import { alerts } from '../monitoring/alerts.ts';
 import { dashboards } from '../monitoring/dashboards.ts';

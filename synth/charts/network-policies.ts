@@ -1,8 +1,8 @@
 import { k8s } from 'cdk8s-plus-28';
 import type { Construct } from 'constructs';
 import type { RelayPorts } from '../generated/types.ts';
-import { labelsOf, selectorOf } from '../installation.ts';
-import { MESH_POD, PORTS, RELAY } from '../../src/api/names.ts';
+import { labelsOf, proxyNamespacesOf } from '../installation.ts';
+import { ENVOY_POD, MESH_POD, PORTS, RELAY, selectorOf } from '../../src/api/names.ts';
 import type { Install } from '../installation.ts';
 
 /** The network policies: a selected pod receives connections only from the named peers, and probes from its node. */
@@ -60,15 +60,9 @@ function envoyGatewayPeer({ installation }: Install): k8s.NetworkPolicyPeer {
 }
 
 /** Envoys, by namespace and labels together: neither pods with these labels elsewhere nor other pods of the namespace. */
-function envoyPeers({ installation }: Install): k8s.NetworkPolicyPeer[] {
-  const { namespace, proxyNamespaces = [namespace] } = installation.envoyGateway;
-  return proxyNamespaces.map(name => ({
+function envoyPeers(install: Install): k8s.NetworkPolicyPeer[] {
+  return proxyNamespacesOf(install).map(name => ({
     ...namespacePeer(name),
-    podSelector: {
-      matchLabels: {
-        'app.kubernetes.io/managed-by': 'envoy-gateway',
-        'app.kubernetes.io/component': 'proxy',
-      },
-    },
+    podSelector: { matchLabels: { ...ENVOY_POD.labels } },
   }));
 }

@@ -2,10 +2,11 @@ import { k8s } from 'cdk8s-plus-28';
 import type { Construct } from 'constructs';
 import type { AccessRule, ProcessAccess } from '../../src/api/access.ts';
 import { COMPONENTS } from '../../src/api/names.ts';
+import type { Component } from '../../src/api/names.ts';
 import { operatorAccess } from '../../src/controllers/registry.ts';
 import { extensionServerAccess } from '../../src/traffic/access.ts';
 import { clusterName, labelsOf } from '../installation.ts';
-import type { Component, Install } from '../installation.ts';
+import type { Install } from '../installation.ts';
 
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
 

@@ -14,7 +14,7 @@ import { find, healthyInstallation, set } from '../support/tools/installation.ts
 import type { Json } from '../support/tools/installation.ts';
 import { meshBackend, named, openGateway, route } from '../support/declared.ts';
 import { meshBinding, meshGateway } from '../support/objects.ts';
-import { ENVOY_LABELS } from '../../src/tools/doctor/network-policies.ts';
+import { ENVOY_POD } from '../../src/api/names.ts';
 
 let out: string[] = [];
 beforeEach(() => {
@@ -70,7 +70,7 @@ async function mergedCluster(parts: EnvoyParts, ...more: readonly object[]): Pro
     ...(more as Json[]),
   );
   const envoy = find(installation.envoys, 'envoy-default-public-1');
-  const labels = { ...ENVOY_LABELS, [CLASS]: 'mesh' };
+  const labels = { ...ENVOY_POD.labels, [CLASS]: 'mesh' };
   set(envoy, 'metadata.labels', labels);
   set(envoy, 'status.phase', 'Running');
   const port = await serveEnvoyAdmin(parts);
@@ -189,7 +189,7 @@ describe('mesh-gateway status --envoy', () => {
 
 describe('an Envoy', () => {
   const ofPublic = {
-    ...ENVOY_LABELS,
+    ...ENVOY_POD.labels,
     'gateway.envoyproxy.io/owning-gateway-namespace': 'default',
     'gateway.envoyproxy.io/owning-gateway-name': 'public',
   };

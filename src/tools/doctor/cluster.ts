@@ -2,7 +2,7 @@ import type { Access } from '../../api/access.ts';
 import { envoyGatewayAccess } from '../../api/envoy-gateway.ts';
 import type { Fields } from '../../api/json.ts';
 import { isRecord } from '../../api/json.ts';
-import { COMPONENTS, TRUST } from '../../api/names.ts';
+import { COMPONENTS, ENVOY_POD, TRUST } from '../../api/names.ts';
 import { KubeError } from '../../kubernetes/transport/transport.ts';
 import type { KubeTransport } from '../../kubernetes/transport/transport.ts';
 import { extensionServerAccess } from '../../traffic/access.ts';
@@ -12,7 +12,7 @@ import type { AccessReading, Account, Right } from './access.ts';
 import { HTTP_ROUTES, OWN_DEFINITIONS } from './definitions.ts';
 import { DNS_NAMESPACE } from './dns.ts';
 import { ENVOY_GATEWAY } from './envoy-gateway.ts';
-import { DNS_LABELS, ENVOY_LABELS } from './network-policies.ts';
+import { DNS_LABELS } from './network-policies.ts';
 import { at, mapAt, namedIn, textAt } from './observed.ts';
 import type { Observed, Place, Reading } from './observed.ts';
 
@@ -85,9 +85,6 @@ export async function readList(
   return await reading(`list ${path}`, read);
 }
 
-/** Where Envoy Gateway is by default. */
-export const ENVOY_GATEWAY_NAMESPACE = 'envoy-gateway-system';
-
 /** The beginning of labels that Envoy Gateway gives the pods of Envoys. */
 export const OWNER = 'gateway.envoyproxy.io/owning-gateway';
 
@@ -96,7 +93,7 @@ export const OWNER = 'gateway.envoyproxy.io/owning-gateway';
  * their Gateway. Elsewhere everyone who may create pods can give them the same labels.
  */
 export async function listEnvoys(transport: KubeTransport, envoyGatewayNamespace: string): Promise<Reading> {
-  const listed = await readList(transport, '/api/v1/pods', labelled(ENVOY_LABELS));
+  const listed = await readList(transport, '/api/v1/pods', labelled(ENVOY_POD.labels));
   if (!listed.items) return listed;
   const isDeployed = (pod: Fields) =>
     [envoyGatewayNamespace, mapAt(pod, 'metadata', 'labels')[`${OWNER}-namespace`]].includes(

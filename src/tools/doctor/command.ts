@@ -1,11 +1,11 @@
 import { parseArgs } from 'node:util';
 import type { Access } from '../../api/access.ts';
 import { durationMs } from '../../api/duration.ts';
-import { NAMESPACE } from '../../api/names.ts';
+import { ENVOY_POD, NAMESPACE } from '../../api/names.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { withCluster } from '../check/cluster.ts';
 import { jsonText, plainText } from '../plain-text.ts';
-import { ENVOY_GATEWAY_NAMESPACE, observe } from './cluster.ts';
+import { observe } from './cluster.ts';
 import { checkConnections } from './connect.ts';
 import { diagnose } from './diagnose.ts';
 import type { Line } from './observed.ts';
@@ -26,7 +26,7 @@ no Secret.
                 for the operator
   --namespace   of the installation (default: ${NAMESPACE})
   --envoy-gateway-namespace
-                of Envoy Gateway (default: ${ENVOY_GATEWAY_NAMESPACE})
+                of Envoy Gateway (default: ${ENVOY_POD.namespace})
   --output      text, which is the default, or json
   --kubeconfig, --context
                 the cluster, as in mesh-gateway check
@@ -57,7 +57,7 @@ export async function runDoctor(args: readonly string[], deps: DoctorDeps): Prom
       connect: { type: 'string' },
       wait: { type: 'string', default: '0s' },
       namespace: { type: 'string', default: NAMESPACE },
-      'envoy-gateway-namespace': { type: 'string', default: ENVOY_GATEWAY_NAMESPACE },
+      'envoy-gateway-namespace': { type: 'string', default: ENVOY_POD.namespace },
       output: { type: 'string', default: 'text' },
       kubeconfig: { type: 'string' },
       context: { type: 'string' },

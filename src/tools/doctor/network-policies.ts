@@ -1,6 +1,6 @@
 import { containsIP, familyOf, parseCidr } from '../../api/ip.ts';
 import type { Fields } from '../../api/json.ts';
-import { COMPONENTS, MESH_POD, PORTS } from '../../api/names.ts';
+import { COMPONENTS, ENVOY_POD, MESH_POD, PORTS } from '../../api/names.ts';
 import { decodeSelector, selects } from '../../api/objects/label-selector.ts';
 import { wholeObject, withFields } from '../../api/objects/place.ts';
 import { at, failed, hasLabels, listAt, mapAt, nameOf, notChecked, ok, textAt, textsAt } from './observed.ts';
@@ -18,12 +18,6 @@ type Flow = { readonly check: string; readonly from: Group; readonly to: Group; 
 
 /** The labels of Envoy Gateway's own pods. */
 export const ENVOY_GATEWAY_LABELS: Labels = { 'control-plane': 'envoy-gateway' };
-
-/** The labels that Envoy Gateway gives the pods of Envoys. */
-export const ENVOY_LABELS: Labels = {
-  'app.kubernetes.io/component': 'proxy',
-  'app.kubernetes.io/managed-by': 'envoy-gateway',
-};
 
 /** The labels of the pods of the cluster's DNS. */
 export const DNS_LABELS: Labels = { 'k8s-app': 'kube-dns' };
@@ -48,7 +42,7 @@ function flowsIn({ pods, envoyGatewayPods, envoys, dnsPods }: Observed): readonl
   });
   const [operator, server] = [component(COMPONENTS.operator), component(COMPONENTS.extensionServer)];
   const gateway: Group = { title: 'Envoy Gateway', labels: ENVOY_GATEWAY_LABELS, pods: envoyGatewayPods };
-  const envoy: Group = { title: 'Envoy', labels: ENVOY_LABELS, pods: envoys };
+  const envoy: Group = { title: 'Envoy', labels: ENVOY_POD.labels, pods: envoys };
   const mesh: Group = { title: 'mesh pods', labels: MESH_POD.labels, pods };
   const dns: Group = { title: 'DNS', labels: DNS_LABELS, pods: dnsPods };
   const flow = (from: Group, to: Group, number: number, protocol: Port['protocol'] = 'TCP'): Flow => ({

@@ -1,10 +1,10 @@
 import { parseArgs } from 'node:util';
-import { NAMESPACE, PORTS } from '../../api/names.ts';
+import { ENVOY_POD, NAMESPACE, PORTS } from '../../api/names.ts';
 import { KubeError } from '../../kubernetes/transport/transport.ts';
 import type { KubeTransport, TextTransport } from '../../kubernetes/transport/transport.ts';
 import { readDeclarations, withCluster } from '../check/cluster.ts';
 import type { OpenPort } from '../check/cluster.ts';
-import { ENVOY_GATEWAY_NAMESPACE, labelled, listEnvoys, readList } from '../doctor/cluster.ts';
+import { labelled, listEnvoys, readList } from '../doctor/cluster.ts';
 import { textAt } from '../doctor/observed.ts';
 import { gatewayOf, readEnvoys, servingIn } from '../envoy/admin.ts';
 import { jsonText, plainText } from '../plain-text.ts';
@@ -25,7 +25,7 @@ last hour. It reads the log and the metrics of the extension servers with your o
                 (pods/portforward), and print first where it differs from the objects
   --namespace   of the installation (default: ${NAMESPACE})
   --envoy-gateway-namespace
-                of Envoy Gateway (default: ${ENVOY_GATEWAY_NAMESPACE})
+                of Envoy Gateway (default: ${ENVOY_POD.namespace})
   --output      text, which is the default, or json
   --kubeconfig, --context
                 the cluster, as in mesh-gateway check
@@ -50,7 +50,7 @@ export async function runStatus(
     options: {
       envoy: { type: 'boolean', default: false },
       namespace: { type: 'string', default: NAMESPACE },
-      'envoy-gateway-namespace': { type: 'string', default: ENVOY_GATEWAY_NAMESPACE },
+      'envoy-gateway-namespace': { type: 'string', default: ENVOY_POD.namespace },
       output: { type: 'string', default: 'text' },
       kubeconfig: { type: 'string' },
       context: { type: 'string' },

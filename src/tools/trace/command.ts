@@ -3,7 +3,8 @@ import { readDeclarations, withCluster } from '../check/cluster.ts';
 import type { ClusterOptions } from '../check/cluster.ts';
 import { readObjects } from '../check/objects.ts';
 import type { Declarations, Finding } from '../check/objects.ts';
-import { ENVOY_GATEWAY_NAMESPACE, listEnvoys } from '../doctor/cluster.ts';
+import { ENVOY_POD } from '../../api/names.ts';
+import { listEnvoys } from '../doctor/cluster.ts';
 import { jsonText, plainText } from '../plain-text.ts';
 import { readFiles } from '../sources.ts';
 import { withEnvoys } from './envoys.ts';
@@ -34,7 +35,7 @@ decides by the objects of the cluster, or of files, and sends nothing without --
   --envoy       also show what each Envoy of the Gateway has for the rule, and first of all where it
                 differs: by a port-forward to its admin interface, with your own rights
   --envoy-gateway-namespace
-                of Envoy Gateway (default: ${ENVOY_GATEWAY_NAMESPACE})
+                of Envoy Gateway (default: ${ENVOY_POD.namespace})
   --file        a file or folder with the objects, instead of a cluster; may be repeated
   --output      text, which is the default, or json
   --kubeconfig, --context
@@ -63,7 +64,7 @@ export async function runTrace(
       send: { type: 'boolean', default: false },
       address: { type: 'string' },
       envoy: { type: 'boolean', default: false },
-      'envoy-gateway-namespace': { type: 'string', default: ENVOY_GATEWAY_NAMESPACE },
+      'envoy-gateway-namespace': { type: 'string', default: ENVOY_POD.namespace },
       method: { type: 'string', default: 'GET' },
       header: { type: 'string', multiple: true, default: [] },
       file: { type: 'string', multiple: true, default: [] },

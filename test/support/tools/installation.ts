@@ -8,7 +8,7 @@ import { SERVED } from '../../../src/kubernetes/served-kinds.ts';
 import { servedObjects } from '../../../src/tools/check/objects.ts';
 import { missingByRoles, rightsOf } from '../../../src/tools/doctor/access.ts';
 import type { Account, Right } from '../../../src/tools/doctor/access.ts';
-import { ENVOY_LABELS } from '../../../src/tools/doctor/network-policies.ts';
+import { ENVOY_POD } from '../../../src/api/names.ts';
 import type { Observed, Reading } from '../../../src/tools/doctor/observed.ts';
 import { extensionServerAccess } from '../../../src/traffic/access.ts';
 import type { ResourceKind } from '../../../src/api/key.ts';
@@ -106,7 +106,7 @@ function readInstallation(): Installation {
         data: values?.['data'],
       },
     ],
-    envoys: [pod('envoy-default-public-1', GATEWAY, { ...ENVOY_LABELS, ...OWNER })],
+    envoys: [pod('envoy-default-public-1', GATEWAY, { ...ENVOY_POD.labels, ...OWNER })],
     policies: ofKind('NetworkPolicy'),
     dnsPods: [pod('coredns-1', 'kube-system', { 'k8s-app': 'kube-dns' })],
     dnsConfig: [
