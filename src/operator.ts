@@ -1,5 +1,5 @@
 import { hostname, uptime } from 'node:os';
-import { COMPONENTS, extensionServerIn } from './api/names.ts';
+import { COMPONENTS, ENVOY_POD, extensionServerIn, selectorOf } from './api/names.ts';
 import { openTailnets } from './control/tailnets.ts';
 import {
   controllerIndexes,
@@ -8,6 +8,8 @@ import {
   startControllers,
 } from './controllers/registry.ts';
 import { clusterEncoding } from './extension/envoy-cluster/encoding-version.ts';
+import { gatherCallers } from './store/callers.ts';
+import type { ReadCallers } from './store/callers.ts';
 import { Tracking } from './store/tracking.ts';
 import { trafficIndexes } from './store/traffic/resources.ts';
 import { trafficValues } from './store/traffic/values.ts';
@@ -18,6 +20,7 @@ import {
   clusterSettings,
   controllerSettings,
   dialledAddress,
+  envoySettings,
   extensionSettings,
   podSettings,
   telemetrySettings,
@@ -48,6 +51,7 @@ import { clusterInstallationId } from './files/installation.ts';
 import { createEventRecorder } from './kubernetes/events/recorder.ts';
 import type { KubeEvents } from './kubernetes/events/recorder.ts';
 import { kubernetesNamespace, kubernetesReferenced } from './kubernetes/own-namespace.ts';
+import { watchPodAddresses } from './kubernetes/pod-addresses.ts';
 import { kubernetesLease } from './kubernetes/lease.ts';
 import { systemClock, countingSleep } from './runtime/clock.ts';
 import { startLeaderElection } from './runtime/leader-election/leadership.ts';
@@ -63,6 +67,7 @@ import type { ServicesOfTailnet } from './controllers/mesh-endpoints/vip-service
 const SETTINGS = {
   ...clusterSettings,
   ...podSettings,
+  ...envoySettings,
   extensionServerAddress: dialledAddress,
   dataPath: extensionSettings.dataPath,
   ...controllerSettings,
@@ -136,10 +141,12 @@ async function startOperator(
   });
   const events = eventsFrom(settings, cluster, telemetry);
   const userAgent = `mesh-gateway/${version}`;
-  const leaderDeps = { cluster, telemetry, tracking, values, guard, events, userAgent };
+  const { callers, start: watchCallers, close: endCallers } = callersFrom(settings, cluster, telemetry);
+  const leaderDeps = { cluster, telemetry, tracking, values, guard, events, callers, userAgent };
   const leadership = electLeader(settings, leaderDeps);
   telemetry.markChecksAdded();
   cluster.start();
+  watchCallers();
   return {
     telemetry,
     started: read.whenSynced(),
@@ -147,6 +154,7 @@ async function startOperator(
       { name: 'become unready', run: () => telemetry.readiness.stop() },
       { name: 'release leadership', run: () => leadership.stop() },
       { name: 'close events', run: () => events.close() },
+      { name: 'close the watches of callers', run: endCallers },
       { name: 'close the cluster', run: () => cluster.close() },
       { name: 'close telemetry', run: () => telemetry.close() },
     ],
@@ -170,6 +178,29 @@ function eventsFrom(
   });
 }
 
+/** The pods of Envoys and of the operator, which every replica watches, so that a new leader knows them. */
+function callersFrom(
+  { podNamespace, proxyNamespaces }: OperatorSettings,
+  { transport }: ConnectedKubernetes,
+  telemetry: ProcessTelemetry,
+) {
+  const callers = gatherCallers();
+  const deps = { transport, clock, random: Math.random, telemetry };
+  const watches = [
+    ...proxyNamespaces.map(namespace => ({ namespace, labels: ENVOY_POD.labels, role: 'envoy' as const })),
+    { namespace: podNamespace, labels: selectorOf('operator'), role: 'operator' as const },
+  ].map(({ role, ...place }) => watchPodAddresses({ ...deps, ...place, onChange: callers.add(role) }));
+  return {
+    callers,
+    start: () => {
+      for (const watch of watches) watch.start();
+    },
+    close: async () => {
+      await Promise.all(watches.map(watch => watch.close()));
+    },
+  };
+}
+
 /** What the work of a leader depends on. */
 type LeaderDeps = {
   readonly cluster: ConnectedKubernetes;
@@ -178,6 +209,7 @@ type LeaderDeps = {
   readonly values: TrafficValues;
   readonly guard: AddressGuard;
   readonly events: RecordEvents;
+  readonly callers: ReadCallers;
   /** Of requests to control APIs. */
   readonly userAgent: string;
 };
@@ -236,7 +268,7 @@ const GAUGES = [
 function startLeading(
   settings: OperatorSettings,
   ownNamespace: OwnNamespace,
-  { cluster, telemetry, tracking, values, guard, events, userAgent }: LeaderDeps,
+  { cluster, telemetry, tracking, values, guard, events, callers, userAgent }: LeaderDeps,
 ): LeaderWork {
   const { podNamespace, relayImage, relayPorts: relayPortRange } = settings;
   const { relayPortsPerNamespace, maxVipServices } = settings;
@@ -271,6 +303,7 @@ function startLeading(
       ...services,
       ownNamespace,
       referenced,
+      callers,
       caBundle: cachedCaBundles(),
       relayImage,
       relayPorts,

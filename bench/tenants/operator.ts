@@ -17,6 +17,7 @@ import { kubernetesNamespace, kubernetesReferenced } from '../../src/kubernetes/
 import { startTelemetry } from '../../src/process/telemetry.ts';
 import { systemClock as clock } from '../../src/runtime/clock.ts';
 import { createPublished } from '../../src/runtime/published.ts';
+import { gatherCallers } from '../../src/store/callers.ts';
 import { Tracking } from '../../src/store/tracking.ts';
 import { trafficValues } from '../../src/store/traffic/values.ts';
 import { cachedCaBundles } from '../../src/traffic/upstream-tls.ts';
@@ -96,6 +97,7 @@ async function startOperator({ store: read, transport, write }: MemoryCluster): 
       cluster: {
         ownNamespace,
         referenced,
+        callers: gatherCallers(),
         caBundle: cachedCaBundles(),
         relayImage: undefined,
         relayPorts,

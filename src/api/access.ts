@@ -21,6 +21,12 @@ export type Access = { readonly cluster: readonly AccessRule[]; readonly own: re
 /** The rights of a process, and those that its contract lists and that it does not use. */
 export type ProcessAccess = Access & { readonly unused: readonly AccessRule[] };
 
+/** The rights of the operator. */
+export type OperatorAccess = ProcessAccess & {
+  /** In the namespaces of Envoys. */
+  readonly proxies: readonly AccessRule[];
+};
+
 /** The rights to list and watch kinds. */
 export function watchAccess(watched: readonly ResourceKind[]): Access {
   const cluster = watched.filter(kind => SELECTIONS[kind] === undefined).map(resourceOf);

@@ -1,5 +1,5 @@
 import { watchAccess } from '../api/access.ts';
-import type { Access, AccessRule, ProcessAccess } from '../api/access.ts';
+import type { Access, AccessRule, OperatorAccess } from '../api/access.ts';
 import { isEqual } from '../api/json.ts';
 import { GROUP } from '../api/generated/kinds.ts';
 import type { ResourceKind } from '../api/key.ts';
@@ -30,7 +30,8 @@ import {
   meshRoutePolicyController,
 } from './mesh-route-policy/controller.ts';
 import type { MeshRoutePolicyDeps } from './mesh-route-policy/controller.ts';
-import { eventAccess, leaseAccess } from '../kubernetes/access.ts';
+import { eventAccess, leaseAccess, podAddressesAccess } from '../kubernetes/access.ts';
+import type { ReadCallers } from '../store/callers.ts';
 import { sharedIndexes } from '../store/indexes.ts';
 import type { AnyIndex } from '../store/resources.ts';
 import {
@@ -75,7 +76,10 @@ type Deps = ControllerDeps &
 type ClusterDeps = Omit<TrustDeps, keyof ControllerDeps | 'log' | 'syncPeriodMs'> &
   Omit<AnchorsDeps, keyof ControllerDeps | 'values' | 'write'> &
   Omit<RelayPortsDeps, keyof ControllerDeps | 'values' | 'events' | 'httpGet' | 'log'> &
-  Omit<VipServicesDeps, 'tailnets' | 'tracking' | 'values' | 'write' | 'clock' | 'now' | 'log'>;
+  Omit<VipServicesDeps, 'tailnets' | 'tracking' | 'values' | 'write' | 'clock' | 'now' | 'log'> & {
+    /** Who may call the proxies of mesh pods. */
+    readonly callers: ReadCallers;
+  };
 
 /** A controller, as the processes that start it and the manifests need it. */
 type RegisteredController = {
@@ -190,8 +194,8 @@ export const controllerIndexes: readonly AnyIndex[] = [
 
 const watched = watchAccess(controllerKinds);
 
-/** What the operator may do in a cluster: watch, what its controllers may, and what events and leader election need. */
-export const operatorAccess: ProcessAccess = {
+/** What the operator may do in a cluster: watch, what its controllers may, and what events, leader election and callers need. */
+export const operatorAccess: OperatorAccess = {
   cluster: distinct([
     ...watched.cluster,
     ...controllers.flatMap(({ access }) => access.cluster),
@@ -201,7 +205,9 @@ export const operatorAccess: ProcessAccess = {
     ...watched.own,
     ...controllers.flatMap(({ access }) => access.own),
     ...leaseAccess(COMPONENTS.operator),
+    ...podAddressesAccess,
   ]),
+  proxies: podAddressesAccess,
   // No controller creates MeshEndpoints.
   unused: [{ apiGroups: [GROUP], resources: ['meshendpoints'], verbs: ['create'] }],
 };

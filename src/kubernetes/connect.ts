@@ -35,8 +35,8 @@ export type ConnectOptions = Pick<
 
 /** A cluster as a source, with transports for requests about anything else. */
 export type ConnectedKubernetes = Kubernetes & {
-  /** For objects that are not read, such as events. */
-  readonly transport: Pick<KubeTransport, 'send'>;
+  /** For objects that are not stored, such as events; it is closed with the cluster. */
+  readonly transport: KubeTransport;
   /** For the Lease: its connection of its own never waits for other requests. */
   readonly leaseTransport: Pick<KubeTransport, 'send'>;
   /** For what users' objects refer to, of which there may be much: nothing else waits for it. */

@@ -1,5 +1,5 @@
 import { familyOf } from '../api/ip.ts';
-import { MESH_POD, NAMESPACE, RELAY } from '../api/names.ts';
+import { ENVOY_POD, MESH_POD, NAMESPACE, RELAY } from '../api/names.ts';
 import { parseSocketAddress } from '../api/socket-address.ts';
 import {
   parseCount,
@@ -164,6 +164,19 @@ export const podSettings = {
     name: 'POD_NAME',
     help: 'name of the pod, by which leader election and events identify it; the host name if not set',
     parse: parseOptional,
+  },
+} as const satisfies Settings;
+
+/** Settings of a process that finds the pods of Envoys. */
+export const envoySettings = {
+  proxyNamespaces: {
+    name: 'PROXY_NAMESPACES',
+    help: 'namespaces of Envoys, which may call the proxies of mesh pods, separated by commas',
+    default: ENVOY_POD.namespace,
+    parse: (setting, text) => {
+      const names = text.split(',').filter(name => name.trim() !== '');
+      return [...new Set(names.map(name => parseNamespace(setting, name)))];
+    },
   },
 } as const satisfies Settings;
 

@@ -9,6 +9,7 @@ import {
 } from '../../src/controllers/registry.ts';
 import { SERVED } from '../../src/kubernetes/served-kinds.ts';
 import { openTailnets } from '../../src/control/tailnets.ts';
+import { gatherCallers } from '../../src/store/callers.ts';
 import { trafficIndexes } from '../../src/store/traffic/resources.ts';
 import { trafficValues } from '../../src/store/traffic/values.ts';
 import { readCaBundle } from '../../src/traffic/upstream-tls.ts';
@@ -45,6 +46,7 @@ describe('the registry of controllers', () => {
     cluster: {
       ownNamespace: new MemoryNamespace(),
       referenced: { configMap: () => Promise.resolve(undefined), secret: () => Promise.resolve(undefined) },
+      callers: gatherCallers(),
       caBundle: readCaBundle,
       relayPorts: createPublished<PortsOfTailnet>(),
       relayPortRange: { first: 0, last: 0 },
