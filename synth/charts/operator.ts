@@ -1,7 +1,7 @@
 import { k8s } from 'cdk8s-plus-28';
 import type { Construct } from 'constructs';
 import { COMPONENTS, PORTS, selectorOf } from '../../src/api/names.ts';
-import { imageOf, labelsOf } from '../installation.ts';
+import { imageOf, labelsOf, proxyNamespacesOf } from '../installation.ts';
 import type { Install } from '../installation.ts';
 import { meshPodEnvironment } from '../mesh-pods.ts';
 import { podTemplate } from '../pod.ts';
@@ -61,6 +61,7 @@ function environmentOf(install: Install): Readonly<Record<string, string>> {
     PPROF: operator.pprof ? 'on' : 'off',
     CONTROLLER_MAX_CONCURRENT_RECONCILES: String(operator.maxConcurrentReconciles),
     SYNC_PERIOD: operator.syncPeriod,
+    PROXY_NAMESPACES: proxyNamespacesOf(install).join(),
     HEALTH_CHECK_CONCURRENCY: String(operator.healthCheckConcurrency),
     MAX_VIP_SERVICES: String(operator.maxVipServices),
     ...(operator.endpointMetricLabels

@@ -5,7 +5,7 @@ import { COMPONENTS } from '../../src/api/names.ts';
 import type { Component } from '../../src/api/names.ts';
 import { operatorAccess } from '../../src/controllers/registry.ts';
 import { extensionServerAccess } from '../../src/traffic/access.ts';
-import { clusterName, labelsOf } from '../installation.ts';
+import { clusterName, labelsOf, proxyNamespacesOf } from '../installation.ts';
 import type { Install } from '../installation.ts';
 
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
@@ -14,6 +14,9 @@ const RBAC_GROUP = 'rbac.authorization.k8s.io';
 export function addRbac(chart: Construct, install: Install): void {
   addProcess(chart, install, 'operator', operatorAccess);
   addProcess(chart, install, 'extensionServer', extensionServerAccess);
+  const operator = { name: COMPONENTS.operator, labels: { ...labelsOf(install, 'operator') } };
+  for (const namespace of proxyNamespacesOf(install))
+    addAccessIn(chart, install, { ...operator, rules: operatorAccess.proxies, namespace });
 }
 
 function addProcess(chart: Construct, install: Install, component: Component, access: ProcessAccess): void {
@@ -29,7 +32,7 @@ function addProcess(chart: Construct, install: Install, component: Component, ac
     const unused = { name: `${name}-unused`, labels, rules: access.unused };
     addClusterAccess(chart, install, { ...unused, account: { name } });
   }
-  if (access.own.length > 0) addOwnAccess(chart, install, { name, labels, rules: access.own });
+  if (access.own.length > 0) addAccessIn(chart, install, { name, labels, rules: access.own });
 }
 
 type Grant = {
@@ -58,12 +61,19 @@ export function addClusterAccess(
   });
 }
 
-function addOwnAccess(chart: Construct, install: Install, { name, labels, rules }: Grant): void {
-  const metadata = { name, labels };
-  new k8s.KubeRole(chart, `${name}-role`, { metadata, rules: rules.map(ruleOf) });
-  new k8s.KubeRoleBinding(chart, `${name}-role-binding`, {
+/** A Role and its binding, in the namespace of the installation or in another one, which other installations may share. */
+function addAccessIn(
+  chart: Construct,
+  install: Install,
+  { name, labels, rules, namespace }: Grant & { readonly namespace?: string },
+): void {
+  const elsewhere = namespace === undefined ? {} : { name: clusterName(install, name), namespace };
+  const metadata = { name, labels, ...elsewhere };
+  const id = namespace === undefined ? name : `${name}-${namespace}`;
+  new k8s.KubeRole(chart, `${id}-role`, { metadata, rules: rules.map(ruleOf) });
+  new k8s.KubeRoleBinding(chart, `${id}-role-binding`, {
     metadata,
-    roleRef: { apiGroup: RBAC_GROUP, kind: 'Role', name },
+    roleRef: { apiGroup: RBAC_GROUP, kind: 'Role', name: metadata.name },
     subjects: [{ kind: 'ServiceAccount', name, namespace: install.installation.namespace }],
   });
 }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { GROUP } from '../../../src/api/generated/kinds.ts';
-import { COMPONENTS } from '../../../src/api/names.ts';
+import type { OperatorAccess, ProcessAccess } from '../../../src/api/access.ts';
+import { COMPONENTS, ENVOY_POD } from '../../../src/api/names.ts';
 import { NETWORK } from '../../../lab/cluster/network.ts';
 import { KubeError } from '../../../lab/kube/error.ts';
 import type { KubeObject } from '../../../lab/kube/object.ts';
@@ -156,9 +157,10 @@ async function heldBy(namespace: string, name: string, rights: readonly Right[])
 }
 
 describe('the account of', () => {
-  const needed = ({ cluster, own, unused }: typeof operatorAccess) => [
+  const needed = ({ cluster, own, unused, proxies = [] }: ProcessAccess & Partial<OperatorAccess>) => [
     ...rightsIn([...cluster, ...unused], ''),
     ...rightsIn(own, OWN),
+    ...rightsIn(proxies, ENVOY_POD.namespace),
   ];
   const EVERYBODY = forbiddenToAll(OWN);
   it.each([
