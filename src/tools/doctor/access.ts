@@ -1,4 +1,4 @@
-import type { Access, AccessRule } from '../../api/access.ts';
+import type { Access, AccessRule, OperatorAccess } from '../../api/access.ts';
 import type { Fields } from '../../api/json.ts';
 import { failed, listAt, notChecked, ok, textAt, textsAt } from './observed.ts';
 import type { Line, Observed } from './observed.ts';
@@ -34,11 +34,16 @@ export type Roles = Readonly<
   Record<'clusterRoles' | 'clusterRoleBindings' | 'roles' | 'roleBindings', readonly Fields[]>
 >;
 
-/** The rights in the rules of a process. */
-export function rightsOf({ cluster, own }: Access, namespace: string): readonly Right[] {
+/** The rights in the rules of a process, those of the operator also in the namespaces of Envoys. */
+export function rightsOf(
+  { cluster, own, proxies = [] }: Access & Partial<OperatorAccess>,
+  namespace: string,
+  proxyNamespaces: readonly string[] = [],
+): readonly Right[] {
   const all = [
     ...cluster.flatMap(rule => rightsIn(rule, '')),
     ...own.flatMap(rule => rightsIn(rule, namespace)),
+    ...proxyNamespaces.flatMap(name => proxies.flatMap(rule => rightsIn(rule, name))),
   ];
   const distinct = new Map(all.map(right => [Object.values(right).join(' '), right]));
   return [...distinct.values()];

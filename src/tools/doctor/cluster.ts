@@ -1,4 +1,4 @@
-import type { Access } from '../../api/access.ts';
+import type { Access, OperatorAccess } from '../../api/access.ts';
 import { envoyGatewayAccess } from '../../api/envoy-gateway.ts';
 import type { Fields } from '../../api/json.ts';
 import { isRecord } from '../../api/json.ts';
@@ -15,12 +15,13 @@ import { ENVOY_GATEWAY } from './envoy-gateway.ts';
 import { DNS_LABELS } from './network-policies.ts';
 import { at, mapAt, namedIn, textAt } from './observed.ts';
 import type { Observed, Place, Reading } from './observed.ts';
+import { variableOf } from './workloads.ts';
 
 /** What is read, and by whom. */
 export type ReadOptions = Place & {
   readonly transport: KubeTransport;
   /** The rights of the operator, which its controllers declare. */
-  readonly operatorAccess: Access;
+  readonly operatorAccess: OperatorAccess;
   /** Called before each part. */
   readonly onPart: (part: string) => void;
 };
@@ -59,7 +60,7 @@ export async function observe(options: ReadOptions): Promise<Observed> {
   const read = Object.fromEntries(values) as Record<keyof typeof readings, Reading>;
   const now = await timeOf(transport);
   onPart('access');
-  const access = await readAccess(accountsOf(options, read.envoyGateways), transport, namespace);
+  const access = await readAccess(accountsOf(options, read), transport);
   const declarations = await readDeclarations(transport, { namespace: undefined, onKind: onPart });
   return { namespace, envoyGatewayNamespace, now, ...read, access, declarations };
 }
@@ -140,15 +141,16 @@ async function joined(readings: readonly Promise<Reading>[]): Promise<Reading> {
 
 function accountsOf(
   { namespace, envoyGatewayNamespace, operatorAccess }: ReadOptions,
-  envoyGateways: Reading,
+  { envoyGateways, deployments }: Readonly<Record<'envoyGateways' | 'deployments', Reading>>,
 ): readonly Account[] {
   const deployment = namedIn(envoyGateways.items ?? [], ENVOY_GATEWAY.deployment);
   const account = textAt(deployment, 'spec', 'template', 'spec', 'serviceAccountName');
+  const proxyNamespaces = proxyNamespacesIn(deployments);
   const own = (check: string, name: string, access: Access): Account => ({
     check,
     namespace,
     name,
-    rights: rightsOf(access, namespace),
+    rights: rightsOf(access, namespace, proxyNamespaces),
   });
   return [
     own('rbac-operator', COMPONENTS.operator, operatorAccess),
@@ -162,11 +164,16 @@ function accountsOf(
   ];
 }
 
+/** Where the operator finds Envoys; an operator of an earlier version has no such variable. */
+function proxyNamespacesIn(deployments: Reading): readonly string[] {
+  const text = variableOf(deployments, COMPONENTS.operator, 'PROXY_NAMESPACES') ?? '';
+  return text.split(',').filter(Boolean);
+}
+
 /** Asks the API server about each right; where that is refused, the roles are read. */
 async function readAccess(
   accounts: readonly Account[],
   transport: KubeTransport,
-  namespace: string,
 ): Promise<Observed['access']> {
   try {
     return await Promise.all(
@@ -180,7 +187,8 @@ async function readAccess(
     );
   } catch (error) {
     if (!(error instanceof KubeError) || error.reason !== 'Forbidden') throw error;
-    const rolesOf = await readRoles(transport, namespace);
+    const namespaces = accounts.flatMap(({ rights }) => rights.map(({ namespace }) => namespace));
+    const rolesOf = await readRoles(transport, [...new Set(namespaces.filter(Boolean))]);
     return accounts.map(account => ({ account, reading: rolesOf(account) }));
   }
 }
@@ -196,14 +204,17 @@ async function isAllowed(account: Account, right: Right, transport: KubeTranspor
   return at(await transport.send({ verb: 'create', path, body }), 'status', 'allowed') === true;
 }
 
-async function readRoles(transport: KubeTransport, namespace: string) {
+async function readRoles(transport: KubeTransport, namespaces: readonly string[]) {
   const root = '/apis/rbac.authorization.k8s.io/v1';
-  const own = `${root}/namespaces/${encodeURIComponent(namespace)}`;
+  const inAll = (plural: string) =>
+    joined(
+      namespaces.map(name => readList(transport, `${root}/namespaces/${encodeURIComponent(name)}/${plural}`)),
+    );
   const [clusterRoles, clusterRoleBindings, roles, roleBindings] = await Promise.all([
     readList(transport, `${root}/clusterroles`),
     readList(transport, `${root}/clusterrolebindings`),
-    readList(transport, `${own}/roles`),
-    readList(transport, `${own}/rolebindings`),
+    inAll('roles'),
+    inAll('rolebindings'),
   ]);
   return (account: Account): AccessReading => {
     const readings = [clusterRoles, clusterRoleBindings, roles, roleBindings];

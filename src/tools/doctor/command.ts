@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import type { Access } from '../../api/access.ts';
+import type { OperatorAccess } from '../../api/access.ts';
 import { durationMs } from '../../api/duration.ts';
 import { ENVOY_POD, NAMESPACE } from '../../api/names.ts';
 import { systemClock } from '../../runtime/clock.ts';
@@ -44,7 +44,7 @@ Exit status: 0 nothing has failed, 1 something has, 2 wrong usage, or the cluste
 export type DoctorDeps = {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** The rights of the operator. */
-  readonly operatorAccess: Access;
+  readonly operatorAccess: OperatorAccess;
 };
 
 const REPEAT_MS = 2000;

@@ -20,7 +20,7 @@ import {
 } from './observed.ts';
 import type { Line, Observed } from './observed.ts';
 import { ENVOY_GATEWAY_LABELS } from './network-policies.ts';
-import { containersOf } from './workloads.ts';
+import { containersOf, variableOf } from './workloads.ts';
 
 /** The names that the chart of Envoy Gateway gives. */
 export const ENVOY_GATEWAY = {
@@ -136,10 +136,7 @@ export function expectedAddress(observed: Observed): string {
 }
 
 function serverVariable({ deployments }: Observed, name: string): string | undefined {
-  const deployment = namedIn(deployments.items ?? [], COMPONENTS.extensionServer);
-  const variables = containersOf(deployment).flatMap(container => listAt(container, 'env'));
-  const value = variables.find(variable => variable['name'] === name)?.['value'];
-  return typeof value === 'string' ? value : undefined;
+  return variableOf(deployments, COMPONENTS.extensionServer, name);
 }
 
 function addressOf(extension: Fields): string {

@@ -41,6 +41,17 @@ export function containersOf(workload: Fields | undefined): readonly Fields[] {
   return listAt(workload, 'spec', 'template', 'spec', 'containers');
 }
 
+/** The value of an environment variable in the Deployment of a component. */
+export function variableOf(
+  { items = [] }: Reading,
+  component: (typeof COMPONENTS)[keyof typeof COMPONENTS],
+  name: string,
+): string | undefined {
+  const variables = containersOf(namedIn(items, component)).flatMap(each => listAt(each, 'env'));
+  const value = variables.find(variable => variable['name'] === name)?.['value'];
+  return typeof value === 'string' ? value : undefined;
+}
+
 const PULL_REASONS: readonly string[] = [
   'ErrImagePull',
   'ImagePullBackOff',

@@ -180,7 +180,7 @@ function declaredObjects(): Json[] {
 export const ACCOUNTS: readonly Account[] = [
   {
     ...{ check: 'rbac-operator', namespace: OWN, name: 'mesh-operator' },
-    rights: rightsOf(operatorAccess, 'mesh-system'),
+    rights: rightsOf(operatorAccess, OWN, [GATEWAY]),
   },
   {
     ...{ check: 'rbac-extension-server', namespace: OWN, name: 'mesh-extension-server' },
