@@ -4,6 +4,7 @@ import { extensionServerAccess } from '../../src/traffic/access.ts';
 import {
   controllerSettings,
   dialledAddress,
+  envoySettings,
   extensionSettings,
   telemetrySettings,
 } from '../../src/process/declared-settings.ts';
@@ -31,7 +32,7 @@ const PROCESSES: readonly {
   {
     name: 'mesh-operator',
     command: 'operator',
-    settings: { ...shared, ...controllerSettings, ...meshPodSettings },
+    settings: { ...shared, ...controllerSettings, ...envoySettings, ...meshPodSettings },
   },
   {
     name: 'mesh-extension-server',
