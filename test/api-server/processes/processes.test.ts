@@ -54,7 +54,11 @@ afterAll(async () => {
 /** One of our processes, with the ServiceAccount that it has in a cluster. */
 function start(command: string, account: string, more: Readonly<Record<string, string>> = {}): ServedProcess {
   const KUBECONFIG = writeKubeconfig(folder, admin, tokens[account] ?? '');
-  return startServed(command, {}, { KUBECONFIG, POD_NAMESPACE: NAMESPACE, ...more });
+  return startServed(
+    command,
+    {},
+    { KUBECONFIG, POD_NAMESPACE: NAMESPACE, PROXY_NAMESPACES: NAMESPACE, ...more },
+  );
 }
 
 const operator = (more: Readonly<Record<string, string>> = {}) =>

@@ -43,8 +43,9 @@ async function present(): Promise<readonly string[]> {
 }
 
 it("the commands of the documentation remove an installation completely, users' objects too", async () => {
-  const [[apply = ''] = []] = documentedCommands('install.md', 'Apply the manifests');
+  const [[namespace = '', apply = ''] = []] = documentedCommands('install.md', 'Apply the manifests');
   const [removal = []] = documentedCommands('install.md', 'Remove');
+  await user.sh(namespace);
   await user.sh(apply);
   await own.server.client.create(named(meshEndpoints(), 'default/web') as KubeObject);
   expect((await present()).length).toBeGreaterThan(20);
