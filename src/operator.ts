@@ -304,6 +304,7 @@ function startLeading(
       ownNamespace,
       referenced,
       callers,
+      enforcement: { current: () => 'unknown' as const, subscribe: () => () => undefined },
       caBundle: cachedCaBundles(),
       relayImage,
       relayPorts,

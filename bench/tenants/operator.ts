@@ -98,6 +98,7 @@ async function startOperator({ store: read, transport, write }: MemoryCluster): 
         ownNamespace,
         referenced,
         callers: gatherCallers(),
+        enforcement: { current: () => 'unknown' as const, subscribe: () => () => undefined },
         caBundle: cachedCaBundles(),
         relayImage: undefined,
         relayPorts,

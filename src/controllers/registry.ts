@@ -31,7 +31,6 @@ import {
 } from './mesh-route-policy/controller.ts';
 import type { MeshRoutePolicyDeps } from './mesh-route-policy/controller.ts';
 import { eventAccess, leaseAccess, podAddressesAccess } from '../kubernetes/access.ts';
-import type { ReadCallers } from '../store/callers.ts';
 import { sharedIndexes } from '../store/indexes.ts';
 import type { AnyIndex } from '../store/resources.ts';
 import {
@@ -76,10 +75,7 @@ type Deps = ControllerDeps &
 type ClusterDeps = Omit<TrustDeps, keyof ControllerDeps | 'log' | 'syncPeriodMs'> &
   Omit<AnchorsDeps, keyof ControllerDeps | 'values' | 'write'> &
   Omit<RelayPortsDeps, keyof ControllerDeps | 'values' | 'events' | 'httpGet' | 'log'> &
-  Omit<VipServicesDeps, 'tailnets' | 'tracking' | 'values' | 'write' | 'clock' | 'now' | 'log'> & {
-    /** Who may call the proxies of mesh pods. */
-    readonly callers: ReadCallers;
-  };
+  Omit<VipServicesDeps, 'tailnets' | 'tracking' | 'values' | 'write' | 'clock' | 'now' | 'log'>;
 
 /** A controller, as the processes that start it and the manifests need it. */
 type RegisteredController = {

@@ -47,6 +47,8 @@ describe('the registry of controllers', () => {
       ownNamespace: new MemoryNamespace(),
       referenced: { configMap: () => Promise.resolve(undefined), secret: () => Promise.resolve(undefined) },
       callers: gatherCallers(),
+      callers: gatherCallers(),
+      enforcement: { current: () => 'unknown' as const, subscribe: () => () => undefined },
       caBundle: readCaBundle,
       relayPorts: createPublished<PortsOfTailnet>(),
       relayPortRange: { first: 0, last: 0 },

@@ -166,8 +166,8 @@ async function createKey(
     const data = { authkey: key.secret, reissue_authkey: null };
     await ownNamespace.changeSecret(name, secret.version, { data, annotations });
   } else {
-    const { labels = {}, ownerReferences = [] } = objectsOf({ replicas: 0, ordinals: 0 })
-      .statefulSet.metadata;
+    const { labels = {}, ownerReferences = [] } = objectsOf({ replicas: 0, ordinals: 0 }).statefulSet
+      .metadata;
     await ownNamespace.createSecret({
       name,
       labels,

@@ -58,20 +58,19 @@ export function destinationsFrom(
   );
   return new Derived<TailnetDestinations>(
     tracking,
-    (domain, run) => withinLength(run.value(groups.of, domain).map(({ at }) => run.value(parts, `${domain} ${at}`))),
+    (domain, run) =>
+      withinLength(run.value(groups.of, domain).map(({ at }) => run.value(parts, `${domain} ${at}`))),
     (one, other) => one.text === other.text && one.cut.join() === other.cut.join(),
   );
 }
 
 /** The devices that an object declares, each with its ports. Envoys dial a device also by its name in the tailnet. */
-function destinationsOf(
-  object: Kinds['MeshEndpoints'],
-  { guard }: TrafficResources,
-): readonly Destination[] {
+function destinationsOf(object: Kinds['MeshEndpoints'], { guard }: TrafficResources): readonly Destination[] {
   const devices = new Map<string, Destination & { readonly ports: number[] }>();
   for (const endpoint of endpointsOf(object)) {
     const { meshIP, meshFQDN, port, externalTarget } = endpoint;
-    if (externalTarget !== undefined || isRelayed(endpoint) || guard.meshProblem(meshIP) !== undefined) continue;
+    if (externalTarget !== undefined || isRelayed(endpoint) || guard.meshProblem(meshIP) !== undefined)
+      continue;
     const isNamed = meshNameProblem(endpoint, object.spec.tailnet) === undefined;
     const place = `${meshIP} ${isNamed ? meshFQDN : ''}`;
     const known = devices.get(place);
@@ -96,7 +95,13 @@ function withinLength(parts: readonly Lines[]): TailnetDestinations {
   const kept = [...lines].flatMap(([namespace, each]) =>
     cut.includes(namespace) ? within(each, share) : each,
   );
-  return { text: [...new Set(kept)].sort().map(line => `${line}\n`).join(''), cut };
+  return {
+    text: [...new Set(kept)]
+      .sort()
+      .map(line => `${line}\n`)
+      .join(''),
+    cut,
+  };
 }
 
 function lengthOf(lines: readonly string[]): number {

@@ -1,21 +1,9 @@
 import { ANY, formatCallers, FRONT_KEYS } from '../../../api/front.ts';
 import type { Kinds } from '../../../api/generated/types.ts';
+import type { Callers } from '../../../store/callers.ts';
 import type { TailnetDestinations } from './destinations.ts';
 
 type MeshTailnet = Kinds['MeshTailnet'];
-
-/** The addresses of the pods that use the proxy of mesh pods: Envoys and operators. */
-export type CallerAddresses = {
-  readonly addresses: readonly string[];
-};
-
-/** The pods that use the proxy of mesh pods, as they come and go. */
-export interface ObservedCallers {
-  /** Undefined until all of them are known. */
-  current(): CallerAddresses | undefined;
-  /** Calls a listener at each change; returns the function that unsubscribes it. */
-  subscribe(listener: () => void): () => void;
-}
 
 /** Whether the NetworkPolicies of the installation are enforced. */
 export type Enforcement = 'enforced' | 'not-enforced' | 'unknown';
@@ -42,7 +30,7 @@ export function isFrontOn({ spec }: MeshTailnet, enforcement: Enforcement): bool
 export type FrontInput = {
   readonly tailnet: MeshTailnet;
   readonly enforcement: Enforcement;
-  readonly callers: CallerAddresses | undefined;
+  readonly callers: Callers | undefined;
   readonly destinations: TailnetDestinations;
 };
 

@@ -12,6 +12,7 @@ import { addressText } from '../../../api/socket-address.ts';
 import type { Published } from '../../../runtime/published.ts';
 import type { ServiceNames, ServicesOfTailnet } from '../../mesh-endpoints/vip-services.ts';
 import { podsByTailnet } from '../pool/gather.ts';
+import type { ReadCallers } from '../../../store/callers.ts';
 import { udpEndpointsByTailnet, vipServicesByTailnet } from '../../../store/indexes.ts';
 import type { OwnNamespace } from '../../../store/own-namespace.ts';
 import type { DerivedValues, TrackedRead } from '../../../store/tracking.ts';
@@ -22,7 +23,7 @@ import type { TrafficResources } from '../../../traffic/traffic-resources.ts';
 import type { WantedTarget } from './plan.ts';
 import type { RelayPod } from './relay-status.ts';
 import { frontTextsIn, frontTextsOf } from './front.ts';
-import type { FrontTexts, ObservedCallers, ObservedEnforcement } from './front.ts';
+import type { FrontTexts, ObservedEnforcement } from './front.ts';
 import { servedServicesOf } from './served.ts';
 import type { TailnetDestinations } from './destinations.ts';
 
@@ -57,7 +58,7 @@ export type GatherDeps = {
   readonly values: Pick<TrafficValues, 'settingsResources'>;
   readonly vipServices: Pick<Published<ServicesOfTailnet>, 'of' | 'subscribe'>;
   /** Who uses the proxy of mesh pods. */
-  readonly callers: ObservedCallers;
+  readonly callers: ReadCallers;
   readonly enforcement: ObservedEnforcement;
   readonly clock: Pick<Clock, 'now'>;
 };

@@ -374,7 +374,8 @@ function planned(fields: Partial<Input> = {}, before: Partial<PreviousPlan> = {}
     {
       tailnet,
       wanted: [want(ONE)],
-      needsConfigMap: true,
+      front: undefined,
+      storedFront: undefined,
       stored,
       pods: [],
       now: 1_000_000,
@@ -388,6 +389,8 @@ function planned(fields: Partial<Input> = {}, before: Partial<PreviousPlan> = {}
     { range, perNamespace: Infinity },
   );
 }
+
+const LISTS = { callers: '10.0.0.1\n', destinations: `100.64.0.1 - 80\n` };
 
 const LINE = `svc:web 443 mesh ${ONE} on\n`;
 
@@ -413,12 +416,10 @@ describe('the ConfigMap of a plan', () => {
     ['is applied where it has others', { storedServices: LINE }, {}, 'apply'],
     ['is not applied again for ten minutes', {}, { appliedAt: 400_001 }, 'nothing'],
     ['is applied again after ten minutes', {}, { appliedAt: 400_000 }, 'apply'],
-    [
-      'is not applied where nothing needs it',
-      { wanted: [], stored: undefined, needsConfigMap: false },
-      NO_PLAN,
-      'nothing',
-    ],
+    ['is applied where it lacks the lists of the front', { front: LISTS }, { appliedAt: 999_500 }, 'apply'],
+    ['is not applied where it has them', { front: LISTS, storedFront: LISTS }, {}, 'nothing'],
+    ['waits for half a second with them after a write', { front: LISTS }, { appliedAt: 999_501 }, 'wait'],
+    ['does not wait with targets', { front: LISTS, stored: undefined }, { appliedAt: 999_501 }, 'apply'],
   ])('%s', (_, fields, before, expected) => {
     const { action, appliedAt } = planned(fields, before);
     expect(action.do).toBe(expected);

@@ -7,7 +7,9 @@ import { tailnetIndexes } from '../../../../../src/controllers/mesh-tailnet/cont
 import { relayPortsController } from '../../../../../src/controllers/mesh-tailnet/relays/controller.ts';
 import type { RelayPortsDeps } from '../../../../../src/controllers/mesh-tailnet/relays/controller.ts';
 import type { HttpGet } from '../../../../../src/controllers/mesh-tailnet/relays/relay-status.ts';
+import type { Enforcement } from '../../../../../src/controllers/mesh-tailnet/relays/front.ts';
 import { sharedIndexes } from '../../../../../src/store/indexes.ts';
+import type { Callers } from '../../../../../src/store/callers.ts';
 import { admit, ObjectLifecycle } from '../../../../../src/store/lifecycle.ts';
 import type { ObjectEvent } from '../../../../../src/store/resources.ts';
 import { ResourceStore } from '../../../../../src/store/store.ts';
@@ -49,6 +51,9 @@ export class RelayScene {
   readonly events: ObjectEvent[] = [];
   readonly lines: string[] = [];
   readonly urls: string[] = [];
+  /** Who calls the proxy: unknown until they are set. */
+  readonly callers = settable<Callers | undefined>(undefined);
+  readonly enforcement = settable<Enforcement>('unknown');
   /** How long relays take to read a change of the ConfigMap. */
   lagMs = 0;
   readonly #relays = new Map<string, { readonly tailnet: string; behaviour: Behaviour }>();
@@ -223,7 +228,10 @@ export class RelayScene {
     relayPorts.subscribe(tailnet => void notified.push(tailnet));
     const { tracking, traffic } = derivedFrom(this.#store, { guard: GUARD });
     const controller = relayPortsController({
+      tracking,
       values: traffic,
+      callers: this.callers,
+      enforcement: this.enforcement,
       ownNamespace: calls.counted(this.namespace),
       relayPorts,
       unserved: createPublished(),
@@ -262,6 +270,23 @@ export class RelayScene {
     if ('text' in behaviour) return Promise.resolve(behaviour.text);
     const { version = targetsVersion(this.#readBy(tailnet)), failed = {} } = behaviour;
     return Promise.resolve(JSON.stringify({ version, failed }));
+  };
+}
+
+/** A value that a test sets, and that others observe. */
+function settable<T>(initial: T) {
+  let value = initial;
+  const listeners = new Set<() => void>();
+  return {
+    current: () => value,
+    subscribe: (listener: () => void) => {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    set: (next: T) => {
+      value = next;
+      for (const listener of [...listeners]) listener();
+    },
   };
 }
 
