@@ -47,7 +47,6 @@ describe('the registry of controllers', () => {
       ownNamespace: new MemoryNamespace(),
       referenced: { configMap: () => Promise.resolve(undefined), secret: () => Promise.resolve(undefined) },
       callers: gatherCallers(),
-      callers: gatherCallers(),
       enforcement: { current: () => 'unknown' as const, subscribe: () => () => undefined },
       caBundle: readCaBundle,
       relayPorts: createPublished<PortsOfTailnet>(),

@@ -1,3 +1,4 @@
+import { UNKNOWN_FRONT } from '../mesh-tailnet/relays/front.ts';
 import { MESH_POD, RELAY, relayName } from '../../../../src/api/names.ts';
 import { parseTargets, TARGETS_KEY, targetsVersion } from '../../../../src/api/relay-targets.ts';
 import { endpointsController } from '../../../../src/controllers/mesh-endpoints/controller.ts';
@@ -157,6 +158,8 @@ function startProcess({ start, counted, ...deps }: ProcessDeps, outside: Outside
   });
   start(
     relayPortsController({
+      ...UNKNOWN_FRONT,
+      tracking,
       values,
       relayPorts,
       ...{ unserved: createPublished(), vipServices: createPublished() },

@@ -1,3 +1,4 @@
+import { UNKNOWN_FRONT } from '../mesh-tailnet/relays/front.ts';
 import { onTestFinished } from 'vitest';
 import type { ControlApiOptions } from '../../../../lab/control-api/control-api.ts';
 import { endpointsController } from '../../../../src/controllers/mesh-endpoints/controller.ts';
@@ -110,7 +111,9 @@ function startProcess(deps: ProcessDeps) {
         }),
       }),
     ),
-    ...(meshPods ? [runtime.start(relayPortsController({ ...meshPods.deps(), ...pods }))] : []),
+    ...(meshPods
+      ? [runtime.start(relayPortsController({ ...UNKNOWN_FRONT, ...meshPods.deps(), ...pods, tracking }))]
+      : []),
   ];
 }
 
