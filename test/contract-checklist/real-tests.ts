@@ -185,7 +185,7 @@ const REAL_TESTS: readonly (readonly [...NamedTest, rows: readonly string[]])[] 
   ],
   [
     'test/cluster/mesh/vip-services.test.ts',
-    'share a service once its owner has consented, which goes on when one of them leaves: no request fails twice',
+    'share a service once its owner has consented, which goes on when one of them leaves, without a failed request',
     ['MeshGateway: spec.serviceCoordination.strategy'],
   ],
   [

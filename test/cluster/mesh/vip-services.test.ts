@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { applyAll } from '../../../lab/kube/apply.ts';
 import type { KubeObject } from '../../../lab/kube/object.ts';
-import { tailOfPods } from '../../../lab/kube/pods.ts';
 import { waitForAbsence } from '../../../lab/kube/wait.ts';
 import { until } from '../../../lab/process/wait.ts';
 import { createService, removeService } from '../../../lab/tailnet/tailnet.ts';
@@ -110,21 +109,15 @@ describe('two installations', () => {
   });
   afterAll(() => other.end());
 
-  it('share a service once its owner has consented, which goes on when one of them leaves: no request fails twice', async () => {
+  it('share a service once its owner has consented, which goes on when one of them leaves, without a failed request', async () => {
     const { scene } = installed;
     printLogsOnFailure(scene.client, scene.namespace, PLACE.system);
     const { vipAddress } = await servedService(scene);
     const device = await strangerForTest(cluster);
     const ask = () => askService(device, `${vipAddress}:443`, 'hello');
     await eventually(async () => expect(await ask()).toContain('hello'));
-    const lost: string[] = [];
-    // Clients send a request again whose connection was lost on its way through the tailnet: here one of hundreds, at most.
     const load = startLoad(20, async () => {
-      const answer = await ask().catch((error: unknown) => {
-        lost.push(`${new Date().toISOString()}: ${String(error)}`);
-        return ask();
-      });
-      if (!answer.includes('hello')) throw new Error('another answer');
+      if (!(await ask()).includes('hello')) throw new Error('another answer');
     });
     /** Load is counted in requests, of which a slow machine sends as many, in a longer time. */
     const more = async (count: number) => {
@@ -153,14 +146,8 @@ describe('two installations', () => {
     expect(await operator.ended).toBe(0);
     await more(100);
     const { tookMs, failures } = await load.end();
-    console.log(
-      [`${tookMs.length} requests, the slowest took ${Math.max(...tookMs)} ms`, ...lost, ...failures].join(
-        '\n',
-      ),
-    );
-    if (lost.length > 0) console.log(await tailOfPods(scene.client, PLACE.system));
+    console.log(`${tookMs.length} requests, the slowest took ${Math.max(...tookMs)} ms`);
     expect(failures, failures.join('; ')).toEqual([]);
-    expect(lost.length, lost.join('; ')).toBeLessThan(tookMs.length / 200);
     expect((await servedService(scene)).vipAddress).toBe(vipAddress);
   });
 

@@ -28,6 +28,8 @@ import { gatewayObject, meshBackend, named, route } from '../../support/declared
 import { callGrpc, textMessage } from '../../support/lab/grpc.ts';
 import { ownFolder, remoteOf } from '../../support/lab/lab.ts';
 import type { OwnFolder } from '../../support/lab/lab.ts';
+import { startOwnDevice } from '../../support/lab/own-device.ts';
+import type { OwnDevice } from '../../support/lab/own-device.ts';
 import { endpoint, meshEndpoints, meshRoutePolicy } from '../../support/objects.ts';
 
 const cluster = testCluster();
@@ -43,9 +45,21 @@ const TCP_PORT = 5000;
 /** A request that takes longer has failed. */
 const TIMEOUT_MS = 5_000;
 
+/** One for each service, whose failed requests are counted. */
+const DEVICES = ['home-http', 'home-grpc', 'home-west', 'home-east', 'home-near'] as const;
+
 let scene: InstallScene;
 let gateway: string;
+let devices: ReadonlyMap<string, OwnDevice>;
+const deviceOf = (hostname: (typeof DEVICES)[number]) => {
+  const { meshIP = '', meshFQDN = '' } = devices.get(hostname) ?? {};
+  return { meshIP, meshFQDN };
+};
 beforeAll(async () => {
+  const started = DEVICES.map(
+    async hostname => [hostname, await startOwnDevice(cluster.tailnet, hostname)] as const,
+  );
+  devices = new Map(await Promise.all(started));
   const tailnet = await startExternalPool(cluster);
   scene = await installScene({ tailnet });
   const { client, namespace } = scene;
@@ -68,6 +82,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await scene.end();
+  await Promise.all([...devices.values()].map(({ end }) => end()));
 });
 
 /** Pods with services of HTTP and gRPC. A deleted one serves for longer than a busy machine needs to update Envoy. */
@@ -212,7 +227,7 @@ it('a Service without pods fails over to the tailnet and back, without a failed 
     const port = web.ports[service] ?? 0;
     const policy = { failover: { levels: [ofPods(POD_PORTS[service]), ofMesh(name)] } };
     await applyAll(scene.client, [
-      endpointsNamed(name, endpoint({ meshIP: web.address, meshFQDN: web.fqdn, port, protocol })),
+      endpointsNamed(name, endpoint({ ...deviceOf(`home-${service}`), port, protocol })),
       ...routeWith(kind, name, { ports: [port], policy }),
     ]);
   }
@@ -246,7 +261,7 @@ it('a Service of the rule fails over where FailoverSupported is True: Envoy Gate
       supportedIn(found).includes(status),
     );
   await applyAll(client, [
-    endpointsNamed(name, endpoint({ meshIP: web.address, meshFQDN: web.fqdn, port })),
+    endpointsNamed(name, endpoint({ ...deviceOf('home-http'), port })),
     route('HTTPRoute', `${namespace}/${name}`, {
       parentRefs: [{ name: 'failover', sectionName: 'http' }],
       ...{ hostnames: [hostOf(name)], rules },
@@ -364,14 +379,17 @@ describe('while services at home are checked', () => {
   it('a preferred region that fails its checks gives its traffic to the other one and gets it back', async () => {
     printLogsOnFailure(scene.client, scene.namespace, PLACE.system);
     const [west, east] = await Promise.all([serviceOf('eu-west'), serviceOf('us-east')]);
-    const inRegion = (region: string, hostname: string, { port }: HomeService) => {
-      const { address: meshIP, fqdn: meshFQDN } = remoteOf(cluster, hostname);
-      const fields = { name: region, meshIP, meshFQDN, port, healthCheck: CHECK };
+    const inRegion = (region: string, hostname: 'home-west' | 'home-east', { port }: HomeService) => {
+      const fields = { name: region, ...deviceOf(hostname), port, healthCheck: CHECK };
       return endpoint({ ...fields, metadata: { region } });
     };
     const policy = { endpoints: { prefer: [{ matchLabels: { region: 'eu-west' } }] } };
     await applyAll(scene.client, [
-      endpointsNamed('regions', inRegion('eu-west', 'web-1', west), inRegion('us-east', 'web-2', east)),
+      endpointsNamed(
+        'regions',
+        inRegion('eu-west', 'home-west', west),
+        inRegion('us-east', 'home-east', east),
+      ),
       ...routeWith('HTTPRoute', 'regions', { ports: [west.port, east.port], policy }),
     ]);
     const ask = askHttp(80, hostOf('regions'));
@@ -390,7 +408,6 @@ describe('while services at home are checked', () => {
   it('a required region alone has the traffic, and without it there is none', async () => {
     printLogsOnFailure(scene.client, scene.namespace, PLACE.system);
     const near = await serviceOf('near');
-    const { address: meshIP, fqdn: meshFQDN } = remoteOf(cluster, 'web-1');
     const elsewhere = remoteOf(cluster, 'web-2');
     const requiring = (region: string) =>
       applyAll(
@@ -403,7 +420,7 @@ describe('while services at home are checked', () => {
     await scene.client.apply(
       endpointsNamed(
         'required',
-        endpoint({ name: 'near', meshIP, meshFQDN, port: near.port, metadata: { region: 'near' } }),
+        endpoint({ name: 'near', ...deviceOf('home-near'), port: near.port, metadata: { region: 'near' } }),
         endpoint({
           ...{ name: 'far', meshIP: elsewhere.address, meshFQDN: elsewhere.fqdn },
           ...{ port: elsewhere.ports['http'], metadata: { region: 'far' } },
