@@ -40,6 +40,9 @@ export const MESH_POD = {
 /** The ConfigMap of the operator's namespace with the CA certificates that tls.caRef of MeshEndpoints names. */
 export const TRUST = { configMap: 'mesh-trust' } as const;
 
+/** The ConfigMap of the operator's namespace in which each replica reports whether NetworkPolicies are enforced. */
+export const NETWORK_POLICY_REPORTS = { configMap: 'mesh-network-policies' } as const;
+
 /** The HTTPRoutes of the operator's namespace that name MeshEndpoints of L4 routes, so that Envoy Gateway reads these. */
 export const ANCHOR = {
   name: 'mesh-anchor',
