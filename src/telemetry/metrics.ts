@@ -296,6 +296,15 @@ export const poolMetrics = {
   ),
 } as const satisfies MetricDeclarations;
 
+/** Metrics of what protects mesh pods. */
+export const networkPolicyMetrics = {
+  networkPolicies: gauge(
+    'mesh_gateway_network_policies',
+    '1 for whether the cluster enforces NetworkPolicies, as all replicas of the operator have found, and 0 for the other states',
+    { state: ['enforced', 'not_enforced', 'unknown'] },
+  ),
+} as const satisfies MetricDeclarations;
+
 const CHECK_TYPE = { type: ['HTTP', 'GRPC', 'TCP', 'UDP'] } as const;
 
 /** Metrics of health checks. */
@@ -445,6 +454,7 @@ export const allMetrics = {
   ...eventMetrics,
   ...controlMetrics,
   ...poolMetrics,
+  ...networkPolicyMetrics,
   ...healthMetrics,
   ...endpointMetrics,
   ...meshGatewayMetrics,
