@@ -22,6 +22,7 @@ import {
   dialledAddress,
   envoySettings,
   extensionSettings,
+  manifestSettings,
   podSettings,
   telemetrySettings,
 } from './process/declared-settings.ts';
@@ -30,6 +31,10 @@ import { openExternalTargets } from './controllers/mesh-endpoints/inputs/externa
 import { inputSources } from './controllers/mesh-endpoints/inputs/sources.ts';
 import { readMeshGatewayGauges } from './controllers/mesh-gateway/gauges.ts';
 import { readRoutePolicyGauges } from './controllers/mesh-route-policy/gauges.ts';
+import { tcpConnect } from './controllers/mesh-tailnet/enforcement/connect.ts';
+import { startEnforcement, withoutPolicies } from './controllers/mesh-tailnet/enforcement/enforcement.ts';
+import type { PolicyEnforcement } from './controllers/mesh-tailnet/enforcement/enforcement.ts';
+import { readEnforcementGauge } from './controllers/mesh-tailnet/enforcement/gauges.ts';
 import { readPoolGauges } from './controllers/mesh-tailnet/pool/gauges.ts';
 import type { PoolsOptions } from './controllers/mesh-tailnet/controller.ts';
 import { readMeshdState } from './controllers/mesh-tailnet/pool/meshd-state.ts';
@@ -52,6 +57,7 @@ import { createEventRecorder } from './kubernetes/events/recorder.ts';
 import type { KubeEvents } from './kubernetes/events/recorder.ts';
 import { kubernetesNamespace, kubernetesReferenced } from './kubernetes/own-namespace.ts';
 import { watchPodAddresses } from './kubernetes/pod-addresses.ts';
+import { kubernetesReplicas } from './kubernetes/replicas.ts';
 import { kubernetesLease } from './kubernetes/lease.ts';
 import { systemClock, countingSleep } from './runtime/clock.ts';
 import { startLeaderElection } from './runtime/leader-election/leadership.ts';
@@ -72,6 +78,7 @@ const SETTINGS = {
   dataPath: extensionSettings.dataPath,
   ...controllerSettings,
   ...addressSettings,
+  ...manifestSettings,
   ...meshPodSettings,
   ...telemetrySettings,
 };
@@ -142,7 +149,8 @@ async function startOperator(
   const events = eventsFrom(settings, cluster, telemetry);
   const userAgent = `mesh-gateway/${version}`;
   const { callers, start: watchCallers, close: endCallers } = callersFrom(settings, cluster, telemetry);
-  const leaderDeps = { cluster, telemetry, tracking, values, guard, events, callers, userAgent };
+  const { enforcement, stop: endTries } = enforcementFrom(settings, cluster, telemetry);
+  const leaderDeps = { cluster, telemetry, tracking, values, guard, events, callers, enforcement, userAgent };
   const leadership = electLeader(settings, leaderDeps);
   telemetry.markChecksAdded();
   cluster.start();
@@ -152,6 +160,7 @@ async function startOperator(
     started: read.whenSynced(),
     steps: [
       { name: 'become unready', run: () => telemetry.readiness.stop() },
+      { name: 'stop trying network policies', run: endTries },
       { name: 'release leadership', run: () => leadership.stop() },
       { name: 'close events', run: () => events.close() },
       { name: 'close the watches of callers', run: endCallers },
@@ -201,6 +210,20 @@ function callersFrom(
   };
 }
 
+/** What every replica finds out, whether it leads or not. */
+function enforcementFrom(
+  { networkPolicies, podNamespace: namespace, podName = hostname() }: OperatorSettings,
+  { read, transport }: ConnectedKubernetes,
+  { log, metrics }: ProcessTelemetry,
+): { readonly enforcement: PolicyEnforcement; readonly stop: () => void } {
+  const replicas = kubernetesReplicas({ transport, namespace });
+  const deps = { read, replicas, podName, connect: tcpConnect(clock), clock, now: date, log };
+  const running = networkPolicies === 'on' ? startEnforcement(deps) : undefined;
+  const enforcement = running ?? withoutPolicies(podName);
+  readEnforcementGauge(enforcement, metrics);
+  return { enforcement, stop: () => running?.stop() };
+}
+
 /** What the work of a leader depends on. */
 type LeaderDeps = {
   readonly cluster: ConnectedKubernetes;
@@ -210,6 +233,7 @@ type LeaderDeps = {
   readonly guard: AddressGuard;
   readonly events: RecordEvents;
   readonly callers: ReadCallers;
+  readonly enforcement: PolicyEnforcement;
   /** Of requests to control APIs. */
   readonly userAgent: string;
 };
@@ -268,7 +292,7 @@ const GAUGES = [
 function startLeading(
   settings: OperatorSettings,
   ownNamespace: OwnNamespace,
-  { cluster, telemetry, tracking, values, guard, events, callers, userAgent }: LeaderDeps,
+  { cluster, telemetry, tracking, values, guard, events, callers, enforcement, userAgent }: LeaderDeps,
 ): LeaderWork {
   const { podNamespace, relayImage, relayPorts: relayPortRange } = settings;
   const { relayPortsPerNamespace, maxVipServices } = settings;
@@ -291,6 +315,7 @@ function startLeading(
     now: date,
     telemetry,
     events,
+    enforcement,
     ownNamespace,
     health,
     tailnets,
@@ -304,7 +329,7 @@ function startLeading(
       ownNamespace,
       referenced,
       callers,
-      enforcement: { current: () => 'unknown' as const, subscribe: () => () => undefined },
+      enforcement,
       caBundle: cachedCaBundles(),
       relayImage,
       relayPorts,

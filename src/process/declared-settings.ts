@@ -180,6 +180,16 @@ export const envoySettings = {
   },
 } as const satisfies Settings;
 
+/** Settings of an operator about the manifests with which it was installed. */
+export const manifestSettings = {
+  networkPolicies: {
+    name: 'NETWORK_POLICIES',
+    help: 'whether the manifests have NetworkPolicies: on or off; with on, it tries whether the cluster enforces them',
+    default: 'on',
+    parse: parseChoice(['on', 'off']),
+  },
+} as const satisfies Settings;
+
 /** Settings of a relay. */
 export const relaySettings = {
   podNamespace: podSettings.podNamespace,

@@ -54,7 +54,7 @@ export function addOperator(chart: Construct, install: Install): void {
 }
 
 function environmentOf(install: Install): Readonly<Record<string, string>> {
-  const { operator, image } = install.installation;
+  const { operator, image, networkPolicies } = install.installation;
   const { pullSecrets } = image;
   return {
     LOG_LEVEL: operator.logLevel,
@@ -69,6 +69,7 @@ function environmentOf(install: Install): Readonly<Record<string, string>> {
       : {}),
     ...meshPodEnvironment(install.installation),
     RELAY_IMAGE: imageOf(install),
+    NETWORK_POLICIES: networkPolicies.enabled ? 'on' : 'off',
     ...(pullSecrets ? { IMAGE_PULL_SECRETS: pullSecrets.join() } : {}),
   };
 }

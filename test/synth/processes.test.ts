@@ -6,6 +6,7 @@ import {
   dialledAddress,
   envoySettings,
   extensionSettings,
+  manifestSettings,
   telemetrySettings,
 } from '../../src/process/declared-settings.ts';
 import { addressSettings } from '../../src/process/addresses.ts';
@@ -32,7 +33,7 @@ const PROCESSES: readonly {
   {
     name: 'mesh-operator',
     command: 'operator',
-    settings: { ...shared, ...controllerSettings, ...envoySettings, ...meshPodSettings },
+    settings: { ...shared, ...controllerSettings, ...envoySettings, ...manifestSettings, ...meshPodSettings },
   },
   {
     name: 'mesh-extension-server',
