@@ -195,6 +195,7 @@ function startOperating(
       relayPorts: undefined,
       vipServices: undefined,
       pools: undefined,
+      enforcement: undefined,
       cluster: undefined,
       anchorNamespace: undefined,
     },

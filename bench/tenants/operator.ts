@@ -8,6 +8,7 @@ import { openExternalTargets } from '../../src/controllers/mesh-endpoints/inputs
 import { inputSources } from '../../src/controllers/mesh-endpoints/inputs/sources.ts';
 import type { PortsOfTailnet } from '../../src/controllers/mesh-endpoints/relay-ports.ts';
 import type { ServicesOfTailnet } from '../../src/controllers/mesh-endpoints/vip-services.ts';
+import { withoutPolicies } from '../../src/controllers/mesh-tailnet/enforcement/enforcement.ts';
 import { readyMembers } from '../../src/controllers/mesh-tailnet/pool/ready-members.ts';
 import { controllerNames, startControllers } from '../../src/controllers/registry.ts';
 import { clusterEncoding } from '../../src/extension/envoy-cluster/encoding-version.ts';
@@ -92,13 +93,12 @@ async function startOperator({ store: read, transport, write }: MemoryCluster): 
       relayPorts,
       vipServices,
       inputs: inputSources(sources),
-      pools: undefined,
-      anchorNamespace: namespace,
+      ...{ pools: undefined, enforcement: undefined, anchorNamespace: namespace },
       cluster: {
         ownNamespace,
         referenced,
         callers: gatherCallers(),
-        enforcement: { current: () => 'unknown' as const, subscribe: () => () => undefined },
+        enforcement: withoutPolicies('mesh-operator-0'),
         caBundle: cachedCaBundles(),
         relayImage: undefined,
         relayPorts,

@@ -40,6 +40,7 @@ import {
   tailnetIndexes,
 } from './mesh-tailnet/controller.ts';
 import type { TailnetDeps } from './mesh-tailnet/controller.ts';
+import type { PolicyEnforcement } from './mesh-tailnet/enforcement/enforcement.ts';
 import { access as trustAccess, reads as trustReads, trustController } from './mesh-trust/controller.ts';
 import type { TrustDeps } from './mesh-trust/controller.ts';
 import {
@@ -74,8 +75,11 @@ type Deps = ControllerDeps &
 /** The deps of controllers that need a cluster. */
 type ClusterDeps = Omit<TrustDeps, keyof ControllerDeps | 'log' | 'syncPeriodMs'> &
   Omit<AnchorsDeps, keyof ControllerDeps | 'values' | 'write'> &
-  Omit<RelayPortsDeps, keyof ControllerDeps | 'values' | 'events' | 'httpGet' | 'log'> &
-  Omit<VipServicesDeps, 'tailnets' | 'tracking' | 'values' | 'write' | 'clock' | 'now' | 'log'>;
+  Omit<RelayPortsDeps, keyof ControllerDeps | 'values' | 'events' | 'httpGet' | 'log' | 'enforcement'> &
+  Omit<VipServicesDeps, 'tailnets' | 'tracking' | 'values' | 'write' | 'clock' | 'now' | 'log'> & {
+    /** Whether NetworkPolicies are enforced. */
+    readonly enforcement: PolicyEnforcement;
+  };
 
 /** A controller, as the processes that start it and the manifests need it. */
 type RegisteredController = {

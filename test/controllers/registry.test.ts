@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { AccessRule } from '../../src/api/access.ts';
+import { withoutPolicies } from '../../src/controllers/mesh-tailnet/enforcement/enforcement.ts';
 import {
   controllerIndexes,
   controllerKinds,
@@ -43,11 +44,12 @@ describe('the registry of controllers', () => {
     health: new ScriptedHealth(),
     inputs: [],
     pools: undefined,
+    enforcement: undefined,
     cluster: {
       ownNamespace: new MemoryNamespace(),
       referenced: { configMap: () => Promise.resolve(undefined), secret: () => Promise.resolve(undefined) },
       callers: gatherCallers(),
-      enforcement: { current: () => 'unknown' as const, subscribe: () => () => undefined },
+      enforcement: withoutPolicies('mesh-operator-0'),
       caBundle: readCaBundle,
       relayPorts: createPublished<PortsOfTailnet>(),
       relayPortRange: { first: 0, last: 0 },

@@ -11,6 +11,7 @@ import type { Controller } from '../../runtime/controller.ts';
 import { intervalMsOf } from './connection.ts';
 import { creationReconciler } from './creation/reconcile.ts';
 import type { CreationDeps } from './creation/reconcile.ts';
+import type { PolicyEnforcement } from './enforcement/enforcement.ts';
 import { authenticationLog, eventsOf } from './events.ts';
 import { gather } from './gather.ts';
 import type { GatherDeps } from './gather.ts';
@@ -32,6 +33,8 @@ export type TailnetDeps = Omit<GatherDeps, 'read'> &
     readonly write: WriteResources;
     /** What mesh pods are run with; undefined where there are none. */
     readonly pools: PoolsOptions | undefined;
+    /** Undefined where there are no NetworkPolicies to enforce, since there is no cluster. */
+    readonly enforcement: Pick<PolicyEnforcement, 'finding' | 'subscribe'> | undefined;
     readonly events: RecordEvents;
     readonly log: PoolDeps['log'];
   };
@@ -54,7 +57,8 @@ const APPLY_AND_DELETE: AccessRule['verbs'] = ['create', 'patch', 'delete'];
  * What the controller may do in a cluster, beside watching what it reads: write MeshTailnets, their status and finalizers;
  * in its namespace, read ConfigMaps with CAs, create tokens of its own ServiceAccount for workload identity, and run the
  * pools of mesh pods. It never lists Secrets. A Role of a pool grants rights on Secrets and on the ConfigMap of its relays,
- * which the operator must hold to grant them.
+ * which the operator must hold to grant them. With the rights on pods and ConfigMaps, replicas find out whether NetworkPolicies
+ * are enforced.
  */
 export const access: Access = {
   cluster: [
@@ -85,7 +89,7 @@ export const access: Access = {
 
 /** Authenticates with the control API of each MeshTailnet, runs its mesh pods, and writes its status. */
 export function tailnetController(deps: TailnetDeps): Controller<'MeshTailnet'> {
-  const { write, tailnets, events } = deps;
+  const { write, tailnets, events, enforcement } = deps;
   const create = creationReconciler(deps);
   const pools = deps.pools && poolReconciler({ ...deps, ...deps.pools });
   const authentication = authenticationLog(deps.log);
@@ -94,6 +98,11 @@ export function tailnetController(deps: TailnetDeps): Controller<'MeshTailnet'> 
     kind: 'MeshTailnet',
     reads,
     keys: read => read.values(endpointsByTailnet).map(createdFor),
+    subscribe: enqueue =>
+      enforcement?.subscribe(() => {
+        for (const { metadata } of deps.tracking.untracked.list('MeshTailnet'))
+          enqueue({ kind: 'MeshTailnet', namespace: '', name: metadata.name });
+      }),
     reconcile: async (ref, read) => {
       const { name } = ref;
       const tailnet = read.get(ref);
@@ -110,7 +119,7 @@ export function tailnetController(deps: TailnetDeps): Controller<'MeshTailnet'> 
       const input = await gather(tailnet, { ...deps, read }, intervalMs);
       const pool = await perform(plan(input), input, { read, tailnets, pools });
       if (pool?.isRemoved === true && isBeingDeleted(tailnet)) return { requeue: 'on-change' };
-      const status = statusOf({ ...input, pool });
+      const status = statusOf({ ...input, pool, policies: enforcement?.finding() });
       if (status !== tailnet.status) await write.replaceStatus(tailnet, status);
       for (const event of eventsOf(tailnet, status)) events.record(event);
       authentication.write(name, status);

@@ -1,6 +1,7 @@
 import { findCondition } from '../../api/conditions.ts';
 import type { ConditionUpdate } from '../../api/conditions.ts';
 import type { Kinds } from '../../api/generated/types.ts';
+import { ENFORCED } from './enforcement/condition.ts';
 import { conditionChanges, conditionEvent } from '../../store/condition-events.ts';
 import type { ObjectEvent } from '../../store/resources.ts';
 import type { Log } from '../../telemetry/log.ts';
@@ -23,9 +24,11 @@ export function eventsOf(tailnet: MeshTailnet, status: Status): readonly ObjectE
 /** Reasons without an Event: another condition has the cause, or it is only a matter of time. */
 const UNREPORTED: readonly string[] = ['NotAuthenticated', 'Starting'];
 
-function isReported({ spec }: MeshTailnet, { reason }: ConditionUpdate): boolean {
+function isReported({ spec }: MeshTailnet, { type, status, reason }: ConditionUpdate): boolean {
   // Proxies that others run need no control API.
   if (spec.pool.mode === 'External' && reason === 'ControlURLMissing') return false;
+  // Which it is while pods start.
+  if (type === ENFORCED && status === 'Unknown') return false;
   return !UNREPORTED.includes(reason);
 }
 

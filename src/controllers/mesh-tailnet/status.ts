@@ -5,6 +5,8 @@ import { isEqual } from '../../api/json.ts';
 import type { Kinds } from '../../api/generated/types.ts';
 import { cutText } from '../../api/text.ts';
 import { authenticatedOf, conflictWith } from './authenticated.ts';
+import { enforcedOf } from './enforcement/condition.ts';
+import type { Finding } from './enforcement/verdict.ts';
 import type { Input } from './gather.ts';
 import { proxiesOf } from '../../traffic/data-path.ts';
 import { scopeProblemOf } from './pool/key-problem.ts';
@@ -20,6 +22,8 @@ type Status = NonNullable<MeshTailnet['status']>;
 type StatusInput = Input & {
   /** The mesh pods; undefined where the operator runs none for this MeshTailnet. */
   readonly pool: ReconciledPool | undefined;
+  /** Whether NetworkPolicies protect the mesh pods; undefined without a cluster. */
+  readonly policies: Finding | undefined;
 };
 
 /** The status that a MeshTailnet should have; the stored one if nothing but the time of the last success differs. */
@@ -58,11 +62,13 @@ function updatesOf(input: StatusInput): readonly ConditionUpdate[] {
   const authenticated = authenticatedOf(input);
   const pool = poolReadyOf(input);
   const services = servicesOf(input);
+  const policies = input.olderName === undefined ? enforcedOf(input.tailnet, input.policies) : undefined;
   return [
     readyOf(input, authenticated, pool),
     authenticated,
     ...(pool ? [pool] : []),
     ...(services ? [services] : []),
+    ...(policies ? [policies] : []),
   ];
 }
 

@@ -4,6 +4,7 @@ import type { ControlApiOptions } from '../../../lab/control-api/control-api.ts'
 import type { Kinds } from '../../../src/api/generated/types.ts';
 import { openTailnets } from '../../../src/control/tailnets.ts';
 import { tailnetController, tailnetIndexes } from '../../../src/controllers/mesh-tailnet/controller.ts';
+import type { TailnetDeps } from '../../../src/controllers/mesh-tailnet/controller.ts';
 import { sharedIndexes } from '../../../src/store/indexes.ts';
 import { trafficIndexes } from '../../../src/store/traffic/resources.ts';
 import type { ObjectEvent } from '../../../src/store/resources.ts';
@@ -57,10 +58,8 @@ export type SceneOptions = {
   readonly isDefault?: boolean;
   /** Of the client. */
   readonly scopes?: readonly string[];
-};
-
-const NO_PODS = {
-  pools: undefined,
+  /** Whether NetworkPolicies are enforced; without it, the scene is one without a cluster. */
+  readonly enforcement?: TailnetDeps['enforcement'];
 };
 
 /** The controller of MeshTailnets on a memory, with a simulated control API and a clock that the test moves. */
@@ -71,6 +70,7 @@ export async function startScene({
   objects,
   isDefault = false,
   scopes = SCOPES,
+  enforcement,
 }: SceneOptions = {}) {
   const runtime = new Runtime(objects ?? [], [...trafficIndexes, ...sharedIndexes, ...tailnetIndexes]);
   const { clock, memory } = runtime;
@@ -80,12 +80,11 @@ export async function startScene({
   if (hasSecret) ownNamespace.put(client.id, client.secret);
   const registry = createRegistry({ metrics: controlMetrics, version: 'test' });
   const now = () => new Date(START + clock.now());
-  const deps = { clock, now, random: () => 0, metrics: registry };
-  const tailnets = openTailnets({ ...deps, userAgent: 'mesh-gateway/test' });
+  const tailnets = openTailnets({ clock, now, random: () => 0, metrics: registry, userAgent: 'test' });
   const events: ObjectEvent[] = [];
   const runs = { running: 0, completed: 0, writes: 0 };
   const controller = tailnetController({
-    ...{ ...NO_PODS, tracking: runtime.tracking, ownNamespace, tailnets, now },
+    ...{ pools: undefined, enforcement, tracking: runtime.tracking, ownNamespace, tailnets, now },
     controlURL: isDefault ? simulated.url : undefined,
     write: {
       ...memory.write,

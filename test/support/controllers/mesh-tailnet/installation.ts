@@ -244,6 +244,7 @@ export class Installation {
         withoutDevice: this.withoutDevice,
         readMeshd: () => Promise.resolve(undefined),
       },
+      enforcement: undefined,
       tailnets,
       controlURL: isDefault ? api.url : undefined,
       events: { record: event => void this.events.push(event) },
