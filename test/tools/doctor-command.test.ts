@@ -6,7 +6,13 @@ import { runDoctor } from '../../src/tools/doctor/command.ts';
 import { PROJECT } from '../support/lab/command-line.ts';
 import { serveInstallation } from '../support/tools/api.ts';
 import { captureConsole } from '../support/tools/console.ts';
-import { find, healthyInstallation, set } from '../support/tools/installation.ts';
+import {
+  condition,
+  find,
+  healthyInstallation,
+  set,
+  TAILNET_CONDITIONS,
+} from '../support/tools/installation.ts';
 import type { Installation } from '../support/tools/installation.ts';
 
 const printed = captureConsole();
@@ -50,6 +56,20 @@ describe('mesh-gateway doctor', () => {
     expect(block).not.toBe('');
     expect(block.split('\n').filter(line => line !== '...' && !printed.includes(line))).toEqual([]);
     expect(status).toBe(1);
+  });
+
+  it('exits with 0 where it only warns', async () => {
+    const installation = healthyInstallation();
+    set(find(installation.declared, 'example'), 'status.conditions', [
+      ...TAILNET_CONDITIONS.slice(0, -1).map(type => condition(type, 'True', type)),
+      condition('NetworkPoliciesEnforced', 'False', 'NotEnforced', 'not enforced'),
+    ]);
+    const { status, out, err } = await doctor(await serveInstallation(installation));
+    expect(out).toMatch(
+      /^warning +network-policies +NotEnforced: not enforced\n +fix:\n +run a network plugin/m,
+    );
+    expect(err).toMatch(/^\d+ ok, 0 failed, 0 not checked, 1 to consider$/);
+    expect(status).toBe(0);
   });
 
   it('prints JSON', async () => {

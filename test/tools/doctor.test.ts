@@ -2,7 +2,14 @@ import { describe, expect, it } from 'vitest';
 import { diagnose } from '../../src/tools/doctor/diagnose.ts';
 import type { Line } from '../../src/tools/doctor/observed.ts';
 import { BREAKS, editConfig } from '../support/tools/breaks.ts';
-import { condition, find, healthyInstallation, observedIn, set } from '../support/tools/installation.ts';
+import {
+  condition,
+  find,
+  healthyInstallation,
+  observedIn,
+  set,
+  TAILNET_CONDITIONS,
+} from '../support/tools/installation.ts';
 import type { Installation } from '../support/tools/installation.ts';
 
 const lines = (installation: Installation) => diagnose(observedIn(installation));
@@ -29,7 +36,9 @@ describe('doctor', () => {
     const found = lines(healthyInstallation());
     expect(found.filter(({ is }) => is !== 'ok')).toEqual([]);
     const checks = new Set(found.map(({ check }) => check));
-    const covered = BREAKS.map(([, , check]) => check).filter(check => check !== 'references');
+    const covered = [...BREAKS.map(([, , check]) => check), 'network-policies'].filter(
+      check => check !== 'references',
+    );
     expect(covered.filter(check => !checks.has(check))).toEqual([]);
     expect([...checks].filter(check => !covered.includes(check))).toEqual([]);
   });
@@ -171,6 +180,36 @@ describe('doctor', () => {
       'clocks not checked',
       'tailnet not checked',
       'endpoints not checked',
+    ]);
+  });
+
+  it.each([
+    [
+      'NotEnforced',
+      'warning',
+      'run a network plugin that enforces NetworkPolicies, such as Calico or Cilium',
+    ],
+    ['NotInstalled', 'warning', 'set networkPolicies.enabled: true'],
+    ['NoMeshPod', 'not checked', ''],
+  ] as const)('warns of NetworkPolicies without fault, with the reason %s: %s', (reason, is, fix) => {
+    const installation = healthyInstallation();
+    const status = is === 'warning' ? 'False' : 'Unknown';
+    set(find(installation.declared, 'example'), 'status.conditions', [
+      ...TAILNET_CONDITIONS.slice(0, -1).map(type => condition(type, 'True', type)),
+      condition('NetworkPoliciesEnforced', status, reason, 'how it was found'),
+    ]);
+    const [found, ...others] = lines(installation).filter(line => line.is !== 'ok');
+    expect(found).toMatchObject({ check: 'network-policies', is, text: `${reason}: how it was found` });
+    expect(found?.fix ?? '').toContain(fix);
+    expect(others).toEqual([]);
+  });
+
+  it('waits for the operator to find out whether NetworkPolicies are enforced', () => {
+    const installation = healthyInstallation();
+    const known = TAILNET_CONDITIONS.slice(0, -1).map(type => condition(type, 'True', type));
+    set(find(installation.declared, 'example'), 'status.conditions', known);
+    expect(lines(installation).filter(({ is }) => is !== 'ok')).toMatchObject([
+      { check: 'network-policies', is: 'not checked', isPending: true },
     ]);
   });
 

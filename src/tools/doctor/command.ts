@@ -15,8 +15,8 @@ export const DOCTOR_HELP = `mesh-gateway doctor [options]
 
 Checks an installation and what it depends on: CRDs, RBAC of the accounts, pods and images, quotas,
 clocks, DNS, NetworkPolicies, Envoy Gateway with its hook, tailnets with credentials, scopes, tags,
-approvals and keys, CA certificates, and routes. Each line is ok, failed with the fix, or not
-checked and why. What the operator has found out is read from status. It changes nothing, and reads
+approvals and keys, CA certificates, and routes. Each line is ok, failed or a warning with the fix,
+or not checked and why. What the operator has found out is read from status. It changes nothing, and reads
 no Secret.
 
   --connect     a MeshEndpoints, as NAME or NAMESPACE/NAME: also connect to each of its endpoints
@@ -130,5 +130,6 @@ export function formatLines(lines: readonly Line[]): string {
 
 function summaryOf(lines: readonly Line[]): string {
   const of = (wanted: Line['is']) => lines.filter(({ is }) => is === wanted).length;
-  return `${of('ok')} ok, ${of('failed')} failed, ${of('not checked')} not checked`;
+  const warnings = of('warning') === 0 ? '' : `, ${of('warning')} to consider`;
+  return `${of('ok')} ok, ${of('failed')} failed, ${of('not checked')} not checked${warnings}`;
 }

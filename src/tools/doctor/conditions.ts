@@ -2,7 +2,7 @@ import { findCondition } from '../../api/conditions.ts';
 import { API_VERSION, GROUP } from '../../api/generated/kinds.ts';
 import type { Condition, Kinds } from '../../api/generated/types.ts';
 import { OAUTH_SECRET } from '../../api/names.ts';
-import { failed, listAt, nameOf, notChecked, ok, pending, textAt } from './observed.ts';
+import { failed, listAt, nameOf, notChecked, ok, pending, textAt, warning } from './observed.ts';
 import type { Line, Observed } from './observed.ts';
 import { isLed } from './workloads.ts';
 
@@ -98,7 +98,10 @@ const POOL_CHECKS: readonly ConditionCheck[] = [
 function tailnetLines(observed: Observed): readonly Line[] {
   const { objects, complete } = observed.declarations;
   const tailnets = resourcesOf(objects, 'MeshTailnet');
-  if (tailnets.length > 0) return tailnets.flatMap(tailnet => linesOfTailnet(tailnet, observed));
+  if (tailnets.length > 0) {
+    const lines = tailnets.flatMap(tailnet => linesOfTailnet(tailnet, observed));
+    return isLed(observed) === false ? lines : [...lines, ...policyLines(tailnets)];
+  }
   return complete && !complete.has('MeshTailnet')
     ? [notChecked('tailnet', 'meshtailnets cannot be read')]
     : [failed('tailnet', 'there is no MeshTailnet', MANIFEST)];
@@ -134,6 +137,30 @@ function linesOfTailnet(tailnet: Kinds['MeshTailnet'], observed: Observed): read
     return lineOf(each, condition, title, fixOf(condition?.reason, tailnet, observed));
   });
 }
+
+/** Whether the cluster enforces NetworkPolicies: each MeshTailnet whose pool the operator runs has the same condition. */
+function policyLines(tailnets: readonly Kinds['MeshTailnet'][]): readonly Line[] {
+  const check = 'network-policies';
+  const managed = tailnets.filter(({ spec }) => spec.pool.mode === 'Managed');
+  const conditions = managed.flatMap(({ status }) => findCondition(status?.conditions, ENFORCED) ?? []);
+  const worst = ['False', 'Unknown', 'True'].map(status => conditions.find(each => each.status === status));
+  const [condition] = worst.filter(each => each !== undefined);
+  if (managed.length === 0) return [];
+  if (!condition) return [pending(check, `no MeshTailnet has the condition ${ENFORCED} yet`)];
+  const { status, reason, message } = condition;
+  if (status === 'True') return [ok(check, 'the cluster enforces NetworkPolicies')];
+  if (status === 'Unknown') return [notChecked(check, `${reason}: ${message}`)];
+  const fix = reason === 'NotInstalled' ? INSTALL_POLICIES : ENFORCE_POLICIES;
+  return [warning(check, `${reason}: ${message}`, fix)];
+}
+
+const ENFORCED = 'NetworkPoliciesEnforced';
+
+const INSTALL_POLICIES =
+  'set networkPolicies.enabled: true in the configuration of mesh-gateway synth, and apply the manifests';
+
+const ENFORCE_POLICIES =
+  'run a network plugin that enforces NetworkPolicies, such as Calico or Cilium; until then, run no pods that you do not trust';
 
 const NOT_LED = 'its status may be old, because no operator leads';
 

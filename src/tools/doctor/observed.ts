@@ -7,7 +7,8 @@ import type { AccessReading, Account } from './access.ts';
 export type Line = {
   /** Such as hook; the same for each object that it is about. */
   readonly check: string;
-  readonly is: 'ok' | 'failed' | 'not checked';
+  /** A warning is about what works, and may be wanted as it is. */
+  readonly is: 'ok' | 'warning' | 'failed' | 'not checked';
   /** What was found, or why it was not checked. */
   readonly text: string;
   /** To copy, where the text itself is not enough. */
@@ -68,6 +69,11 @@ export function ok(check: string, text: string): Line {
 /** A check that found what is wrong. */
 export function failed(check: string, text: string, fix?: string): Line {
   return { check, is: 'failed', text, ...(fix === undefined ? {} : { fix }) };
+}
+
+/** A check that found what may be wrong; it does not fail. */
+export function warning(check: string, text: string, fix: string): Line {
+  return { check, is: 'warning', text, fix };
 }
 
 /** A check that could not be made. */

@@ -1,10 +1,10 @@
 import { endpoint } from '../objects.ts';
 import { EXPIRED_CERTIFICATE } from '../traffic/certificates.ts';
-import { condition, find, set } from './installation.ts';
+import { condition, find, set, TAILNET_CONDITIONS } from './installation.ts';
 import type { Installation, Json } from './installation.ts';
 
 const tailnetWith = (type: string, reason: string, message: string) => (all: Installation) => {
-  const others = ['Ready', 'Authenticated', 'PoolReady'].filter(each => each !== type);
+  const others = TAILNET_CONDITIONS.filter(each => each !== type);
   set(find(all.declared, 'example'), 'status.conditions', [
     ...others.map(each => condition(each, 'True', each)),
     condition(type, 'False', reason, message),

@@ -143,6 +143,9 @@ function pod(name: string, namespace: string, labels: Readonly<Record<string, st
   };
 }
 
+/** Those of a MeshTailnet. */
+export const TAILNET_CONDITIONS = ['Ready', 'Authenticated', 'PoolReady', 'NetworkPoliciesEnforced'] as const;
+
 /** A condition that the operator has written about the present spec. */
 export function condition(type: string, status: string, reason: string, message = ''): Json {
   return { type, status, reason, message, observedGeneration: 1, lastTransitionTime: '2026-11-26T11:00:00Z' };
@@ -153,9 +156,7 @@ function declaredObjects(): Json[] {
     named({ apiVersion: 'v1', kind: 'Namespace' }, name),
   );
   const pool = { ready: 2, desired: 2, proxyAddress: '10.96.0.7:1055' };
-  const tailnetConditions = ['Ready', 'Authenticated', 'PoolReady'].map(type =>
-    condition(type, 'True', type),
-  );
+  const tailnetConditions = TAILNET_CONDITIONS.map(type => condition(type, 'True', type));
   const accepted = { conditions: [condition('Accepted', 'True', 'Accepted')] };
   const ancestorRef = { group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'public' };
   const ancestors = [
