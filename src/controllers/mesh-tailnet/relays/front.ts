@@ -1,19 +1,10 @@
 import { ANY, formatCallers, FRONT_KEYS } from '../../../api/front.ts';
 import type { Kinds } from '../../../api/generated/types.ts';
 import type { Callers } from '../../../store/callers.ts';
+import type { Enforcement } from '../enforcement/verdict.ts';
 import type { TailnetDestinations } from './destinations.ts';
 
 type MeshTailnet = Kinds['MeshTailnet'];
-
-/** Whether the NetworkPolicies of the installation are enforced. */
-export type Enforcement = 'enforced' | 'not-enforced' | 'unknown';
-
-/** Whether they are, as it becomes known. */
-export interface ObservedEnforcement {
-  current(): Enforcement;
-  /** Calls a listener at each change; returns the function that unsubscribes it. */
-  subscribe(listener: () => void): () => void;
-}
 
 /** The lists of the front of the mesh pods of a tailnet, as its ConfigMap has them. */
 export type FrontTexts = Readonly<Record<keyof typeof FRONT_KEYS, string>>;

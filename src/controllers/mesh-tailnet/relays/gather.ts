@@ -23,7 +23,8 @@ import type { TrafficResources } from '../../../traffic/traffic-resources.ts';
 import type { WantedTarget } from './plan.ts';
 import type { RelayPod } from './relay-status.ts';
 import { frontTextsIn, frontTextsOf } from './front.ts';
-import type { FrontTexts, ObservedEnforcement } from './front.ts';
+import type { FrontTexts } from './front.ts';
+import type { PolicyEnforcement } from '../enforcement/enforcement.ts';
 import { servedServicesOf } from './served.ts';
 import type { TailnetDestinations } from './destinations.ts';
 
@@ -59,7 +60,7 @@ export type GatherDeps = {
   readonly vipServices: Pick<Published<ServicesOfTailnet>, 'of' | 'subscribe'>;
   /** Who uses the proxy of mesh pods. */
   readonly callers: ReadCallers;
-  readonly enforcement: ObservedEnforcement;
+  readonly enforcement: Pick<PolicyEnforcement, 'current' | 'subscribe'>;
   readonly clock: Pick<Clock, 'now'>;
 };
 

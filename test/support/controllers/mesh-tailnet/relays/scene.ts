@@ -7,7 +7,7 @@ import { tailnetIndexes } from '../../../../../src/controllers/mesh-tailnet/cont
 import { relayPortsController } from '../../../../../src/controllers/mesh-tailnet/relays/controller.ts';
 import type { RelayPortsDeps } from '../../../../../src/controllers/mesh-tailnet/relays/controller.ts';
 import type { HttpGet } from '../../../../../src/controllers/mesh-tailnet/relays/relay-status.ts';
-import type { Enforcement } from '../../../../../src/controllers/mesh-tailnet/relays/front.ts';
+import type { Enforcement } from '../../../../../src/controllers/mesh-tailnet/enforcement/verdict.ts';
 import { sharedIndexes } from '../../../../../src/store/indexes.ts';
 import type { Callers } from '../../../../../src/store/callers.ts';
 import { admit, ObjectLifecycle } from '../../../../../src/store/lifecycle.ts';
