@@ -187,7 +187,8 @@ function fixedVariables(options: PoolOptions): Texts {
  * where both variables have the same value, one listener serves both protocols.
  */
 function proxiesOf({ relayImage }: PoolOptions): Texts {
-  if (relayImage !== undefined) return { TS_SOCKS5_SERVER: MESH_POD.socks };
+  if (relayImage !== undefined)
+    return { TS_OUTBOUND_HTTP_PROXY_LISTEN: '', TS_SOCKS5_SERVER: MESH_POD.socks };
   const address = `[$(POD_IP)]:${MESH_POD.ports.proxy}`;
   return { TS_OUTBOUND_HTTP_PROXY_LISTEN: address, TS_SOCKS5_SERVER: address };
 }

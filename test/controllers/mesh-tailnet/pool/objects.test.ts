@@ -198,8 +198,25 @@ describe('the container relay', () => {
       { name: 'POD_IPS', valueFrom: { fieldRef: { fieldPath: 'status.podIPs' } } },
       { name: 'RELAY_CONFIG_MAP', value: 'mesh-relay-home' },
       { name: 'MESHD_SOCKET', value: '/var/run/tailscale/tailscaled.sock' },
+      { name: 'KEPT_FILE', value: '/var/run/tailscale/relay.json' },
     ]);
-    expect(listAt(relay, 'ports')).toEqual([{ name: 'relay-http', containerPort: 9003, protocol: 'TCP' }]);
+  });
+
+  it('has the port of the proxy, which meshd has where there is no relay', () => {
+    const [meshd] = listAt(podOf(statefulSet), 'containers');
+    const proxy = { name: 'proxy', containerPort: 1055, protocol: 'TCP' };
+    const metrics = { name: 'metrics', containerPort: 9002, protocol: 'TCP' };
+    expect(listAt(relay, 'ports')).toEqual([
+      proxy,
+      { name: 'relay-http', containerPort: 9003, protocol: 'TCP' },
+    ]);
+    expect(listAt(meshd, 'ports')).toEqual([metrics]);
+    expect(listAt(containerOf(), 'ports')).toEqual([proxy, metrics]);
+  });
+
+  it('keeps the data of its ConfigMap in the folder that it shares with meshd, which outlives the container', () => {
+    expect(RELAY.keptFile.startsWith('/var/run/tailscale/')).toBe(true);
+    expect(listAt(podOf(statefulSet), 'volumes')).toContainEqual({ name: 'run', emptyDir: {} });
   });
 
   it('shares the folder with the socket of tailscaled, which containerboot leaves to it to advertise services', () => {
@@ -286,6 +303,23 @@ describe('a mesh pod listens on its own address, to which meshd forwards nothing
     // With POD_IPS, containerboot adds the brackets of an IPv6 address; it refuses those of an IPv4 address.
     expect(variables.get('TS_LOCAL_ADDR_PORT')).toBe(metrics);
     expect(variables.get('POD_IPS')).toBe(podIPs.join(','));
+  });
+
+  it.each([['10.0.0.7'], ['fd00::7']])(
+    'with a front: no proxy but the one that other pods of %s do not reach',
+    ip => {
+      const variables = podVariables(containerOf({}, { relayImage: RELAY_IMAGE }), [ip]);
+      expect(variables.get('TS_OUTBOUND_HTTP_PROXY_LISTEN') ?? '').toBe('');
+      expect(variables.get('TS_SOCKS5_SERVER')).toBe('127.0.0.2:1055');
+      expect(variables.get('TS_LOCAL_ADDR_PORT')).toBe(`${ip}:9002`);
+    },
+  );
+
+  it('with a front, whatever the variables of the defaults are', () => {
+    const everywhere = LISTENING.map(name => ({ name, value: '0.0.0.0:1055' }));
+    const choices = { defaults: { extraEnv: everywhere }, relayImage: RELAY_IMAGE };
+    const variables = podVariables(containerOf({}, choices), ['10.0.0.7']);
+    expect(LISTENING.map(name => variables.get(name) ?? '')).toEqual(['', '127.0.0.2:1055', '10.0.0.7:9002']);
   });
 
   it('whatever the variables of the defaults are', () => {
