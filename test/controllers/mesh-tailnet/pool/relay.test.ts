@@ -26,6 +26,12 @@ async function readyPool() {
 
 const uidsOf = (installation: Installation) => installation.pods().map(({ metadata }) => metadata.uid);
 
+/** Where it changes, pods are replaced. */
+function templateOf({ namespace }: Installation): unknown {
+  const spec = namespace.find('StatefulSet', 'meshd-example')?.['spec'];
+  return (spec as { readonly template?: unknown } | undefined)?.template;
+}
+
 /** The values of the label that pods with a relay have. */
 function relayLabels(installation: Installation) {
   return installation.pods().map(({ metadata }) => metadata.labels?.['mesh-gateway.dev/relay']);
@@ -37,65 +43,52 @@ function relayObjects({ namespace }: Installation): readonly string[] {
   return named.map(({ kind }) => kind).sort();
 }
 
-async function withRelays() {
-  const { scene, installation } = await readyPool();
-  installation.putEndpoints('dns', 'UDP');
-  await scene.until(() => {
-    expectReady(scene, installation, 2);
-    expect(relayLabels(installation)).toEqual(['true', 'true']);
-  });
-  return { scene, installation };
-}
-
-it('pods get a relay with the first UDP endpoint, one after the other, and not before', async () => {
-  const { scene, installation } = await readyPool();
-  const before = uidsOf(installation);
-  installation.putEndpoints('web', 'TCP');
-  await scene.steps(20);
-  expect(uidsOf(installation)).toEqual(before);
-  expect(relayObjects(installation)).toEqual([]);
-  installation.putEndpoints('dns', 'UDP');
-  let fewest = 2;
-  await scene.until(() => {
-    fewest = Math.min(fewest, installation.pods().filter(({ status }) => status.isReady).length);
-    expectReady(scene, installation, 2);
-    expect(relayLabels(installation)).toEqual(['true', 'true']);
-  });
-  expect(fewest).toBe(1);
+it('pods have a relay from the start, also where nothing needs it, and its Service', async () => {
+  const { installation } = await readyPool();
+  expect(relayLabels(installation)).toEqual(['true', 'true']);
   expect(relayObjects(installation)).toEqual(['Service']);
-});
-
-it('pods with an address of both families get a relay, which serves the proxy on the second one', async () => {
-  const scene = await startPoolScene();
-  scenes.push(scene);
-  const installation = scene.install();
-  installation.kubelet.podIPs = ['10.0.0.7', 'fd00::7'];
-  installation.put();
-  await scene.until(() => {
-    expectReady(scene, installation, 2);
-    expect(relayLabels(installation)).toEqual(['true', 'true']);
-  });
-  const service = installation.namespace
-    .list()
-    .find(({ kind, metadata }) => kind === 'Service' && metadata.name === 'meshd-example');
+  const service = installation.namespace.find('Service', 'meshd-example');
   expect(service).toMatchObject({ spec: { ipFamilyPolicy: 'PreferDualStack' } });
 });
 
-it('pods keep their relay when the last UDP endpoint is removed and added again', async () => {
-  const { scene, installation } = await withRelays();
-  const before = uidsOf(installation);
-  installation.removeEndpoints('dns');
+const VIP_SERVICE = {
+  serviceDiscovery: { vipServices: [{ name: 'shop', port: 443, targetEndpoint: 'web' }] },
+};
+
+it.each([
+  ['UDP endpoint', 'UDP', {}],
+  ['VIP service', 'TCP', VIP_SERVICE],
+] as const)('the first %s replaces no pod, and neither does its end', async (_, protocol, spec) => {
+  const { scene, installation } = await readyPool();
+  const before = [uidsOf(installation), templateOf(installation)];
+  const expectSame = () => expect([uidsOf(installation), templateOf(installation)]).toEqual([...before]);
+  installation.putEndpoints('first', protocol, spec);
   await scene.steps(20);
+  expectSame();
+  // Over a change that applies the objects of the pool again.
+  installation.put({ pool: { replicas: 3 } });
+  await scene.until(() => expectReady(scene, installation, 3));
+  installation.put();
+  await scene.until(() => expectReady(scene, installation, 2));
+  expectSame();
+  installation.removeEndpoints('first');
   await installation.restart();
   await scene.steps(20);
-  installation.putEndpoints('dns', 'UDP');
+  expectSame();
+});
+
+it('a second address of pods replaces none', async () => {
+  const { scene, installation } = await readyPool();
+  const before = templateOf(installation);
+  installation.kubelet.podIPs = ['10.0.0.7', 'fd00::7'];
+  installation.kubelet.delete('meshd-example-1');
   await scene.steps(20);
-  expect(uidsOf(installation)).toEqual(before);
-  expect(relayObjects(installation)).toEqual(['Service']);
+  expectReady(scene, installation, 2);
+  expect(templateOf(installation)).toEqual(before);
 });
 
 it('the Service and the ConfigMap of relays are removed with the pool', async () => {
-  const { scene, installation } = await withRelays();
+  const { scene, installation } = await readyPool();
   await installation.namespace.apply({
     apiVersion: 'v1',
     kind: 'ConfigMap',

@@ -46,18 +46,25 @@ describe('the ConfigMap of the relays of a tailnet', () => {
     expect(portOf('100.88.0.1:53')).toBe('none');
   });
 
-  it('is not created for a tailnet without UDP endpoints', async () => {
+  it('is created for a tailnet without endpoints and before any pod, once', async () => {
     scene.putTailnet();
     await scene.advance(60_000);
-    expect(scene.namespace.list()).toEqual([]);
+    expect(scene.stored()).toBe('');
+    expect(scene.namespace.list().map(({ kind }) => kind)).toEqual(['ConfigMap']);
+    expect(scene.writes()).toEqual(['apply ConfigMap mesh-relay-example']);
     expect(scene.published()).toEqual({});
   });
 
-  it('is created without targets where pods wait for it', async () => {
-    scene.putTailnet();
-    scene.putPod('meshd-example-0', POD, { isReady: false });
-    await scene.advance(200);
-    expect(scene.stored()).toBe('');
+  it.each([
+    ['whose pool others run', { pool: { mode: 'External', addresses: ['10.0.0.9:1055'] } }],
+    ['whose domain is that of an older one', { tailnet: 'older.ts.net' }],
+  ])('is not created for a tailnet %s', async (_, spec) => {
+    scene.putTailnet({ tailnet: 'older.ts.net' }, 'older');
+    await scene.advance(5000);
+    scene.putTailnet(spec);
+    await scene.advance(60_000);
+    expect(scene.stored('older')).toBe('');
+    expect(scene.namespace.find('ConfigMap', 'mesh-relay-example')).toBeUndefined();
   });
 
   it('is created without targets where only other namespaces have UDP endpoints', async () => {

@@ -108,9 +108,9 @@ export class Installation {
     this.#objects.put(admit(named(object, name, { annotations })));
   }
 
-  /** Creates MeshEndpoints with one endpoint. */
-  putEndpoints(name: string, protocol: 'TCP' | 'UDP'): void {
-    const object = meshEndpoints({ endpoints: [endpoint({ protocol })] });
+  /** Creates MeshEndpoints with one endpoint, with more of its spec. */
+  putEndpoints(name: string, protocol: 'TCP' | 'UDP', spec: object = {}): void {
+    const object = meshEndpoints({ endpoints: [endpoint({ protocol })], ...spec });
     this.#objects.put(admit(named(object, `default/${name}`)));
   }
 
