@@ -1,26 +1,36 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import { readFileSync } from 'node:fs';
+import { request } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import { createServer } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { targetsVersion } from '../../src/api/relay-targets.ts';
 import { runRelay } from '../../src/relay.ts';
 import { parseRelayStatus } from '../../src/controllers/mesh-tailnet/relays/relay-status.ts';
 import { eventually } from '../support/eventually.ts';
 import { openClient, startUdpService } from '../support/relay/datagrams.ts';
+import { makeFiles } from '../support/kubernetes/wire-kubeconfig.ts';
 import { startConfigMapServer } from '../support/relay/config-map-server.ts';
+import type { ConfigMapServer } from '../support/relay/config-map-server.ts';
 import { nextAddress } from '../support/relay/running-relay.ts';
 import { startSocksServer } from '../support/relay/socks-server.ts';
+import { startFakeMeshd } from '../support/serving/fake-meshd.ts';
 import { startServed } from '../support/standalone/served-process.ts';
 
 const TOKEN = 'planted-token-5e1f';
 const SECRET = 'planted-secret-77aa';
 
+type Texts = Readonly<Record<string, string>>;
+
+type Options = { readonly server?: ConfigMapServer; readonly settings?: Texts };
+
 /** A relay as a process, with its API server, proxy and an echoing service on the mesh. */
-async function startProcess(flags: Readonly<Record<string, string>> = {}) {
+async function startProcess(flags: Texts = {}, options: Options = {}) {
   const address = nextAddress();
   const [server, socks, service] = await Promise.all([
-    startConfigMapServer(),
-    // Where the meshd of a pod listens.
+    options.server ?? startConfigMapServer(),
     startSocksServer({ host: address, port: 1055 }),
     startUdpService(),
   ]);
@@ -32,8 +42,10 @@ async function startProcess(flags: Readonly<Record<string, string>> = {}) {
     POD_IPS: `${address},::1`,
     RELAY_CONFIG_MAP: 'mesh-relay-example',
     RELAY_HTTP_PORT: '9003',
+    SOCKS_ADDRESS: `${address}:1055`,
     KUBECONFIG: server.kubeconfig(TOKEN),
     SOME_PASSWORD: SECRET,
+    ...options.settings,
   };
   const running = startServed('relay', flags, settings);
   const get = async (path: string) => {
@@ -62,6 +74,41 @@ async function startProcess(flags: Readonly<Record<string, string>> = {}) {
   };
 }
 
+/** Not 1055, where the SOCKS5 proxy of a test listens. */
+const FRONT_PORT = 1056;
+
+/** A relay that is the front of a pod: beside a LocalAPI, with an echoing TCP service in its tailnet. */
+async function startFront(options: Options = {}) {
+  const meshd = await startFakeMeshd();
+  const echo = createServer(socket => void socket.on('error', () => undefined).pipe(socket));
+  await once(echo.listen(0, '127.0.0.1'), 'listening');
+  onTestFinished(() => void echo.close());
+  const { port } = echo.address() as AddressInfo;
+  const settings = { MESHD_SOCKET: meshd.socket, FRONT_PORT: String(FRONT_PORT), ...options.settings };
+  const relay = await startProcess({}, { ...options, settings });
+  const callers = '127.0.0.1\n::1\n';
+  const lists = { targets: '', callers, destinations: `127.0.0.1 web.example.ts.net ${port}\n` };
+  return { ...relay, meshd, lists, destination: `127.0.0.1:${port}` };
+}
+
+/** Connects by a proxy; returns the status of its response, and the connection. */
+async function connectBy(host: string, destination: string) {
+  const sent = request({ host, port: FRONT_PORT, method: 'CONNECT', path: destination, agent: false });
+  const [{ statusCode }, tunnel] = (await once(sent.end(), 'connect')) as [IncomingMessage, Socket];
+  onTestFinished(() => void tunnel.destroy());
+  tunnel.on('error', () => undefined);
+  return { status: statusCode, tunnel };
+}
+
+async function expectEchoBy(host: string, destination: string): Promise<Socket> {
+  const { status, tunnel } = await connectBy(host, destination);
+  expect(status).toBe(200);
+  tunnel.write('hello');
+  const [echoed] = (await once(tunnel, 'data')) as [Buffer];
+  expect(echoed.toString()).toBe('hello');
+  return tunnel;
+}
+
 describe('mesh-gateway relay', () => {
   it('is ready once it listens on the ports of its ConfigMap, relays until SIGTERM, and exits with 0', async () => {
     const relay = await startProcess();
@@ -83,19 +130,6 @@ describe('mesh-gateway relay', () => {
     relay.child.kill('SIGTERM');
     expect(await relay.ended).toBe(0);
     expect(relay.output()).toBe('');
-  });
-
-  it('serves the proxy of meshd on the other address of its pod, until SIGTERM', async () => {
-    const relay = await startProcess();
-    const client = connect({ host: '::1', port: 1055 });
-    client.write(Buffer.from([5, 1, 0]));
-    const [greeting] = (await once(client, 'data')) as [Buffer];
-    expect([...greeting]).toEqual([5, 0]);
-    const ended = once(client, 'close');
-    client.on('error', () => undefined);
-    relay.child.kill('SIGTERM');
-    expect(await relay.ended).toBe(0);
-    await ended;
   });
 
   it('keeps its targets while the ConfigMap is deleted, has no targets, or the API server is unavailable', async () => {
@@ -167,6 +201,13 @@ describe('mesh-gateway relay', () => {
     expect(all).not.toContain(SECRET);
   });
 
+  it('has no proxy without the socket of meshd', async () => {
+    const relay = await startProcess({ 'front-port': String(FRONT_PORT) });
+    relay.server.put({ targets: '', callers: 'any\n', destinations: 'any\n' });
+    await eventually(async () => expect((await relay.get('/readyz')).status).toBe(200));
+    await expect(connectBy(relay.address, '127.0.0.1:1')).rejects.toThrow('ECONNREFUSED');
+  });
+
   it.each([
     [{ 'pod-ips': '0.0.0.0' }, '--pod-ips: "0.0.0.0" is not a list of IP addresses of a pod'],
     [{ 'pod-ips': '' }, '--pod-ips: "" is not a list of IP addresses of a pod'],
@@ -174,6 +215,11 @@ describe('mesh-gateway relay', () => {
     [{ 'relay-http-port': '90030' }, '--relay-http-port: "90030" is not a port'],
     [{ 'relay-config-map': '' }, '--relay-config-map: is not set'],
     [{ 'pod-ips': '192.0.2.1' }, 'RELAY_HTTP_PORT: cannot listen on 192.0.2.1:9003: EADDRNOTAVAIL'],
+    [{ 'front-port': '0x1' }, '--front-port: "0x1" is not a port'],
+    [
+      { 'pod-ips': '192.0.2.1', 'meshd-socket': '/nonexistent' },
+      'POD_IPS: cannot listen on 192.0.2.1:1055: EADDRNOTAVAIL',
+    ],
     [{ kubeconfig: '/nonexistent' }, 'KUBECONFIG: /nonexistent cannot be read'],
   ])('does not start with %j, and reports why', async (flags, message) => {
     const server = await startConfigMapServer();
@@ -184,5 +230,63 @@ describe('mesh-gateway relay', () => {
     };
     const args = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
     await expect(runRelay({ args, environment }, 'test')).rejects.toThrow(message);
+  });
+});
+
+describe('the front of a mesh pod', () => {
+  it('is ready once its ConfigMap has callers and destinations, and serves them on both addresses until SIGTERM', async () => {
+    const relay = await startFront();
+    const { callers, destinations } = relay.lists;
+    relay.server.put({ targets: '' });
+    await relay.expectVersion('');
+    expect(await relay.get('/readyz')).toMatchObject({
+      status: 503,
+      text: expect.stringContaining('has no callers and destinations') as string,
+    });
+    relay.server.put(relay.lists);
+    await eventually(async () => expect(await relay.get('/readyz')).toEqual({ status: 200, text: 'ok' }));
+    const tunnel = await expectEchoBy(relay.address, relay.destination);
+    await expectEchoBy('::1', relay.destination);
+    expect(JSON.parse((await relay.get('/relay')).text)).toMatchObject({
+      front: { version: targetsVersion(`${callers}\n${destinations}`), refusedCallers: [] },
+    });
+    expect((await relay.get('/metrics')).text).toContain('mesh_gateway_front_connections 2');
+    const ended = once(tunnel, 'close');
+    relay.child.kill('SIGTERM');
+    expect(await relay.ended).toBe(0);
+    await ended;
+    expect(relay.output()).toBe('');
+  });
+
+  it('keeps its lists while the ConfigMap is deleted, or is written by an operator without lists', async () => {
+    const relay = await startFront();
+    relay.server.put(relay.lists);
+    await eventually(async () => expect((await relay.get('/readyz')).status).toBe(200));
+    relay.server.remove();
+    await relay.line('the ConfigMap does not exist; the last relay targets are kept');
+    await expectEchoBy(relay.address, relay.destination);
+    const targets = `20001 ${relay.target}\n`;
+    relay.server.put({ targets });
+    await relay.expectVersion(targets);
+    await expectEchoBy(relay.address, relay.destination);
+    expect((await relay.get('/readyz')).status).toBe(200);
+  });
+
+  it('serves again after a restart while the API server is away', async () => {
+    const keptFile = makeFiles().path('relay.json');
+    const settings = { KEPT_FILE: keptFile };
+    const before = await startFront({ settings });
+    const { server, destination } = before;
+    const targets = `20001 ${before.target}\n`;
+    server.put({ ...before.lists, targets });
+    await eventually(() => expect(readFileSync(keptFile, 'utf8')).toContain(destination.split(':')[1]));
+    before.child.kill('SIGKILL');
+    await before.ended;
+    await server.close();
+    const after = await startFront({ settings, server });
+    await after.line('the cluster cannot be read');
+    await expectEchoBy(after.address, destination);
+    await after.expectEcho(20001, 'hello');
+    expect((await after.get('/readyz')).status).toBe(200);
   });
 });
