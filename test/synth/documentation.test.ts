@@ -28,6 +28,7 @@ const SINCE: Readonly<Record<string, number>> = {
   duration: 25,
   intersects: 30,
   isIP: 31,
+  isCIDR: 31,
   cidr: 31,
   containsIP: 31,
 };

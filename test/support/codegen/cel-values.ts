@@ -37,13 +37,39 @@ function arbitraryFields(node: ObjectNode, rule: string): Arbitrary<unknown> {
 
 function arbitraryText(node: TextNode, rule: string): Arbitrary<string> {
   if (node.enum) return fc.constantFrom(...node.enum);
-  if (/\bisIP\(/.test(rule))
-    return fc.oneof(fc.constantFrom(...ADDRESSES), fc.ipV4(), fc.ipV6(), MESH_ADDRESSES);
+  const addresses = fc.oneof(fc.constantFrom(...ADDRESSES), fc.ipV4(), fc.ipV6(), MESH_ADDRESSES);
+  if (/\bisCIDR\(/.test(rule))
+    return fc.oneof(
+      addresses,
+      fc.tuple(addresses, LENGTHS).map(parts => parts.join('')),
+    );
+  if (/\bisIP\(/.test(rule)) return addresses;
   if (/\bduration\(/.test(rule)) return fc.constantFrom(...DURATIONS);
   return fc.constantFrom(...TEXTS);
 }
 
 const MESH_ADDRESSES = fc.tuple(fc.nat(255), fc.nat(255), fc.nat(255)).map(parts => `100.${parts.join('.')}`);
+
+const LENGTHS = fc.oneof(
+  fc.constantFrom(
+    '/',
+    '/0',
+    '/00',
+    '/08',
+    '/8',
+    '/ 8',
+    '/+8',
+    '/-1',
+    '/8.0',
+    '/0x8',
+    '/1e1',
+    '/8/8',
+    '//8',
+    '/32',
+    '/33',
+  ),
+  fc.constantFrom('/128', '/129', '/0128', '/104', '%eth0/64', '/255.0.0.0'),
+);
 
 const ADDRESSES = [
   '',

@@ -68,6 +68,13 @@ function isAddress(text: string): boolean {
   return isIP(text) !== 0 && !text.includes('%') && !/^::ffff:/i.test(text);
 }
 
+/** The length as the API server reads it: without zeros in front, and within the address. */
+function isRange(text: string): boolean {
+  const [base = '', bits = '', ...others] = text.split('/');
+  if (others.length > 0 || !isAddress(base) || !/^\d+$/.test(bits)) return false;
+  return String(Number(bits)) === bits && Number(bits) <= (isIP(base) === 4 ? 32 : 128);
+}
+
 /** Stands for the namespace `sets`, as the library has no functions with dots in their names. */
 class Sets {
   intersects(left: readonly unknown[], right: readonly unknown[]): boolean {
@@ -82,6 +89,7 @@ const KUBERNETES = new Environment()
   .registerType('Sets', Sets)
   .registerConstant('sets', 'Sets', new Sets())
   .registerFunction('isIP(string): bool', isAddress)
+  .registerFunction('isCIDR(string): bool', isRange)
   .registerFunction('cidr(string): Cidr', (text: string) => new Cidr(text))
   .registerFunction('Cidr.containsIP(string): bool', (range: Cidr, text: string) => range.contains(text))
   .registerFunction('Sets.intersects(list, list): bool', (sets: Sets, left: unknown[], right: unknown[]) =>
