@@ -40,16 +40,17 @@ export class KeptData {
 
   async #write(): Promise<void> {
     let written = '';
-    try {
-      while (written !== this.#text) {
-        written = this.#text;
+    while (written !== this.#text) {
+      written = this.#text;
+      try {
         await writeFile(`${this.#file}.new`, written, { mode: 0o600 });
         await rename(`${this.#file}.new`, this.#file);
+      } catch (error) {
+        this.#log.warn('cannot keep the ConfigMap for a restart', { file: this.#file, error });
+        // So that the next data are written, also where they are the same.
+        if (written === this.#text) this.#text = written = '';
       }
-    } catch (error) {
-      this.#log.warn('cannot keep the ConfigMap for a restart', { file: this.#file, error });
-    } finally {
-      this.#writing = undefined;
     }
+    this.#writing = undefined;
   }
 }
