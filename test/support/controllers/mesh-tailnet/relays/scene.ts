@@ -1,3 +1,4 @@
+import { isRecord } from '../../../../../src/api/json.ts';
 import { MESH_POD, RELAY, relayName } from '../../../../../src/api/names.ts';
 import { targetsVersion } from '../../../../../src/api/relay-targets.ts';
 import { derivedFrom } from '../../../store/traffic.ts';
@@ -8,6 +9,8 @@ import { relayPortsController } from '../../../../../src/controllers/mesh-tailne
 import type { RelayPortsDeps } from '../../../../../src/controllers/mesh-tailnet/relays/controller.ts';
 import type { HttpGet } from '../../../../../src/controllers/mesh-tailnet/relays/relay-status.ts';
 import type { Enforcement } from '../../../../../src/controllers/mesh-tailnet/enforcement/verdict.ts';
+import { frontTextsIn } from '../../../../../src/controllers/mesh-tailnet/relays/front.ts';
+import type { FrontTexts } from '../../../../../src/controllers/mesh-tailnet/relays/front.ts';
 import { sharedIndexes } from '../../../../../src/store/indexes.ts';
 import type { Callers } from '../../../../../src/store/callers.ts';
 import { admit, ObjectLifecycle } from '../../../../../src/store/lifecycle.ts';
@@ -98,6 +101,11 @@ export class RelayScene {
     this.#objects.put(admit(object));
   }
 
+  /** Stores an object with its status. */
+  observe(object: object): void {
+    this.#store.put(admit(object));
+  }
+
   remove(kind: 'MeshTailnet' | 'MeshEndpoints', name: string): void {
     const [last = '', namespace = ''] = name.split('/').reverse();
     this.#objects.remove({ kind, namespace, name: last });
@@ -153,9 +161,15 @@ export class RelayScene {
     return (data as { readonly targets?: string } | undefined)?.targets;
   }
 
-  /** Replaces the text of the targets, as a person may do. */
-  async edit(targets: string | undefined): Promise<void> {
-    const data = targets === undefined ? {} : { targets };
+  /** The lists of the front in the ConfigMap of a tailnet; undefined where it lacks one. */
+  storedFront(tailnet = 'example'): FrontTexts | undefined {
+    const data = this.namespace.find('ConfigMap', relayName(tailnet))?.['data'];
+    return frontTextsIn(isRecord(data) ? data : {});
+  }
+
+  /** Replaces the text of the targets, and what else the ConfigMap has, as a person may do. */
+  async edit(targets: string | undefined, more: Readonly<Record<string, string>> = {}): Promise<void> {
+    const data = { ...(targets === undefined ? {} : { targets }), ...more };
     const metadata = { name: relayName('example') };
     await this.namespace.apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data });
   }
