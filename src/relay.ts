@@ -3,7 +3,7 @@ import { formatServices, parseServices, SERVICES_KEY, servicesVersion } from './
 import { clusterSettings, relaySettings, telemetrySettings } from './process/declared-settings.ts';
 import { helpOn, readSettings } from './process/settings.ts';
 import type { Given } from './process/settings.ts';
-import { KeptData } from './relay/kept-data.ts';
+import { KeptData } from './files/kept-data.ts';
 import { startRelay } from './relay/relay.ts';
 import type { Relay } from './relay/relay.ts';
 import { watchConfigMap } from './kubernetes/config-map.ts';
@@ -65,23 +65,12 @@ export async function runRelay(given: Given, version: string): Promise<number> {
   const relay = startRelay(options, { ...telemetry, clock: systemClock });
   const frontOptions = { addresses: options.addresses, port: frontPort, maxConnections: frontConnections };
   const { front, serving } = besideMeshd(meshdSocket, { front: frontOptions, maxConnections }, telemetry);
-  const lists = front && followLists(front, log);
   const kept = keptFile === undefined ? undefined : new KeptData(keptFile, log);
-  const followed = followServices(serving, log);
+  const followed = followConfigMap(configMap, { relay, front, serving }, log);
+  readiness.add('targets', followed.problem);
   try {
-    const { currentVersion, onData, onMissing } = followTargets(relay, log);
-    readiness.add('targets', () => {
-      if (currentVersion() === undefined) return `the ConfigMap ${configMap} has not been read yet`;
-      const isWaiting = lists !== undefined && lists.version() === undefined;
-      return isWaiting ? `the ConfigMap ${configMap} has no callers and destinations` : undefined;
-    });
-    const use = (data: Readonly<Record<string, string>>) => {
-      lists?.onData(data);
-      onData(data);
-      followed.onData(data);
-    };
     const last = await kept?.read();
-    if (last) use(last);
+    if (last) followed.onData(last);
     await front?.listen();
     const watch = await watchConfigMap({
       namespace: podNamespace,
@@ -94,17 +83,11 @@ export async function runRelay(given: Given, version: string): Promise<number> {
       telemetry,
       onData: data => {
         kept?.keep(data);
-        use(data);
+        followed.onData(data);
       },
-      onMissing,
+      onMissing: followed.onMissing,
     });
-    const report = () => ({
-      version: currentVersion(),
-      services: followed.servedVersion(),
-      failed: Object.fromEntries(relay.failed()),
-      front: front && { version: lists?.version(), refusedCallers: front.refusedCallers },
-    });
-    const routes = [...metricsRoutes(metrics), ...healthRoutes(readiness), relayRoute(report)];
+    const routes = [...metricsRoutes(metrics), ...healthRoutes(readiness), relayRoute(followed.report)];
     const listeners = options.addresses.map(host => ({
       setting: 'RELAY_HTTP_PORT',
       address: { host, port: httpPort },
@@ -145,6 +128,39 @@ function besideMeshd(socket: string | undefined, options: BesideMeshd, { log, me
   const front = new Front(options.front, { ...deps, record: metrics.record });
   metrics.readGauge('frontConnections', () => [{ labels: {}, value: front.connections }]);
   return { front, serving: new Serving(options, { ...deps, localApi: localApiOn(socket) }) };
+}
+
+type Followers = {
+  readonly relay: Relay;
+  readonly front: Front | undefined;
+  readonly serving: Serving | undefined;
+};
+
+/** Updates all that the ConfigMap decides, and reports by which versions of its texts they serve. */
+function followConfigMap(name: string, { relay, front, serving }: Followers, log: Log) {
+  const lists = front && followLists(front, log);
+  const targets = followTargets(relay, log);
+  const services = followServices(serving, log);
+  return {
+    onMissing: targets.onMissing,
+    onData: (data: Readonly<Record<string, string>>) => {
+      lists?.onData(data);
+      targets.onData(data);
+      services.onData(data);
+    },
+    /** Why the pod cannot serve yet. */
+    problem: () => {
+      if (targets.currentVersion() === undefined) return `the ConfigMap ${name} has not been read yet`;
+      const isWaiting = lists !== undefined && lists.version() === undefined;
+      return isWaiting ? `the ConfigMap ${name} has no callers and destinations` : undefined;
+    },
+    report: () => ({
+      version: targets.currentVersion(),
+      services: services.servedVersion(),
+      failed: Object.fromEntries(relay.failed()),
+      front: front && { version: lists?.version(), refusedCallers: front.refusedCallers },
+    }),
+  };
 }
 
 /** By the versions, the operator knows on which ports a relay listens, and what its pod does not serve any more. */

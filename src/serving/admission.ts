@@ -12,7 +12,7 @@ export type Admitted = {
 /** The host and port of a CONNECT request. */
 export type Authority = { readonly host: string; readonly port: number };
 
-/** Decides whom a front serves. It serves nobody before the first update. */
+/** Decides whom a front serves. It serves no caller before the first update. */
 export class Admission {
   #admitted: Admitted | undefined;
   #ranges: BlockList | undefined;

@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { LOCAL_API_HOST } from './local-api.ts';
 
 /** Why there is no connection to a device. */
-export type DialFailure = {
+type DialFailure = {
   /** `outside`: the address is none of a device of the tailnet, and nothing was dialled. */
   readonly reason: 'outside' | 'failed';
   readonly why: string;
@@ -24,9 +24,11 @@ const MAX_WHY_LENGTH = 200;
 const REFUSED = /connection was refused/;
 
 /*
- * Dials by the LocalAPI of a tailscaled: unlike its proxy, that dials nothing which is not a device of the tailnet, but answers
- * `Dial-Self`, so that callers never reach the network of the pod.
+ * Unlike the proxy of a tailscaled, its LocalAPI dials nothing which is not a device of the tailnet, but responds with `Dial-Self`,
+ * so that callers never reach the network of the pod.
  */
+
+/** Dials by the LocalAPI on a unix socket, whose tailscaled must run as the same user. */
 export function dialOn(socketPath: string): DialTailnet {
   const dial: DialTailnet = (host, port, signal) =>
     new Promise(resolve => {

@@ -5,7 +5,7 @@ import type { Front } from './front.ts';
 
 /** How a front serves by the lists in a ConfigMap. */
 export type FrontLists = {
-  /** The version of the lists; undefined before it has any, and serves nobody. */
+  /** The version of the lists; undefined before it has any, and serves no caller. */
   readonly version: () => string | undefined;
   readonly onData: (data: Readonly<Record<string, string>>) => void;
 };

@@ -170,14 +170,18 @@ export class Front {
     const caller = canonicalIP(client.remoteAddress ?? '');
     if (!(await this.#isServed(client, caller, () => this.#admission.servesCaller(caller)))) {
       this.#noteCaller(caller);
-      return this.#refuse('caller', client, { caller });
+      this.#refuse('caller', client, { caller });
+      return;
     }
     const authority = parseAuthority(url);
-    if (!authority) return this.#refuse('malformed', client, { caller, destination: url.slice(0, 100) });
+    if (!authority) {
+      this.#refuse('malformed', client, { caller, destination: url.slice(0, 100) });
+      return;
+    }
     const isDeclared = () => this.#admission.servesDestination(authority);
-    if (!(await this.#isServed(client, caller, isDeclared)))
-      return this.#refuse('destination', client, { caller, destination: url });
-    await this.#tunnel(authority, client, { caller, destination: url });
+    const isServed = await this.#isServed(client, caller, isDeclared);
+    if (isServed) await this.#tunnel(authority, client, { caller, destination: url });
+    else this.#refuse('destination', client, { caller, destination: url });
   }
 
   /** Whether a condition holds, or does after an update within 2 s. */
@@ -210,13 +214,18 @@ export class Front {
     cancel();
     client.off('close', abort);
     if ('why' in upstream) {
-      if (upstream.reason === 'outside') return this.#refuse('outside', client, fields, upstream.why);
-      this.#deps.record.frontDials({ result: 'failed' });
-      return respond(client, 500, upstream.why);
+      const { reason, why } = upstream;
+      if (reason === 'failed') this.#deps.record.frontDials({ result: 'failed' });
+      if (reason === 'failed') respond(client, 500, why);
+      else this.#refuse(reason, client, fields, why);
+      return;
     }
     this.#deps.record.frontDials({ result: 'connected' });
     upstream.on('error', () => client.destroy());
-    if (client.destroyed) return void upstream.destroy();
+    if (!client.writable) {
+      upstream.destroy();
+      return;
+    }
     client.write('HTTP/1.1 200 OK\r\n\r\n');
     join(client, upstream);
   }

@@ -8,7 +8,7 @@ import type { TrackedRead, Tracking } from './tracking.ts';
 const GROUPS = 64;
 
 /** Keys with a number, which is the same in all processes. */
-export type Group = { readonly at: number; readonly keys: readonly Key[] };
+type Group = { readonly at: number; readonly keys: readonly Key[] };
 
 /** Sets of keys in groups, so that a change of one key or of its object costs the same however many others there are. */
 export type Groups = {

@@ -45,7 +45,8 @@ async function openScene({ maxConnections = 100 } = {}) {
     const { series = [] } =
       parseExposition(await metrics.text()).get('mesh_gateway_front_refused_total') ?? {};
     const counted = series.filter(({ value }) => value > 0);
-    return Object.fromEntries(counted.map(({ labels, value }) => [labels['reason'], value]));
+    const entries = counted.map(({ labels, value }) => [String(labels['reason']), value] as const);
+    return Object.fromEntries(entries) as Readonly<Record<string, number>>;
   };
   const authority = `127.0.0.1:${port}`;
   return { meshd, port, authority, front, ipv6, clock, lines, serve, ask, refused };
@@ -106,7 +107,7 @@ describe('the front of a mesh pod', () => {
     expect(received).toHaveLength(bytes.length);
   });
 
-  it('serves nobody before it has lists', async () => {
+  it('serves no caller before it has lists', async () => {
     const scene = await openScene();
     const asked = scene.ask(scene.authority);
     await eventually(async () => {
@@ -272,7 +273,7 @@ describe('the lists of a front', () => {
     );
   });
 
-  it('admit all where they say so, and nobody where they are empty', () => {
+  it('admit all where their text is any, and none where they are empty', () => {
     expect([parseCallers('any\n'), parseDestinations('any')]).toEqual([undefined, undefined]);
     expect(parseCallers('')).toEqual({ addresses: new Set(), ranges: [] });
     expect(parseDestinations('')).toEqual(new Set());

@@ -64,7 +64,7 @@ async function startStrange(name: string, labels: Readonly<Record<string, string
     env: [{ name: 'STRANGE_POD', value: id }],
   });
   const { metadata } = pod;
-  await scene.client.create({ ...pod, metadata: { ...metadata, labels: { ...labels } } } as KubeObject);
+  await scene.client.create({ ...pod, metadata: { ...metadata, labels: { ...labels } } });
   await waitForCondition(scene.client, refOf(pod), 'Ready');
   return processOf('STRANGE_POD', id);
 }
@@ -112,7 +112,7 @@ describe('the proxy of a mesh pod', () => {
       `${NETWORK.inner}:6443`,
       `${NETWORK.inner}:10250`,
       'kubernetes.default.svc:443',
-      `${new URL(cluster.tailnet.url).host}`,
+      new URL(cluster.tailnet.url).host,
       '169.254.169.254:80',
       '127.0.0.1:9003',
       '127.0.0.2:1055',

@@ -81,8 +81,8 @@ beforeAll(async () => {
   gateway = await gatewayAddress(client, { namespace, name: 'failover' });
 });
 afterAll(async () => {
-  await scene.end();
   await Promise.all([...devices.values()].map(({ end }) => end()));
+  await scene.end();
 });
 
 /** Pods with services of HTTP and gRPC. A deleted one serves for longer than a busy machine needs to update Envoy. */

@@ -125,7 +125,7 @@ async function askFront() {
   await front.listen();
   const { http = 0, tcp = 0 } = web.ports;
   const declared = [`${web.address} ${web.fqdn} ${http},${tcp}`];
-  // Nobody can declare these; meshd dials them by no tunnel.
+  // No object can declare these, and meshd dials none of them.
   const outside = [`127.0.0.1 - ${http}`, '100.127.9.9 - 80', ...podIPs.map(each => `${each} - 9002`)];
   front.update({
     callers: parseCallers(`${podIPs.join('\n')}\n`),

@@ -48,7 +48,10 @@ export async function startFakeMeshd(): Promise<FakeMeshd> {
     beforeWrite: () => undefined,
     listen: async () => {
       server = createServer((request, response) => void respond(request, response));
-      server.on('upgrade', (request, socket: Socket) => dial(request, socket));
+      server.on('upgrade', (request, socket: Socket) => {
+        upgraded.add(socket);
+        dialFor(meshd, request, socket);
+      });
       await once(server.listen(meshd.socket), 'listening');
     },
     close: async () => {
@@ -61,31 +64,6 @@ export async function startFakeMeshd(): Promise<FakeMeshd> {
     },
   };
   const etag = () => JSON.stringify(JSON.stringify(meshd.config));
-
-  function dial({ url, method, headers }: IncomingMessage, socket: Socket): void {
-    const { 'dial-host': host = '', 'dial-port': port = '' } = headers;
-    const end = (status: string, fields = '', body = '') =>
-      socket.end(`HTTP/1.1 ${status}\r\n${fields}Content-Length: ${body.length}\r\n\r\n${body}`);
-    socket.on('error', () => undefined);
-    upgraded.add(socket);
-    if (`${method} ${url}` !== 'POST /localapi/v0/dial') return void end('404 Not Found');
-    meshd.dialled.push(`${String(host)} ${String(port)}`);
-    if (meshd.dialling === 'outside') return void end('200 OK', 'Dial-Self: true\r\n');
-    if (meshd.dialling === 'never') return;
-    if (meshd.dialling !== 'ok') {
-      if (meshd.dialling === 'refused once') meshd.dialling = 'ok';
-      return void end('502 Bad Gateway', '', 'dial failure: connect tcp: connection was refused');
-    }
-    const target = connect({ host: String(host), port: Number(port) });
-    target.on('error', error => end('502 Bad Gateway', '', `dial failure: ${error.message}`));
-    target.once('connect', () => {
-      socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: ts-dial\r\nConnection: upgrade\r\n\r\n');
-      // Like tailscaled, it ends both at the first end of one.
-      socket.pipe(target);
-      target.pipe(socket);
-    });
-    socket.once('close', () => target.destroy());
-  }
 
   async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method = '', url = '', headers } = request;
@@ -118,4 +96,29 @@ export async function startFakeMeshd(): Promise<FakeMeshd> {
     rmSync(folder, { recursive: true });
   });
   return meshd;
+}
+
+/** Dials as the LocalAPI does, by the network of this machine. */
+function dialFor(meshd: FakeMeshd, { url, method, headers }: IncomingMessage, socket: Socket): void {
+  const { 'dial-host': host = '', 'dial-port': port = '' } = headers;
+  const end = (status: string, fields = '', body = '') =>
+    socket.end(`HTTP/1.1 ${status}\r\n${fields}Content-Length: ${body.length}\r\n\r\n${body}`);
+  socket.on('error', () => undefined);
+  if (`${method} ${url}` !== 'POST /localapi/v0/dial') return void end('404 Not Found');
+  meshd.dialled.push(`${String(host)} ${String(port)}`);
+  if (meshd.dialling === 'outside') return void end('200 OK', 'Dial-Self: true\r\n');
+  if (meshd.dialling === 'never') return;
+  if (meshd.dialling !== 'ok') {
+    if (meshd.dialling === 'refused once') meshd.dialling = 'ok';
+    return void end('502 Bad Gateway', '', 'dial failure: connect tcp: connection was refused');
+  }
+  const target = connect({ host: String(host), port: Number(port) });
+  target.on('error', error => end('502 Bad Gateway', '', `dial failure: ${error.message}`));
+  target.once('connect', () => {
+    socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: ts-dial\r\nConnection: upgrade\r\n\r\n');
+    // Like tailscaled, it ends both at the first end of one.
+    socket.pipe(target);
+    target.pipe(socket);
+  });
+  socket.once('close', () => target.destroy());
 }

@@ -2,7 +2,7 @@ import { formatDestinations } from '../../../api/front.ts';
 import type { Destination } from '../../../api/front.ts';
 import type { Kinds } from '../../../api/generated/types.ts';
 import { refOf } from '../../../api/key.ts';
-import type { Key, Ref } from '../../../api/key.ts';
+import type { Ref } from '../../../api/key.ts';
 import { endpointsOf } from '../../../api/objects/endpoints.ts';
 import { isRelayed } from '../../../api/objects/references.ts';
 import { Derived } from '../../../store/derived.ts';
@@ -43,7 +43,7 @@ export function destinationsFrom(
       const tailnet = oldestOf(resources.tailnets(domain));
       const lines = new Map<string, string[]>();
       for (const key of tailnet ? run.value(groups.keys, place) : []) {
-        const object = run.exceptStatus.get(refOf(key as Key) as Ref<'MeshEndpoints'>);
+        const object = run.exceptStatus.get(refOf(key) as Ref<'MeshEndpoints'>);
         const { namespace = '', deletionTimestamp } = object?.metadata ?? {};
         if (!object || !tailnet || deletionTimestamp !== undefined) continue;
         if (!isAllowed(resources, tailnet.spec.allowedNamespaces, namespace)) continue;

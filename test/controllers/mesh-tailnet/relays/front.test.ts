@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parseDestinations } from '../../../../src/api/front.ts';
 import { frontTextsOf, MAX_CALLERS } from '../../../../src/controllers/mesh-tailnet/relays/front.ts';
-import type { Enforcement } from '../../../../src/controllers/mesh-tailnet/relays/front.ts';
+import type { Enforcement } from '../../../../src/controllers/mesh-tailnet/enforcement/verdict.ts';
 import { RelayScene } from '../../../support/controllers/mesh-tailnet/relays/scene.ts';
 import { named } from '../../../support/declared.ts';
 import { endpoint, meshEndpoints, meshTailnet } from '../../../support/objects.ts';

@@ -3,12 +3,15 @@ import type { KubeObject } from '../../../../lab/kube/object.ts';
 import { podsWith } from '../../../../lab/kube/pods.ts';
 import { waitForCondition, waitForObject } from '../../../../lab/kube/wait.ts';
 import { until } from '../../../../lab/process/wait.ts';
-import { COMPONENTS } from '../../../../src/api/names.ts';
+import { COMPONENTS, MESH_POD, RELAY } from '../../../../src/api/names.ts';
 import { POOL_ANNOTATIONS } from '../../../../src/controllers/mesh-tailnet/pool/objects.ts';
 
 type Variable = { readonly name: string; readonly value?: string };
+type Container = { env: readonly Variable[]; ports: readonly object[] };
 type Template = {
-  spec: { template: { spec: { containers: { env: readonly Variable[] }[] } } };
+  spec: {
+    template: { metadata: { labels: Record<string, string> }; spec: { containers: Container[] } };
+  };
 };
 
 /** Where mesh pods of builds before 0.1.0 listened: on all addresses. */
@@ -53,8 +56,14 @@ export async function runOlderMeshPods(
 
 function asOlder(object: KubeObject): KubeObject {
   const older = structuredClone(object) as unknown as KubeObject & Template;
-  const [meshd] = older.spec.template.spec.containers;
+  const { metadata, spec } = older.spec.template;
+  const [meshd] = spec.containers;
   if (!meshd) throw new Error('the mesh pods have no container');
+  // Without UDP endpoints and VIP services they had no relay, and meshd itself was their proxy.
+  spec.containers = [meshd];
+  const labels = Object.entries(metadata.labels).filter(([label]) => label !== RELAY.label);
+  metadata.labels = Object.fromEntries(labels);
+  meshd.ports = [...meshd.ports, { name: 'proxy', containerPort: MESH_POD.ports.proxy, protocol: 'TCP' }];
   meshd.env = meshd.env
     .filter(variable => variable.name !== 'POD_IP')
     .map(variable => ({ ...variable, ...(variable.name in OLDER ? { value: OLDER[variable.name] } : {}) }));

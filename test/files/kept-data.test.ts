@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { KeptData } from '../../src/relay/kept-data.ts';
+import { KeptData } from '../../src/files/kept-data.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { makeFiles } from '../support/kubernetes/wire-kubeconfig.ts';
 
