@@ -36,7 +36,7 @@ describe('README.md', () => {
     const commands = commandsIn([block]);
     const documented = commandsIn(pages.flatMap(page => blocksOf(page, 'sh')));
     expect(commands.slice(0, -1).filter(command => !documented.includes(command))).toEqual([]);
-    expect(commands).toHaveLength(4);
+    expect(commands).toHaveLength(5);
     expect(commands.at(-1)).toBe('kubectl apply -f examples/cluster');
   });
 });

@@ -111,7 +111,7 @@ const changes: fc.Arbitrary<Change> = fc.oneof(
 
 function refOf<K extends 'MeshEndpoints' | 'MeshTailnet'>(kind: K, name: string): Ref<K> {
   const [last = '', namespace = ''] = name.split('/').reverse();
-  return { kind, namespace, name: last } as Ref<K>;
+  return { kind, namespace, name: last };
 }
 
 async function startMemory(...objects: readonly object[]): Promise<Memory> {
@@ -129,9 +129,9 @@ describe('the destinations of tailnets after any changes', () => {
         const kept = destinationsIn(memory.read);
         for (const change of history) {
           await change(memory);
-          const anew = destinationsIn(memory.read);
+          const computed = destinationsIn(memory.read);
           for (const domain of DOMAINS) {
-            expect(kept(domain)).toEqual(anew(domain));
+            expect(kept(domain)).toEqual(computed(domain));
             const { text } = kept(domain);
             seen.add(text);
             parseDestinations(text, ignored => expect(ignored).toBeUndefined());
