@@ -8,6 +8,7 @@ import { discovery } from './discovery/discovery.ts';
 import { failover } from './failover/failover.ts';
 import { durationText, report } from './figures.ts';
 import type { Bench } from './figures.ts';
+import { front } from './front/front.ts';
 import { health } from './health/health.ts';
 import { kubernetes } from './kubernetes/kubernetes.ts';
 import { meshPods } from './mesh-pods/mesh-pods.ts';
@@ -25,6 +26,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   control,
   discovery,
   failover,
+  front,
   health,
   kubernetes,
   'mesh-pods': meshPods,
