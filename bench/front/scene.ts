@@ -20,7 +20,7 @@ export type Address = { readonly host: string; readonly port: number };
 /** What the service does with a connection, by its first byte: returns each byte, sends, or only receives. */
 export const MODES = { echo: 'e', down: 'd', up: 'u' } as const;
 
-export type Mode = keyof typeof MODES;
+type Mode = keyof typeof MODES;
 
 /** How many connections the load opens at once. */
 export const AT_ONCE = 16;

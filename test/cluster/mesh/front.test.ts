@@ -165,7 +165,7 @@ describe('the proxy of a mesh pod', () => {
           'gateway.envoyproxy.io/owning-gateway-namespace': namespace,
         });
         // One that is being deleted drains for minutes.
-        const pods = all.filter(({ metadata }) => metadata['deletionTimestamp'] === undefined);
+        const pods = all.filter(({ metadata }) => !('deletionTimestamp' in metadata));
         const ready = pods.filter(pod =>
           conditionsOf(pod).some(({ type, status }) => type === 'Ready' && status === 'True'),
         );
