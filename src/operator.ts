@@ -37,6 +37,7 @@ import type { PolicyEnforcement } from './controllers/mesh-tailnet/enforcement/e
 import { readEnforcementGauge } from './controllers/mesh-tailnet/enforcement/gauges.ts';
 import { readPoolGauges } from './controllers/mesh-tailnet/pool/gauges.ts';
 import type { PoolsOptions } from './controllers/mesh-tailnet/controller.ts';
+import type { FrontState } from './controllers/mesh-tailnet/pool/front-condition.ts';
 import { readMeshdState } from './controllers/mesh-tailnet/pool/meshd-state.ts';
 import { readyMembers } from './controllers/mesh-tailnet/pool/ready-members.ts';
 import { addressSettings, guardOf } from './process/addresses.ts';
@@ -303,6 +304,7 @@ function startLeading(
   const referenced = kubernetesReferenced(cluster.referencedTransport);
   const withoutDevice = new Set<string>();
   const relayPorts = createPublished<PortsOfTailnet>();
+  const fronts = createPublished<FrontState>();
   const services = vipServicesFrom(podNamespace, read, telemetry);
   const { health, close: endChecks } = healthChecksFrom(settings, read, withoutDevice, telemetry);
   const endGauges = GAUGES.map(readGauges => readGauges(read, metrics, settings.endpointMetricLabels));
@@ -322,7 +324,7 @@ function startLeading(
     relayPorts,
     vipServices: services.vipServices,
     inputs: inputSources({ ...settings, read, referenced, clock, guard, targets }),
-    pools: poolsOf(settings, { read, ownNamespace, withoutDevice }),
+    pools: poolsOf(settings, { read, ownNamespace, withoutDevice, fronts }),
     anchorNamespace: podNamespace,
     cluster: {
       ...services,
@@ -333,6 +335,7 @@ function startLeading(
       caBundle: cachedCaBundles(),
       relayImage,
       relayPorts,
+      fronts,
       relayPortRange,
       relayPortsPerNamespace,
       maxVipServices,
@@ -378,7 +381,10 @@ function vipServicesFrom(namespace: string, read: ReadResources, { metrics: { re
 /** Undefined where this installation has no id. */
 function poolsOf(
   { podNamespace, relayImage, orphanAgeMs, meshPods, imagePullSecrets }: OperatorSettings,
-  { read, ...more }: Pick<PoolsOptions, 'ownNamespace' | 'withoutDevice'> & { readonly read: ReadResources },
+  {
+    read,
+    ...more
+  }: Pick<PoolsOptions, 'ownNamespace' | 'withoutDevice' | 'fronts'> & { readonly read: ReadResources },
 ): PoolsOptions | undefined {
   const installation = installationIn(read, podNamespace);
   if (installation === undefined) return undefined;

@@ -19,6 +19,7 @@ import { MemoryNamespace } from '../support/controllers/mesh-tailnet/namespace.t
 import { OwnNamespace } from '../support/control/scene.ts';
 import { Runtime } from '../support/runtime/runtime.ts';
 import { createPublished } from '../../src/runtime/published.ts';
+import type { FrontState } from '../../src/controllers/mesh-tailnet/pool/front-condition.ts';
 import type { PortsOfTailnet } from '../../src/controllers/mesh-endpoints/relay-ports.ts';
 import type { ServicesOfTailnet } from '../../src/controllers/mesh-endpoints/vip-services.ts';
 
@@ -52,6 +53,7 @@ describe('the registry of controllers', () => {
       enforcement: withoutPolicies('mesh-operator-0'),
       caBundle: readCaBundle,
       relayPorts: createPublished<PortsOfTailnet>(),
+      fronts: createPublished<FrontState>(),
       relayPortRange: { first: 0, last: 0 },
       relayPortsPerNamespace: undefined,
       maxVipServices: 1000,

@@ -98,11 +98,12 @@ export function tailnetController(deps: TailnetDeps): Controller<'MeshTailnet'> 
     kind: 'MeshTailnet',
     reads,
     keys: read => read.values(endpointsByTailnet).map(createdFor),
-    subscribe: enqueue =>
-      enforcement?.subscribe(() => {
-        for (const { metadata } of deps.tracking.untracked.list('MeshTailnet'))
-          enqueue({ kind: 'MeshTailnet', namespace: '', name: metadata.name });
-      }),
+    subscribe: enqueue => {
+      const one = (name: string) => enqueue({ kind: 'MeshTailnet', namespace: '', name });
+      const all = () => deps.tracking.untracked.list('MeshTailnet').forEach(each => one(each.metadata.name));
+      const ends = [enforcement?.subscribe(all), deps.pools?.fronts.subscribe(one)];
+      return () => ends.forEach(end => end?.());
+    },
     reconcile: async (ref, read) => {
       const { name } = ref;
       const tailnet = read.get(ref);

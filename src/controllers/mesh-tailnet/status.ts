@@ -69,6 +69,7 @@ function updatesOf(input: StatusInput): readonly ConditionUpdate[] {
     ...(pool ? [pool] : []),
     ...(services ? [services] : []),
     ...(policies ? [policies] : []),
+    ...(pool && input.pool?.front ? [input.pool.front] : []),
   ];
 }
 

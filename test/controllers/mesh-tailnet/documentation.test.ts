@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { Policy } from '../../../lab/control-api/state.ts';
 import { lint } from '../../../src/tools/lint-text.ts';
 import { ENFORCED, UNENFORCED_REASONS } from '../../../src/controllers/mesh-tailnet/enforcement/condition.ts';
+import { FRONT, FRONT_REASONS } from '../../../src/controllers/mesh-tailnet/pool/front-condition.ts';
 import { POOL_REASONS } from '../../../src/controllers/mesh-tailnet/pool/status.ts';
 import { NOT_READY_REASONS } from '../../../src/controllers/mesh-tailnet/status.ts';
 import type { AuthenticationProblem } from '../../../src/controllers/mesh-tailnet/connection.ts';
@@ -36,6 +37,7 @@ describe('docs/tailnets.md', () => {
       ...POOL_REASONS.map(reason => `PoolReady/${reason}`),
       ...NOT_READY_REASONS.map(reason => `Ready/${reason}`),
       'ServiceDiscoverySupported/NotSupported',
+      ...FRONT_REASONS.map(reason => `${FRONT}/${reason}`),
       ...UNENFORCED_REASONS.map(reason => `${ENFORCED}/${reason}`),
     ];
     expect([...documented].sort()).toEqual([...reasons].sort());

@@ -6,8 +6,11 @@ import { Derived } from '../../../store/derived.ts';
 import type { OwnNamespace } from '../../../store/own-namespace.ts';
 import type { RecordEvents, ResourceError, WriteResources } from '../../../store/resources.ts';
 import type { TrackedRead, Tracking } from '../../../store/tracking.ts';
+import type { Published } from '../../../runtime/published.ts';
 import type { Log } from '../../../telemetry/log.ts';
 import type { Connection, ControlServer } from '../connection.ts';
+import { frontConditionOf } from './front-condition.ts';
+import type { FrontState } from './front-condition.ts';
 import { gather, readMeshdStates } from './gather.ts';
 import type { GatherOptions, Input, PoolSize, ReadMeshd } from './gather.ts';
 import { keysAfter } from './key-history.ts';
@@ -41,6 +44,8 @@ export type PoolDeps = {
   /** The names of mesh pods whose device may no longer exist; changed here. */
   readonly withoutDevice: Set<string>;
   readonly readMeshd: ReadMeshd;
+  /** What the lists of fronts are made from, by MeshTailnet. */
+  readonly fronts: Pick<Published<FrontState>, 'of' | 'subscribe'>;
   readonly events: RecordEvents;
   readonly tracking: Tracking;
   readonly log: Log;
@@ -59,6 +64,8 @@ export type ReconciledPool = {
   /** Undefined where the operator runs none. */
   readonly status: Status['pool'];
   readonly condition: ConditionUpdate;
+  /** Undefined where mesh pods have no front. */
+  readonly front: ConditionUpdate | undefined;
   /** Of this installation; undefined until devices were listed. */
   readonly devices: { readonly managed: number; readonly orphaned: number } | undefined;
   /** Whether all of it is removed, so the finalizer may be removed too. */
@@ -241,9 +248,14 @@ async function reconcilePool(
     log.error('failed to create device', { tailnet: tailnet.metadata.name, why: failure.error.message });
   }
   const condition = poolConditionOf(tailnet, input, failure && problemOf(failure, tailnet.spec));
+  const refused = [...input.meshd.values()].flatMap(({ refusedCallers = [] }) => refusedCallers);
   return {
     input,
     condition,
+    front:
+      input.desired === 0
+        ? undefined
+        : frontConditionOf(tailnet, deps.fronts.of(tailnet.metadata.name), [...new Set(refused)]),
     isRemoved: performed.at(-1)?.do === 'finish' && waitsFor.length === 0,
     performed,
     status: poolStatusOf(input, tailnet.status?.pool?.proxyAddress),

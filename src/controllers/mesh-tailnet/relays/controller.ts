@@ -6,6 +6,7 @@ import type { Published } from '../../../runtime/published.ts';
 import type { Outcome } from '../../../runtime/queue/queue.ts';
 import type { Tracking } from '../../../store/tracking.ts';
 import type { PortsOfTailnet } from '../../mesh-endpoints/relay-ports.ts';
+import type { FrontState } from '../pool/front-condition.ts';
 import { UNCONFIRMED } from './confirmation.ts';
 import type { Confirmation } from './confirmation.ts';
 import { destinationsFrom } from './destinations.ts';
@@ -22,6 +23,8 @@ export type RelayPortsDeps = GatherDeps &
   PerformDeps & {
     readonly tracking: Tracking;
     readonly relayPorts: Published<PortsOfTailnet>;
+    /** What the lists of fronts are made from. */
+    readonly fronts: Published<FrontState>;
     /** The departures of holders whose names no mesh pod serves any more. */
     readonly unserved: Published<ReadonlyMap<string, string>>;
     /** Which ports relays may listen on. */
@@ -47,6 +50,7 @@ type Memory = { readonly plan: PreviousPlan; readonly confirmation: Confirmation
 export function relayPortsController(deps: RelayPortsDeps): Controller<'MeshTailnet'> {
   const {
     relayPorts,
+    fronts,
     unserved,
     vipServices,
     callers,
@@ -74,6 +78,7 @@ export function relayPortsController(deps: RelayPortsDeps): Controller<'MeshTail
       if (!input) {
         memories.delete(name);
         relayPorts.publish(name, undefined);
+        fronts.publish(name, undefined);
         unserved.publish(name, undefined);
         return { requeue: 'on-change' };
       }
@@ -90,6 +95,7 @@ export function relayPortsController(deps: RelayPortsDeps): Controller<'MeshTail
       const confirmation = await perform(planned, { input, before: before.confirmation, signal }, deps);
       memories.set(name, { plan: { owners, freed, appliedAt }, confirmation });
       relayPorts.publish(name, portsOf(planned, confirmation));
+      fronts.publish(name, input.frontState);
       const isUnserved = await servesNoOthers(input, signal, deps);
       unserved.publish(name, isUnserved ? input.left : undefined);
       const outcome = outcomeOf(planned, confirmation, clock.now());

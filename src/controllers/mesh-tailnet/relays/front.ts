@@ -13,7 +13,7 @@ export type FrontTexts = Readonly<Record<keyof typeof FRONT_KEYS, string>>;
 export const MAX_CALLERS = 10_000;
 
 /** Whether the front serves listed callers and destinations alone: unless NetworkPolicies are known to do so. */
-function isFrontOn({ spec }: MeshTailnet, enforcement: Enforcement): boolean {
+export function isFrontOn({ spec }: MeshTailnet, enforcement: Enforcement): boolean {
   const { front } = spec.pool;
   return front === 'On' || (front === 'Auto' && enforcement !== 'enforced');
 }

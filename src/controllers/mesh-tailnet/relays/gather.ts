@@ -11,6 +11,7 @@ import { isRelayed } from '../../../api/objects/references.ts';
 import { addressText } from '../../../api/socket-address.ts';
 import type { Published } from '../../../runtime/published.ts';
 import type { ServiceNames, ServicesOfTailnet } from '../../mesh-endpoints/vip-services.ts';
+import type { FrontState } from '../pool/front-condition.ts';
 import { podsByTailnet } from '../pool/gather.ts';
 import type { ReadCallers } from '../../../store/callers.ts';
 import { udpEndpointsByTailnet, vipServicesByTailnet } from '../../../store/indexes.ts';
@@ -22,7 +23,7 @@ import { isAllowed } from '../../../traffic/permissions.ts';
 import type { TrafficResources } from '../../../traffic/traffic-resources.ts';
 import type { WantedTarget } from './plan.ts';
 import type { RelayPod } from './relay-status.ts';
-import { frontTextsIn, frontTextsOf } from './front.ts';
+import { frontTextsIn, frontTextsOf, isFrontOn } from './front.ts';
 import type { FrontTexts } from './front.ts';
 import type { PolicyEnforcement } from '../enforcement/enforcement.ts';
 import { servedServicesOf } from './served.ts';
@@ -47,6 +48,8 @@ export type Input = {
   readonly pods: readonly RelayPod[];
   /** The lists of the front of mesh pods; undefined while its callers are not known, and never were. */
   readonly front: FrontTexts | undefined;
+  /** What they are made from. */
+  readonly frontState: FrontState;
   /** Those in the ConfigMap. */
   readonly storedFront: FrontTexts | undefined;
   /** All that may serve VIP services. */
@@ -102,6 +105,12 @@ export async function gather(
     left: names?.left ?? new Map(),
     storedServices,
     front: frontTextsOf(front, storedFront),
+    frontState: {
+      isOn: isFrontOn(tailnet, front.enforcement),
+      areCallersKnown: front.callers !== undefined,
+      cut: front.destinations.cut,
+      nodeAddresses: front.callers?.nodeAddresses ?? [],
+    },
     storedFront,
     stored: typeof data[TARGETS_KEY] === 'string' ? data[TARGETS_KEY] : undefined,
     pods: withRelay.filter(isReady).flatMap(podOf),

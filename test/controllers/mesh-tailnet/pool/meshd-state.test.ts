@@ -36,6 +36,29 @@ describe('what meshd reports about itself', () => {
     expect(await readMeshdState(await meshdWith(body))).toBeUndefined();
   });
 
+  it.each([
+    [
+      'the addresses that its front has refused',
+      { front: { refusedCallers: ['10.0.0.9', 'fd00::9'] } },
+      ['10.0.0.9', 'fd00::9'],
+    ],
+    ['only addresses', { front: { refusedCallers: ['<b>', 7, '10.0.0.9'] } }, ['10.0.0.9']],
+    [
+      'at most 16 of them',
+      { front: { refusedCallers: Array.from({ length: 99 }, () => '10.0.0.9') } },
+      Array(16).fill('10.0.0.9'),
+    ],
+    ['none where it has no list', { front: { refusedCallers: 'all' } }, undefined],
+    ['none where it has no front', { version: '0a' }, undefined],
+  ])('has %s', async (_, report, refusedCallers) => {
+    const address = await meshdWith(metrics(7, 0));
+    const server = createServer((_request, response) => response.end(JSON.stringify(report)));
+    await new Promise<void>(resolve => server.listen(9003, address, resolve));
+    onTestFinished(() => void server.close());
+    const state = { hasRelay: true, problems: 0, ...(refusedCallers && { refusedCallers }) };
+    expect(await readMeshdState(address)).toEqual(state);
+  });
+
   it('is not known where it does not respond', async () => {
     expect(await readMeshdState('127.0.14.8')).toBeUndefined();
   });

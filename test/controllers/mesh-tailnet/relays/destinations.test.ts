@@ -227,6 +227,7 @@ describe('the destinations of a tailnet that do not fit', () => {
       stored: undefined,
       storedServices: undefined,
       storedFront: undefined,
+      frontState: { isOn: true, areCallersKnown: true, cut: [], nodeAddresses: [] },
       pods: [],
       serving: [],
       now: 0,

@@ -132,6 +132,25 @@ describe('the callers of a front', () => {
   });
 });
 
+describe('what the condition of a front is made of', () => {
+  it('is published with the lists, and is removed with the MeshTailnet', async () => {
+    scene.putTailnet({});
+    await scene.advance(0);
+    expect(scene.fronts.of('example')).toMatchObject({ isOn: true, areCallersKnown: false });
+    putCallers('10.0.0.7');
+    await scene.advance(1000);
+    expect(scene.fronts.of('example')).toEqual({
+      ...{ isOn: true, areCallersKnown: true, cut: [], nodeAddresses: ['192.0.2.1'] },
+    });
+    scene.enforcement.set('enforced');
+    await scene.advance(1000);
+    expect(scene.fronts.of('example')?.isOn).toBe(false);
+    scene.remove('MeshTailnet', 'example');
+    await scene.advance(0);
+    expect(scene.fronts.of('example')).toBeUndefined();
+  });
+});
+
 describe('a front', () => {
   it.each<[string | undefined, Enforcement, 'lists' | 'any']>([
     ['Off', 'unknown', 'any'],

@@ -376,6 +376,7 @@ function planned(fields: Partial<Input> = {}, before: Partial<PreviousPlan> = {}
       wanted: [want(ONE)],
       front: undefined,
       storedFront: undefined,
+      frontState: { isOn: true, areCallersKnown: true, cut: [], nodeAddresses: [] },
       stored,
       pods: [],
       now: 1_000_000,

@@ -1,3 +1,4 @@
+import { createPublished } from '../../../../src/runtime/published.ts';
 import type { ControlApi } from '../../../../lab/control-api/control-api.ts';
 import type { Fault } from '../../../../lab/control-api/faults.ts';
 import type { Kinds } from '../../../../src/api/generated/types.ts';
@@ -243,6 +244,7 @@ export class Installation {
         orphanAgeMs: ORPHAN_AGE_MS,
         withoutDevice: this.withoutDevice,
         readMeshd: () => Promise.resolve(undefined),
+        fronts: createPublished(),
       },
       enforcement: undefined,
       tailnets,

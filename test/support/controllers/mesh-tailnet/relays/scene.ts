@@ -28,6 +28,7 @@ import { MemoryNamespace } from '../namespace.ts';
 import { endpoint, meshEndpoints, meshTailnet } from '../../../objects.ts';
 import { VirtualClock } from '../../../virtual-clock.ts';
 import { createPublished } from '../../../../../src/runtime/published.ts';
+import type { FrontState } from '../../../../../src/controllers/mesh-tailnet/pool/front-condition.ts';
 import type { PortsOfTailnet } from '../../../../../src/controllers/mesh-endpoints/relay-ports.ts';
 
 /** What a relay responds: the version that it has read (the newest if not given), or a text. */
@@ -56,6 +57,7 @@ export class RelayScene {
   readonly urls: string[] = [];
   /** Who calls the proxy: unknown until they are set. */
   readonly callers = settable<Callers | undefined>(undefined);
+  readonly fronts = createPublished<FrontState>();
   readonly enforcement = settable<Enforcement>('unknown');
   /** How long relays take to read a change of the ConfigMap. */
   lagMs = 0;
@@ -248,6 +250,7 @@ export class RelayScene {
       enforcement: this.enforcement,
       ownNamespace: calls.counted(this.namespace),
       relayPorts,
+      fronts: this.fronts,
       unserved: createPublished(),
       vipServices: createPublished(),
       relayPortRange: { first: 20_000, last: 29_999 },
