@@ -50,6 +50,7 @@ const KNOWN: Readonly<Record<string, Arbitrary<string>>> = {
   keyExpiry: fc.constantFrom('1m', '2160h', '24h'),
   staleThreshold: fc.constantFrom('30m', '24h', '2h'),
   heartbeatInterval: fc.constantFrom('1m', '10m', '90s'),
+  allowedCaller: fc.constantFrom('10.0.0.7', '10.0.0.0/24', 'fd00::7', 'fd00:1::/64'),
 };
 
 function arbitraryText(node: TextNode): Arbitrary<string> {
