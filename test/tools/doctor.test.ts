@@ -204,6 +204,21 @@ describe('doctor', () => {
     expect(others).toEqual([]);
   });
 
+  it('fails where the proxy of mesh pods refuses the node of an Envoy', () => {
+    const installation = healthyInstallation();
+    set(find(installation.declared, 'example'), 'status.conditions', [
+      ...TAILNET_CONDITIONS.map(type => condition(type, 'True', type)),
+      condition('FrontReady', 'False', 'NodeAddressRefused', 'add it to spec.pool.allowedCallers'),
+    ]);
+    expect(lines(installation).filter(({ is }) => is !== 'ok')).toEqual([
+      {
+        check: 'front',
+        is: 'failed',
+        text: 'MeshTailnet example: NodeAddressRefused: add it to spec.pool.allowedCallers',
+      },
+    ]);
+  });
+
   it('waits for the operator to find out whether NetworkPolicies are enforced', () => {
     const installation = healthyInstallation();
     const known = TAILNET_CONDITIONS.slice(0, -1).map(type => condition(type, 'True', type));

@@ -100,7 +100,7 @@ function tailnetLines(observed: Observed): readonly Line[] {
   const tailnets = resourcesOf(objects, 'MeshTailnet');
   if (tailnets.length > 0) {
     const lines = tailnets.flatMap(tailnet => linesOfTailnet(tailnet, observed));
-    return isLed(observed) === false ? lines : [...lines, ...policyLines(tailnets)];
+    return isLed(observed) === false ? lines : [...lines, ...policyLines(tailnets), ...frontLines(tailnets)];
   }
   return complete && !complete.has('MeshTailnet')
     ? [notChecked('tailnet', 'meshtailnets cannot be read')]
@@ -152,6 +152,14 @@ function policyLines(tailnets: readonly Kinds['MeshTailnet'][]): readonly Line[]
   if (status === 'Unknown') return [notChecked(check, `${reason}: ${message}`)];
   const fix = reason === 'NotInstalled' ? INSTALL_POLICIES : ENFORCE_POLICIES;
   return [warning(check, `${reason}: ${message}`, fix)];
+}
+
+/** Whom the proxy of mesh pods refuses although it should not; without a line where there is nothing of the kind. */
+function frontLines(tailnets: readonly Kinds['MeshTailnet'][]): readonly Line[] {
+  return tailnets.flatMap(({ metadata, status }) => {
+    const { status: is, reason, message } = findCondition(status?.conditions, 'FrontReady') ?? {};
+    return is === 'False' ? [failed('front', `MeshTailnet ${metadata.name}: ${reason}: ${message}`)] : [];
+  });
 }
 
 const ENFORCED = 'NetworkPoliciesEnforced';
