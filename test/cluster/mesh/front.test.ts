@@ -1,25 +1,19 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ENVOY_GATEWAY } from '../../../lab/cluster/envoy-gateway.ts';
 import { NETWORK } from '../../../lab/cluster/network.ts';
-import { applyAll } from '../../../lab/kube/apply.ts';
 import { refOf } from '../../../lab/kube/object.ts';
-import type { KubeObject } from '../../../lab/kube/object.ts';
 import { podsWith } from '../../../lab/kube/pods.ts';
-import { conditionsOf } from '../../../lab/kube/state.ts';
 import { waitForCondition } from '../../../lab/kube/wait.ts';
-import { until } from '../../../lab/process/wait.ts';
 import { GROUP } from '../../../src/api/generated/kinds.ts';
 import { COMPONENTS, ENVOY_POD, MESH_POD, RELAY } from '../../../src/api/names.ts';
 import { formatAddress } from '../../../src/telemetry/address.ts';
 import { askProxyFrom, processOf } from '../../support/cluster/ask-proxy.ts';
 import { testCluster } from '../../support/cluster/cluster.ts';
-import { startLoad } from '../../support/cluster/install/load.ts';
 import { startManagedTailnet } from '../../support/cluster/install/mesh.ts';
 import { installScene, PLACE } from '../../support/cluster/install/scene.ts';
 import type { InstallScene } from '../../support/cluster/install/scene.ts';
 import { printLogsOnFailure } from '../../support/cluster/logs.ts';
 import { restrictedPod } from '../../support/cluster/objects.ts';
-import { gatewayObject } from '../../support/declared.ts';
 import { remoteOf } from '../../support/lab/lab.ts';
 import { parseExposition, valueOf } from '../../support/telemetry/exposition.ts';
 
@@ -137,55 +131,5 @@ describe('the proxy of a mesh pod', () => {
       ]),
     );
     expect(await refused('destination')).toBeGreaterThanOrEqual(forbidden.length);
-  });
-
-  it('serves Envoys that are added under load, and none of their requests fails', async () => {
-    printLogsOnFailure(scene.client, scene.namespace, PLACE.system);
-    const { client, namespace } = scene;
-    const proxyOf = (replicas: number): KubeObject => ({
-      ...{
-        apiVersion: 'gateway.envoyproxy.io/v1alpha1',
-        kind: 'EnvoyProxy',
-        metadata: { namespace, name: 'many' },
-      },
-      spec: { provider: { type: 'Kubernetes', kubernetes: { envoyDeployment: { replicas } } } },
-    });
-    const parametersRef = { group: 'gateway.envoyproxy.io', kind: 'EnvoyProxy', name: 'many' };
-    await applyAll(client, [
-      proxyOf(1),
-      gatewayObject('Gateway', `${namespace}/public`, {
-        ...{ gatewayClassName: 'mesh', infrastructure: { parametersRef } },
-        listeners: [{ name: 'http', port: 80, protocol: 'HTTP' }],
-      }) as KubeObject,
-    ]);
-    const readyEnvoys = async (count: number) =>
-      await until(`${count} Envoys`, async note => {
-        const all = await podsWith(client, ENVOY_GATEWAY.namespace, {
-          ...ENVOY_POD.labels,
-          'gateway.envoyproxy.io/owning-gateway-namespace': namespace,
-        });
-        // One that is being deleted drains for minutes.
-        const pods = all.filter(({ metadata }) => !('deletionTimestamp' in metadata));
-        const ready = pods.filter(pod =>
-          conditionsOf(pod).some(({ type, status }) => type === 'Ready' && status === 'True'),
-        );
-        note(`${ready.length} of ${pods.length} ready`);
-        return pods.length === count && ready.length === count;
-      });
-    await readyEnvoys(1);
-    await scene.answerOf('web-1');
-    const load = startLoad(4, async () => {
-      const { status, body } = await scene.request();
-      if (status !== 200) throw new Error(`${status} ${body}`);
-    });
-    for (const count of [4, 1]) {
-      await client.apply(proxyOf(count));
-      await readyEnvoys(count);
-      const wanted = load.attempts() + 200;
-      await until('200 more requests', () => load.attempts() >= wanted);
-    }
-    const { tookMs, failures } = await load.end();
-    console.log(`${tookMs.length} went well, ${failures.length} failed`);
-    expect(failures).toEqual([]);
   });
 });
