@@ -10,6 +10,7 @@ import { groupsFrom } from '../../../store/groups.ts';
 import { endpointsByTailnet } from '../../../store/indexes.ts';
 import type { Tracking } from '../../../store/tracking.ts';
 import type { TrafficValues } from '../../../store/traffic/values.ts';
+import { MAX_DESTINATIONS_LENGTH } from '../../../api/shares.ts';
 import { isAllowed } from '../../../traffic/permissions.ts';
 import { oldestOf } from '../../../api/objects/oldest.ts';
 import type { TrafficResources } from '../../../traffic/traffic-resources.ts';
@@ -26,10 +27,7 @@ export type TailnetDestinations = {
 /** Lines of destinations, by the namespace that declares them. */
 type Lines = ReadonlyMap<string, readonly string[]>;
 
-/** With callers, targets and services that all fit, a ConfigMap has less than 1 MiB; a device takes about 45 bytes. */
-const MAX_LENGTH = 480 * 1024;
-
-/** By the domain of a tailnet: what its MeshEndpoints declare. An edit costs the same however many others there are. */
+/** By the domain of a tailnet: what its MeshEndpoints declare. An edit derives the lines of a group of them, and joins all lines. */
 export function destinationsFrom(
   tracking: Tracking,
   { settingsResources }: Pick<TrafficValues, 'settingsResources'>,
@@ -90,7 +88,7 @@ function withinLength(parts: readonly Lines[]): TailnetDestinations {
       else lines.set(namespace, [...more]);
     }
   const lengths = new Map([...lines].map(([namespace, each]) => [namespace, lengthOf(each)]));
-  const share = shareOf([...lengths.values()], MAX_LENGTH);
+  const share = shareOf([...lengths.values()], MAX_DESTINATIONS_LENGTH);
   const cut = [...lengths].flatMap(([namespace, length]) => (length > share ? [namespace] : [])).sort();
   const kept = [...lines].flatMap(([namespace, each]) =>
     cut.includes(namespace) ? within(each, share) : each,
