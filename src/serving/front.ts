@@ -94,8 +94,8 @@ export class Front {
         if (early.length > 0) socket.unshift(early);
         void this.#connect(request.url ?? '', socket);
       });
+      // Operators send such requests to find out whether the pod responds.
       server.on('request', (_request, response) => {
-        this.#deps.record.frontRefused({ reason: 'malformed' });
         response.writeHead(STATUSES.malformed).end('this proxy serves CONNECT alone\n');
       });
       server.on('clientError', (_error, socket) => socket.destroy());
