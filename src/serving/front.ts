@@ -16,9 +16,7 @@ import type { Admitted, Authority } from './admission.ts';
 import type { DialTailnet } from './dial.ts';
 import { join } from './join.ts';
 
-/** Why a front serves a connection not. */
-type Refusal = keyof typeof STATUSES;
-
+/** Why a front refuses a connection, and the status of the response. */
 const STATUSES = {
   caller: 403,
   destination: 403,
@@ -26,6 +24,8 @@ const STATUSES = {
   malformed: 400,
   too_many_connections: 503,
 } as const;
+
+type Refusal = keyof typeof STATUSES;
 
 export type FrontOptions = {
   /** Of the pod, of both families. */
@@ -42,10 +42,10 @@ export type FrontDeps = {
   readonly record: Recorder<typeof frontMetrics>;
 };
 
-/** What a front refuses is waited for this long: a list that has it may be on its way. */
+/** How long a connection that would be refused waits for a newer list, which may be on its way. */
 const WAIT_MS = 2000;
 
-/** The most connections that wait, and the most of callers that are not served: in all, and of one address. */
+/** The limit of connections that wait, and the limit of connections from unlisted callers: in all, and for one address. */
 const MAX_WAITING = 256;
 const MAX_WAITING_OF_ADDRESS = 32;
 
@@ -68,7 +68,7 @@ export class Front {
   readonly #admission = new Admission();
   readonly #servers: Server[] = [];
   readonly #sockets = new Set<Duplex>();
-  /** Connections of callers that it does not serve, by their address. */
+  /** The addresses of connections from unlisted callers. */
   readonly #strangers = new Map<Duplex, string>();
   readonly #waiting = new Map<() => void, string>();
   readonly #refusedCallers = new Set<string>();
@@ -215,9 +215,12 @@ export class Front {
     client.off('close', abort);
     if ('why' in upstream) {
       const { reason, why } = upstream;
-      if (reason === 'failed') this.#deps.record.frontDials({ result: 'failed' });
-      if (reason === 'failed') respond(client, 500, why);
-      else this.#refuse(reason, client, fields, why);
+      if (reason === 'outside') {
+        this.#refuse(reason, client, fields, why);
+        return;
+      }
+      this.#deps.record.frontDials({ result: 'failed' });
+      respond(client, 500, why);
       return;
     }
     this.#deps.record.frontDials({ result: 'connected' });
@@ -259,7 +262,7 @@ function isBelowLimit(addresses: ReadonlyMap<unknown, string>, address: string):
 
 type Fields = { readonly caller: string | undefined; readonly destination?: string };
 
-/** Ends a connection with a response, whose header has the reason as that of the proxy of meshd has. */
+/** Ends a connection with a response that has the reason in the header that tailscaled's own proxy uses. */
 function respond(client: Socket, status: number, why: string): void {
   const printable = why.replace(/[^\x20-\x7e]/g, '?');
   client.end(
