@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { applyAll } from '../../../lab/kube/apply.ts';
 import { refOf } from '../../../lab/kube/object.ts';
 import { podsWith } from '../../../lab/kube/pods.ts';
@@ -7,10 +7,9 @@ import { waitForAbsence, waitForCondition } from '../../../lab/kube/wait.ts';
 import { until } from '../../../lab/process/wait.ts';
 import { API_VERSION } from '../../../src/api/generated/kinds.ts';
 import { COMPONENTS } from '../../../src/api/names.ts';
-import { operatorAccess } from '../../../src/controllers/registry.ts';
-import { runDoctor } from '../../../src/tools/doctor/command.ts';
 import type { Line } from '../../../src/tools/doctor/observed.ts';
 import { testCluster } from '../../support/cluster/cluster.ts';
+import { doctorOn } from '../../support/cluster/run-doctor.ts';
 import { startManagedTailnet } from '../../support/cluster/install/mesh.ts';
 import { metricsOfLeader } from '../../support/cluster/install/operator-metrics.ts';
 import { enforceServerPolicy } from '../../support/cluster/install/packet-rules.ts';
@@ -47,17 +46,7 @@ const operators = () => podsWith(scene.client, OWN, { 'app.kubernetes.io/name': 
 
 /** What doctor prints about network policies. */
 async function doctor(): Promise<Line | undefined> {
-  const printed: string[] = [];
-  const spies = (['log', 'error'] as const).map(name =>
-    vi.spyOn(console, name).mockImplementation((text: string) => void printed.push(text)),
-  );
-  try {
-    const args = ['--kubeconfig', cluster.kubeconfig, '--output', 'json'];
-    await runDoctor(args, { environment: {}, operatorAccess });
-  } finally {
-    for (const spy of spies) spy.mockRestore();
-  }
-  const lines = JSON.parse(printed[0] ?? '[]') as readonly Line[];
+  const { lines } = await doctorOn(cluster);
   return lines.find(({ check }) => check === 'network-policies');
 }
 

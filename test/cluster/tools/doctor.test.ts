@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ClientCredentials } from '../../../lab/control-api/control-api.ts';
 import { waitForCondition } from '../../../lab/kube/wait.ts';
 import { until } from '../../../lab/process/wait.ts';
@@ -6,10 +6,9 @@ import { changeNode, listNodes } from '../../../lab/tailnet/tailnet.ts';
 import type { NodeChange } from '../../../lab/tailnet/tailnet.ts';
 import { API_VERSION } from '../../../src/api/generated/kinds.ts';
 import { OAUTH_SECRET, poolName } from '../../../src/api/names.ts';
-import { operatorAccess } from '../../../src/controllers/registry.ts';
-import { runDoctor } from '../../../src/tools/doctor/command.ts';
 import type { Line } from '../../../src/tools/doctor/observed.ts';
 import { testCluster } from '../../support/cluster/cluster.ts';
+import { doctorOn } from '../../support/cluster/run-doctor.ts';
 import { remoteEndpoints, startManagedTailnet } from '../../support/cluster/install/mesh.ts';
 import type { ManagedTailnet } from '../../support/cluster/install/mesh.ts';
 import { installScene, PLACE } from '../../support/cluster/install/scene.ts';
@@ -51,18 +50,8 @@ afterAll(async () => {
 
 /** The checks that fail. */
 async function doctor(): Promise<readonly Line[]> {
-  const printed: string[] = [];
-  const spies = (['log', 'error'] as const).map(name =>
-    vi.spyOn(console, name).mockImplementation((text: string) => void printed.push(text)),
-  );
-  try {
-    const args = ['--kubeconfig', cluster.kubeconfig, '--output', 'json'];
-    await runDoctor(args, { environment: {}, operatorAccess });
-  } finally {
-    for (const spy of spies) spy.mockRestore();
-  }
-  const lines = JSON.parse(printed[0] ?? '[]') as readonly Line[];
-  expect(printed.join('\n')).not.toContain(oauth.secret);
+  const { lines, printed } = await doctorOn(cluster);
+  expect(printed).not.toContain(oauth.secret);
   return lines.filter(({ is, isPending }) => is === 'failed' || isPending === true);
 }
 
