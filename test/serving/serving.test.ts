@@ -171,8 +171,11 @@ describe('what meshd serves', () => {
     const scene = await openScene();
     scene.serving.update([scene.service({ via: 'direct' })]);
     await scene.served(['svc:web']);
-    const before = scene.serving.served();
-    expect(before).toMatchObject([{ name: 'svc:web' }]);
+    // It is reported after the response to the last write, so later than meshd advertises it.
+    const before = await eventually(() => {
+      expect(scene.serving.served()).toMatchObject([{ name: 'svc:web' }]);
+      return scene.serving.served();
+    });
     scene.serving.update([]);
     await scene.served([]);
     expect(forwardOf(scene.meshd.config)).toBe(scene.echo);

@@ -31,10 +31,12 @@ const cluster = testCluster();
 
 let tailnet: VipServicesScene['tailnet'];
 let scene: VipServicesScene['scene'];
+let echo: VipServicesScene['echo'];
+let end: VipServicesScene['end'];
 beforeAll(async () => {
-  ({ tailnet, scene } = await installVipServices(cluster));
+  ({ tailnet, scene, echo, end } = await installVipServices(cluster));
 });
-afterAll(() => scene.end());
+afterAll(() => end());
 
 /** The ports to try, of all sockets in a mesh pod and others. */
 async function portsOf(ordinal: number) {
@@ -89,7 +91,7 @@ function namesIn(round: number, object: number): readonly string[] {
 function objectsIn(round: number, port: number): readonly KubeObject[] {
   return Array.from({ length: OBJECTS }, (_, index) => {
     const vipServices = namesIn(round, index).map(name => ({ name, port, targetEndpoint: 'web' }));
-    const { spec, ...object } = vipService(cluster, scene.namespace) as KubeObject & {
+    const { spec, ...object } = vipService(echo, scene.namespace) as KubeObject & {
       readonly spec: object;
     };
     const metadata = { ...object.metadata, name: `cycle-${round}-${index}` };

@@ -42,7 +42,7 @@ let installed: VipServicesScene;
 beforeAll(async () => {
   installed = await installVipServices(cluster);
 });
-afterAll(() => installed.scene.end());
+afterAll(() => installed.end());
 
 it('a VIP service answers devices of the tailnet through the mesh pods, by address and by name', async () => {
   const { scene } = installed;
@@ -104,13 +104,13 @@ describe('two installations', () => {
     await applyAll(other.admin, [
       tailnet.secretOf(tailnet.addClient()),
       { ...declared, spec },
-      vipService(cluster, QUIET),
+      vipService(installed.echo, QUIET),
     ]);
   });
   afterAll(() => other.end());
 
   it('share a service once its owner has consented, which goes on when one of them leaves, without a failed request', async () => {
-    const { scene } = installed;
+    const { scene, echo } = installed;
     printLogsOnFailure(scene.client, scene.namespace, PLACE.system);
     const { vipAddress } = await servedService(scene);
     const device = await strangerForTest(cluster);
@@ -132,7 +132,7 @@ describe('two installations', () => {
       ({ reason }) => reason === 'NotShared',
     );
     const [, installation] = /"installation":"([0-9a-f]{8})"/.exec(message) ?? [];
-    await scene.client.apply(vipService(cluster, scene.namespace, [{ installation, namespace: QUIET }]));
+    await scene.client.apply(vipService(echo, scene.namespace, [{ installation, namespace: QUIET }]));
     const ownersOf = (count: number) =>
       serviceWhen(scene, `to have ${count} owners`, ({ owners = [] }) => owners.length === count);
     await ownersOf(2);

@@ -8,6 +8,7 @@ import { API_VERSION } from '../../../src/api/generated/kinds.ts';
 import type { Kinds } from '../../../src/api/generated/types.ts';
 import { named } from '../declared.ts';
 import { remoteOf } from '../lab/lab.ts';
+import { startOwnDevice } from '../lab/own-device.ts';
 import { startStranger } from '../lab/stranger.ts';
 import type { Stranger } from '../lab/stranger.ts';
 import { exchange, socksTunnel } from '../lab/tunnel.ts';
@@ -24,7 +25,15 @@ export type InNamespace = { readonly client: KubeClient; readonly namespace: str
 export type VipService = NonNullable<NonNullable<Kinds['MeshEndpoints']['status']>['vipServices']>[number];
 
 /** A scene whose MeshEndpoints `web` lists the VIP service `web`; its devices need no approval. */
-export type VipServicesScene = { readonly tailnet: ManagedTailnet; readonly scene: InstallScene };
+export type VipServicesScene = {
+  readonly tailnet: ManagedTailnet;
+  readonly scene: InstallScene;
+  readonly echo: EchoService;
+  readonly end: () => Promise<void>;
+};
+
+/** A TCP service that echoes, on a device of its own. */
+export type EchoService = { readonly meshIP: string; readonly meshFQDN: string; readonly port: number };
 
 /** Creates the scene, and applies the MeshEndpoints. */
 export async function installVipServices(cluster: Cluster): Promise<VipServicesScene> {
@@ -35,22 +44,28 @@ export async function installVipServices(cluster: Cluster): Promise<VipServicesS
   };
   const scene = await installScene({ tailnet });
   const declared = tailnet.tailnetNamed(scene.namespace);
-  await applyAll(scene.client, [tailnet.secret, declared, vipService(cluster, scene.namespace)]);
-  return { tailnet, scene };
+  const device = await startOwnDevice(cluster.tailnet, 'echo');
+  const { meshIP, meshFQDN } = device;
+  const echo = { meshIP, meshFQDN, port: remoteOf(cluster, 'web-1').ports['tcp'] ?? 0 };
+  const end = async () => {
+    await scene.end();
+    await device.end();
+  };
+  await applyAll(scene.client, [tailnet.secret, declared, vipService(echo, scene.namespace)]);
+  return { tailnet, scene, echo, end };
 }
 
 /**
- * The TCP service of web-1, which echoes, as the VIP service `web` at port 443; its health is checked. One slow check on a busy
- * machine does not withdraw it.
+ * A TCP service as the VIP service `web` at port 443; its health is checked. One slow check on a busy machine does not withdraw
+ * it.
  */
 export function vipService(
-  cluster: Pick<Cluster, 'remotes'>,
+  echo: EchoService,
   namespace: string,
   shareWith: readonly object[] = [],
 ): KubeObject {
-  const { address, fqdn, ports } = remoteOf(cluster, 'web-1');
   const healthCheck = { enabled: true, type: 'TCP', interval: '1s', timeout: '1s' };
-  const target = { meshIP: address, meshFQDN: fqdn, port: ports['tcp'], protocol: 'TCP', healthCheck };
+  const target = { ...echo, protocol: 'TCP', healthCheck };
   const serviceDiscovery = { vipServices: [{ name: 'web', port: 443, targetEndpoint: 'web', shareWith }] };
   const spec = { endpoints: [endpoint({ name: 'web', ...target })], serviceDiscovery };
   return named(meshEndpoints(spec), `${namespace}/web`) as KubeObject;
