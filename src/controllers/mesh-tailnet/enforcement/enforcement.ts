@@ -13,8 +13,8 @@ import type { Attempts, Enforcement, EnforcementReason, Finding, Outcome, Verdic
 
 /** Whether NetworkPolicies are enforced, as all replicas of the operator have found; every replica has it, leader or not. */
 export interface PolicyEnforcement {
-  /** The state alone, for whoever decides by it. */
-  current(): Enforcement;
+  /** The state alone, for whoever decides by it; undefined for a process that has just started, until it knows. */
+  current(): Enforcement | undefined;
   /** With its reason, for whoever shows it. */
   finding(): Finding;
   /** Calls a listener when the finding changes; returns the function that unsubscribes it. */
@@ -49,6 +49,9 @@ export function startEnforcement(deps: EnforcementDeps): PolicyEnforcement & { s
 /** The time between two rounds, and the shorter one for a while after anything has changed. */
 const [SETTLED_MS, UNSETTLED_MS, UNSETTLED_FOR_MS] = [60_000, 10_000, 120_000];
 
+/** How long a process that cannot find out counts as one that has just started. */
+const STARTING_MS = 120_000;
+
 /** The most pods of a kind to which one round connects. */
 const MAX_TARGETS = 10;
 
@@ -59,6 +62,8 @@ class Enforcing implements PolicyEnforcement {
   #others: Others = new Map();
   #silent: Silent = new Map();
   #finding: Finding;
+  #current: Enforcement | undefined;
+  readonly #startedAt: number;
   #lastFound: EnforcementReason = 'NotTried';
   #changedAt: number;
   #roundAt = -Infinity;
@@ -69,7 +74,8 @@ class Enforcing implements PolicyEnforcement {
 
   constructor(deps: EnforcementDeps) {
     this.#deps = deps;
-    this.#changedAt = deps.clock.now();
+    this.#startedAt = deps.clock.now();
+    this.#changedAt = this.#startedAt;
     this.#finding = worstOf(new Map([[deps.podName, this.#verdict.reason]]));
   }
 
@@ -86,8 +92,8 @@ class Enforcing implements PolicyEnforcement {
     this.#unsubscribe();
   }
 
-  current(): Enforcement {
-    return this.#finding.enforcement;
+  current(): Enforcement | undefined {
+    return this.#current;
   }
 
   finding(): Finding {
@@ -176,10 +182,12 @@ class Enforcing implements PolicyEnforcement {
   }
 
   #publish(): void {
-    const { podName, log } = this.#deps;
-    const before = this.#finding;
+    const { podName, clock, log } = this.#deps;
+    const [before, current] = [this.#finding, this.#current];
     this.#finding = worstOf(new Map([...this.#others, [podName, this.#verdict.reason]]));
-    if (isEqual(before, this.#finding) || this.#isStopped) return;
+    const isStarting = this.#finding.reason === 'NotTried' && clock.now() - this.#startedAt < STARTING_MS;
+    this.#current = isStarting ? undefined : this.#finding.enforcement;
+    if ((isEqual(before, this.#finding) && current === this.#current) || this.#isStopped) return;
     const { enforcement, reason, pods } = this.#finding;
     if (enforcement !== before.enforcement) {
       const fields = { enforcement, reason, pods };

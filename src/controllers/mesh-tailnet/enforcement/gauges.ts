@@ -12,13 +12,13 @@ const STATES = {
 
 /** Reads the gauge, in every replica of the operator; returns the function that ends it. */
 export function readEnforcementGauge(
-  replica: Pick<PolicyEnforcement, 'current'>,
+  replica: Pick<PolicyEnforcement, 'finding'>,
   metrics: GaugeReaders<typeof networkPolicyMetrics>,
 ): () => void {
   return metrics.readGauge('networkPolicies', () =>
     Object.entries(STATES).map(([enforcement, state]) => ({
       labels: { state },
-      value: enforcement === replica.current() ? 1 : 0,
+      value: enforcement === replica.finding().enforcement ? 1 : 0,
     })),
   );
 }

@@ -12,25 +12,32 @@ export type FrontTexts = Readonly<Record<keyof typeof FRONT_KEYS, string>>;
 /** The most callers, so that all lists fit into a ConfigMap. */
 export const MAX_CALLERS = 10_000;
 
-/** Whether the front serves listed callers and destinations alone: unless NetworkPolicies are known to do so. */
-export function isFrontOn({ spec }: MeshTailnet, enforcement: Enforcement): boolean {
-  const { front } = spec.pool;
+/**
+ * Whether the front serves listed callers and destinations alone: unless NetworkPolicies are known to do so. Until an operator that
+ * has just started knows, it is as before: Envoys that arrive with the address of their node are on no list.
+ */
+export function isFrontOn(
+  { tailnet, enforcement }: Pick<FrontInput, 'tailnet' | 'enforcement'>,
+  stored: FrontTexts | undefined,
+): boolean {
+  const { front } = tailnet.spec.pool;
+  if (front === 'Auto' && enforcement === undefined && stored) return stored.callers !== OPEN.callers;
   return front === 'On' || (front === 'Auto' && enforcement !== 'enforced');
 }
 
 export type FrontInput = {
   readonly tailnet: MeshTailnet;
-  readonly enforcement: Enforcement;
+  readonly enforcement: Enforcement | undefined;
   readonly callers: Callers | undefined;
   readonly destinations: TailnetDestinations;
 };
 
+const OPEN: FrontTexts = { callers: `${ANY}\n`, destinations: `${ANY}\n` };
+
 /** The lists of a front; the stored ones until its callers are known. */
-export function frontTextsOf(
-  { tailnet, enforcement, callers, destinations }: FrontInput,
-  stored: FrontTexts | undefined,
-): FrontTexts | undefined {
-  if (!isFrontOn(tailnet, enforcement)) return { callers: `${ANY}\n`, destinations: `${ANY}\n` };
+export function frontTextsOf(input: FrontInput, stored: FrontTexts | undefined): FrontTexts | undefined {
+  const { tailnet, callers, destinations } = input;
+  if (!isFrontOn(input, stored)) return OPEN;
   if (!callers) return stored;
   const { allowedCallers = [] } = tailnet.spec.pool;
   const listed = [...allowedCallers, ...callers.addresses].slice(0, MAX_CALLERS);

@@ -106,7 +106,7 @@ export async function gather(
     storedServices,
     front: frontTextsOf(front, storedFront),
     frontState: {
-      isOn: isFrontOn(tailnet, front.enforcement),
+      isOn: isFrontOn(front, storedFront),
       areCallersKnown: front.callers !== undefined,
       cut: front.destinations.cut,
       nodeAddresses: front.callers?.nodeAddresses ?? [],

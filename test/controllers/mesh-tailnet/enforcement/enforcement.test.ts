@@ -117,15 +117,27 @@ describe('a replica of the operator', () => {
     const cluster = new PolicedCluster();
     const one = cluster.run('operator-1');
     await cluster.seconds(9);
-    expect(one.current()).toBe('unknown');
+    expect(one.current()).toBeUndefined();
     await cluster.seconds(2);
     expect(one.current()).toBe('enforced');
+  });
+
+  it('has no state for two minutes at most after its start while it cannot try', async () => {
+    const cluster = new PolicedCluster();
+    cluster.forbidden = () => 'failed';
+    const one = cluster.run('operator-1');
+    const seen: unknown[] = [];
+    one.subscribe(() => void seen.push(one.current()));
+    await cluster.seconds(115);
+    expect([one.current(), one.finding().enforcement]).toEqual([undefined, 'unknown']);
+    await cluster.seconds(75);
+    expect([one.current(), ...seen]).toEqual(['unknown', 'unknown']);
   });
 
   it('notifies others of each change, and of nothing else', async () => {
     const cluster = new PolicedCluster();
     const one = cluster.run('operator-1');
-    const seen: string[] = [];
+    const seen: unknown[] = [];
     const end = one.subscribe(() => void seen.push(one.current()));
     await cluster.seconds(600);
     cluster.forbidden = () => 'accepted';

@@ -120,6 +120,25 @@ describe('the callers of a front', () => {
     expect(scene.storedFront()).toEqual({ callers: '10.0.0.8\n', destinations: WEB.replace('8080', '9090') });
   });
 
+  it.each(['enforced', 'not-enforced'] as const)(
+    'are as before while a new operator does not know whether policies are enforced: %s',
+    async enforcement => {
+      await startFront();
+      scene.enforcement.set(enforcement);
+      await scene.advance(1000);
+      const before = scene.storedFront();
+      expect(before?.callers).toBe(enforcement === 'enforced' ? ANY.callers : '10.0.0.7\n');
+      scene.enforcement.set(undefined);
+      await scene.restart();
+      await scene.advance(60_000);
+      expect(scene.storedFront()).toEqual(before);
+      expect(scene.fronts.of('example')?.isOn).toBe(enforcement !== 'enforced');
+      scene.enforcement.set('unknown');
+      await scene.advance(1000);
+      expect(scene.storedFront()?.callers).toBe('10.0.0.7\n');
+    },
+  );
+
   it('heal where others have edited or removed them', async () => {
     await startFront();
     const before = scene.storedFront();

@@ -58,7 +58,7 @@ export class RelayScene {
   /** Who calls the proxy: unknown until they are set. */
   readonly callers = settable<Callers | undefined>(undefined);
   readonly fronts = createPublished<FrontState>();
-  readonly enforcement = settable<Enforcement>('unknown');
+  readonly enforcement = settable<Enforcement | undefined>('unknown');
   /** How long relays take to read a change of the ConfigMap. */
   lagMs = 0;
   readonly #relays = new Map<string, { readonly tailnet: string; behaviour: Behaviour }>();
