@@ -158,7 +158,11 @@ function followConfigMap(name: string, { relay, front, serving }: Followers, log
       version: targets.currentVersion(),
       services: services.servedVersion(),
       failed: Object.fromEntries(relay.failed()),
-      front: front && { version: lists?.version(), refusedCallers: front.refusedCallers },
+      front: front && {
+        version: lists?.version(),
+        refusedCallers: front.refusedCallers,
+        refused: front.refused,
+      },
     }),
   };
 }

@@ -72,6 +72,7 @@ export class Front {
   readonly #strangers = new Map<Duplex, string>();
   readonly #waiting = new Map<() => void, string>();
   readonly #refusedCallers = new Set<string>();
+  readonly #refused = new Map<Refusal, number>();
   readonly #logs = new Map<Refusal, ReturnType<typeof limitedLog>>();
 
   constructor(options: FrontOptions, deps: FrontDeps) {
@@ -134,6 +135,11 @@ export class Front {
   /** The addresses of callers that were refused lately. */
   get refusedCallers(): readonly string[] {
     return [...this.#refusedCallers];
+  }
+
+  /** How many connections it has refused, by reason. */
+  get refused(): Readonly<Record<string, number>> {
+    return Object.fromEntries(this.#refused);
   }
 
   /** Accepts no more connections; those that are open go on. */
@@ -241,6 +247,7 @@ export class Front {
   #count(reason: Refusal, fields: Fields): void {
     const { record, log, clock } = this.#deps;
     record.frontRefused({ reason });
+    this.#refused.set(reason, (this.#refused.get(reason) ?? 0) + 1);
     const logs = this.#logs.get(reason) ?? limitedLog(clock, LOG_MS);
     this.#logs.set(reason, logs);
     logs(count => log.warn('refused connections to the proxy', { count, reason, ...fields }));

@@ -248,7 +248,7 @@ describe('the front of a mesh pod', () => {
     const tunnel = await expectEchoBy(relay.address, relay.destination);
     await expectEchoBy('::1', relay.destination);
     expect(JSON.parse((await relay.get('/relay')).text)).toMatchObject({
-      front: { version: targetsVersion(`${callers}\n${destinations}`), refusedCallers: [] },
+      front: { version: targetsVersion(`${callers}\n${destinations}`), refusedCallers: [], refused: {} },
     });
     expect((await relay.get('/metrics')).text).toContain('mesh_gateway_front_connections 2');
     const ended = once(tunnel, 'close');

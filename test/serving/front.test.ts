@@ -130,6 +130,7 @@ describe('the front of a mesh pod', () => {
       expect((await asked).status).toBe(403);
     }
     expect(scene.front.refusedCallers).toEqual(['127.0.0.1']);
+    expect(scene.front.refused).toEqual({ caller: 2 });
     expect(scene.lines.filter(line => line.includes('refused connections to the proxy'))).toHaveLength(1);
     scene.serve('127.0.0.0/8\n');
     expect(scene.front.refusedCallers).toEqual([]);

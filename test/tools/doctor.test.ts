@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { diagnose } from '../../src/tools/doctor/diagnose.ts';
+import type { ReadFront } from '../../src/tools/doctor/fronts.ts';
 import type { Line } from '../../src/tools/doctor/observed.ts';
 import { BREAKS, editConfig } from '../support/tools/breaks.ts';
 import {
@@ -216,6 +217,28 @@ describe('doctor', () => {
         is: 'failed',
         text: 'MeshTailnet example: NodeAddressRefused: add it to spec.pool.allowedCallers',
       },
+    ]);
+  });
+
+  it('warns of what the proxy of mesh pods has refused, and names the pods that it could not ask', () => {
+    const one = { pod: 'meshd-example-0', tailnet: 'example' };
+    const checked = (...fronts: readonly ReadFront[]) =>
+      diagnose({ ...observedIn(healthyInstallation()), fronts }).filter(({ check }) => check === 'refusals');
+    expect(checked()).toEqual([]);
+    expect(checked({ ...one, refused: new Map(), callers: [] })).toMatchObject([{ is: 'ok' }]);
+    const refused = new Map([
+      ['caller', 2],
+      ['destination', 3],
+    ]);
+    const unread = { ...one, pod: 'meshd-example-1', why: 'it does not respond' };
+    expect(checked({ ...one, refused, callers: ['10.0.0.1'] }, unread)).toEqual([
+      {
+        check: 'refusals',
+        is: 'warning',
+        text: 'the proxy of meshd-example-0 has refused 5 connections (caller 2, destination 3) since it started, lately of 10.0.0.1',
+        fix: 'see the log of its container relay, which names callers and destinations',
+      },
+      { check: 'refusals', is: 'not checked', text: 'meshd-example-1: it does not respond' },
     ]);
   });
 

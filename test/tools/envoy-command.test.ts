@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 
 import { runStatus } from '../../src/tools/status/command.ts';
 import type { Status } from '../../src/tools/status/status.ts';
 import { runTrace } from '../../src/tools/trace/command.ts';
+import type { Step } from '../../src/tools/trace/trace.ts';
 import { PROJECT } from '../support/lab/command-line.ts';
 import { serveInstallation } from '../support/tools/api.ts';
 import { serveEnvoyAdmin } from '../support/tools/envoy.ts';
@@ -29,13 +30,26 @@ const EJECTED: EnvoyParts = {
   clusters: { [CLUSTER]: [{ ...WEB, health: { failed_outlier_check: true } }] },
 };
 
+/** Where the report of the mesh pod is, and the address of the Envoy. */
+const [RELAY_REPORT, ENVOY_ADDRESS] = ['meshd-example-0:9003/proxy/relay', '10.244.0.7'];
+
 /** A cluster with one running Envoy, whose admin interface is at a port of loopback. */
-async function clusterWith(port: number, refused: (path: string) => boolean = () => false): Promise<string> {
+async function clusterWith(
+  port: number,
+  refused: (path: string) => boolean = () => false,
+  front?: object,
+): Promise<string> {
   const installation = healthyInstallation();
-  set(find(installation.envoys, 'envoy-default-public-1'), 'status.phase', 'Running');
+  const envoy = find(installation.envoys, 'envoy-default-public-1');
+  set(envoy, 'status.phase', 'Running');
+  set(envoy, 'status.podIPs', [{ ip: ENVOY_ADDRESS }]);
+  if (front) set(find(installation.pods, 'meshd-example-0'), 'status.phase', 'Running');
   const portOf = (pod: string, wanted: number) =>
     pod === 'envoy-default-public-1' && wanted === 19_000 ? port : 0;
-  const texts = { 'mesh-extension-server-1:8080/proxy/metrics': '', 'mesh-extension-server-1/log': '' };
+  const texts = {
+    ...{ 'mesh-extension-server-1:8080/proxy/metrics': '', 'mesh-extension-server-1/log': '' },
+    ...(front ? { [RELAY_REPORT]: JSON.stringify({ front }) } : {}),
+  };
   return await serveInstallation(installation, refused, texts, portOf);
 }
 
@@ -112,6 +126,48 @@ describe('mesh-gateway trace --envoy', () => {
       '?       envoy     envoy-default-public-1: you have no right to forward ports of pods in namespace envoy-gateway-system (get and create pods/portforward)',
     );
     expect(code).toBe(0);
+  });
+
+  it.each<
+    readonly [string, { readonly front: object; readonly refused?: string }, number, readonly string[]]
+  >([
+    ['has refused nothing', { front: { refused: {}, refusedCallers: [] } }, 0, []],
+    [
+      'has refused others',
+      { front: { refused: { caller: 2, destination: 3 }, refusedCallers: ['10.0.0.1'] } },
+      0,
+      ['ok meshd-example-0 has refused 5 connections (caller 2, destination 3) since it started'],
+    ],
+    [
+      'refuses the Envoy',
+      { front: { refused: { caller: 2 }, refusedCallers: ['10.0.0.1', ENVOY_ADDRESS] } },
+      1,
+      [
+        'broken meshd-example-0 refuses connections of the Envoy at 10.244.0.7, which is not among its callers: see the condition FrontReady of MeshTailnet example',
+      ],
+    ],
+    [
+      'may not be asked',
+      { front: {}, refused: '/proxy/relay' },
+      0,
+      [
+        'unknown meshd-example-0: you have no right to ask mesh pods in namespace mesh-system (get pods/proxy)',
+      ],
+    ],
+    [
+      'may not be listed',
+      { front: {}, refused: '/mesh-system/pods' },
+      0,
+      ['unknown you have no right to list /api/v1/namespaces/mesh-system/pods'],
+    ],
+  ])('shows what a mesh pod %s', async (_what, { front, refused }, expected, lines) => {
+    const port = await serveEnvoyAdmin({ clusters: { [CLUSTER]: [WEB] } });
+    const isRefused = (path: string) => refused !== undefined && path.endsWith(refused);
+    const { code, out: printed } = await trace(await clusterWith(port, isRefused, front), '--output', 'json');
+    const [way] = JSON.parse(printed) as readonly { readonly steps: readonly Step[] }[];
+    const ofPods = way?.steps.filter(({ name }) => name === 'mesh pod').slice(1) ?? [];
+    expect(ofPods.map(({ is, text }) => `${is} ${text}`)).toEqual(lines);
+    expect(code).toBe(expected);
   });
 
   it('names Envoys that it may not list', async () => {

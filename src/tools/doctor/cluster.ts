@@ -13,6 +13,7 @@ import { HTTP_ROUTES, OWN_DEFINITIONS } from './definitions.ts';
 import { DNS_NAMESPACE } from './dns.ts';
 import { ENVOY_GATEWAY } from './envoy-gateway.ts';
 import { DNS_LABELS } from './network-policies.ts';
+import { readFronts } from './fronts.ts';
 import { at, mapAt, namedIn, textAt } from './observed.ts';
 import type { Observed, Place, Reading } from './observed.ts';
 import { variableOf } from './workloads.ts';
@@ -59,10 +60,11 @@ export async function observe(options: ReadOptions): Promise<Observed> {
   );
   const read = Object.fromEntries(values) as Record<keyof typeof readings, Reading>;
   const now = await timeOf(transport);
+  const fronts = await readFronts(transport, read.pods.items ?? []);
   onPart('access');
   const access = await readAccess(accountsOf(options, read), transport);
   const declarations = await readDeclarations(transport, { namespace: undefined, onKind: onPart });
-  return { namespace, envoyGatewayNamespace, now, ...read, access, declarations };
+  return { namespace, envoyGatewayNamespace, now, ...read, fronts, access, declarations };
 }
 
 /** A query for objects with these labels. */

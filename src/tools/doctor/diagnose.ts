@@ -5,6 +5,7 @@ import { checkConditions } from './conditions.ts';
 import { checkDefinitions, checkKubernetes } from './definitions.ts';
 import { checkDns } from './dns.ts';
 import { checkEnvoyGateway } from './envoy-gateway.ts';
+import { checkRefusals } from './fronts.ts';
 import { checkNetwork } from './network-policies.ts';
 import { failed, notChecked, ok } from './observed.ts';
 import type { Line, Observed } from './observed.ts';
@@ -21,6 +22,7 @@ export function diagnose(observed: Observed): readonly Line[] {
     ...checkNetwork(observed),
     ...checkEnvoyGateway(observed),
     ...checkConditions(observed),
+    ...checkRefusals(observed),
     ...checkCertificates(observed),
     ...routeLines(observed),
   ];

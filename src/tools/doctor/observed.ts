@@ -2,6 +2,7 @@ import { isRecord } from '../../api/json.ts';
 import type { Fields } from '../../api/json.ts';
 import type { Declarations } from '../check/objects.ts';
 import type { AccessReading, Account } from './access.ts';
+import type { ReadFront } from './fronts.ts';
 
 /** A line of the report. */
 export type Line = {
@@ -46,6 +47,8 @@ export type Observed = Place & {
   readonly quotas: Reading;
   /** Events about pods that could not be created. */
   readonly refusals: Reading;
+  /** Of running mesh pods. */
+  readonly fronts: readonly ReadFront[];
   readonly lease: Reading;
   /** The ConfigMap with the CA certificates that MeshEndpoints name. */
   readonly trust: Reading;

@@ -3,8 +3,9 @@ import { readDeclarations, withCluster } from '../check/cluster.ts';
 import type { ClusterOptions } from '../check/cluster.ts';
 import { readObjects } from '../check/objects.ts';
 import type { Declarations, Finding } from '../check/objects.ts';
-import { ENVOY_POD } from '../../api/names.ts';
-import { listEnvoys } from '../doctor/cluster.ts';
+import { ENVOY_POD, MESH_POD, NAMESPACE } from '../../api/names.ts';
+import { labelled, listEnvoys, readList } from '../doctor/cluster.ts';
+import { readFronts } from '../doctor/fronts.ts';
 import { jsonText, plainText } from '../plain-text.ts';
 import { readFiles } from '../sources.ts';
 import { withEnvoys } from './envoys.ts';
@@ -36,6 +37,8 @@ decides by the objects of the cluster, or of files, and sends nothing without --
                 differs: by a port-forward to its admin interface, with your own rights
   --envoy-gateway-namespace
                 of Envoy Gateway (default: ${ENVOY_POD.namespace})
+  --namespace   of the installation (default: ${NAMESPACE}), whose mesh pods --envoy asks what their
+                proxy has refused
   --file        a file or folder with the objects, instead of a cluster; may be repeated
   --output      text, which is the default, or json
   --kubeconfig, --context
@@ -65,6 +68,7 @@ export async function runTrace(
       address: { type: 'string' },
       envoy: { type: 'boolean', default: false },
       'envoy-gateway-namespace': { type: 'string', default: ENVOY_POD.namespace },
+      namespace: { type: 'string', default: NAMESPACE },
       method: { type: 'string', default: 'GET' },
       header: { type: 'string', multiple: true, default: [] },
       file: { type: 'string', multiple: true, default: [] },
@@ -128,6 +132,7 @@ async function traceCluster(
     readonly from?: string | undefined;
     readonly envoy: boolean;
     readonly 'envoy-gateway-namespace': string;
+    readonly namespace: string;
   },
 ): Promise<Traced> {
   return await withCluster(cluster, async (transport, openPort) => {
@@ -135,7 +140,10 @@ async function traceCluster(
     const { declarations, traced } = tracedIn(read, request, options.from);
     if (!options.envoy) return { declarations, traced };
     const envoys = await listEnvoys(transport, options['envoy-gateway-namespace']);
-    return { declarations, traced: await withEnvoys(traced, declarations, envoys, openPort) };
+    const path = `/api/v1/namespaces/${encodeURIComponent(options.namespace)}/pods`;
+    const { items = [], why } = await readList(transport, path, labelled(MESH_POD.labels));
+    const fronts = { read: await readFronts(transport, items), why };
+    return { declarations, traced: await withEnvoys(traced, declarations, envoys, fronts, openPort) };
   });
 }
 

@@ -1,5 +1,6 @@
 import type { RuleTraffic } from '../../traffic/endpoints/route-traffic.ts';
 import type { OpenPort } from '../check/cluster.ts';
+import type { Fields } from '../../api/json.ts';
 import { keyOf } from '../../api/key.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
 import { Catalog } from '../check/objects.ts';
@@ -7,6 +8,9 @@ import type { Declarations } from '../check/objects.ts';
 import { trafficIn } from '../check/traffic.ts';
 import { gatewayOf, mergedClassOf, readEnvoys, servingIn } from '../envoy/admin.ts';
 import type { ReadEnvoy } from '../envoy/admin.ts';
+import { refusedText } from '../doctor/fronts.ts';
+import type { ReadFront } from '../doctor/fronts.ts';
+import { listAt, textAt } from '../doctor/observed.ts';
 import type { Reading } from '../doctor/observed.ts';
 import { compareRule } from '../envoy/compare.ts';
 import type { Comparison } from '../envoy/compare.ts';
@@ -17,6 +21,7 @@ export async function withEnvoys(
   ways: readonly TracedWay[],
   declarations: Declarations,
   { items, why }: Reading,
+  fronts: { readonly read: readonly ReadFront[]; readonly why?: string | undefined },
   openPort: OpenPort,
 ): Promise<readonly TracedWay[]> {
   const servingOf = servingIn(declarations);
@@ -32,8 +37,36 @@ export async function withEnvoys(
     const envoys = await readEnvoys(pods, openPort, way.traffic.rule.cluster.text);
     const [mergedClass] = pods.flatMap(pod => mergedClassOf(gatewayOf(pod)) ?? []);
     const traffic = mergedClass === undefined ? way.traffic : trafficInClass(way.traffic, mergedClass);
-    return { ...way, steps: stepsWithEnvoys(way.steps, traffic, envoys) };
+    const unread =
+      fronts.why === undefined ? [] : [{ is: 'unknown', name: 'mesh pod', text: fronts.why } as const];
+    const steps = [...way.steps, ...refusalsOf(way.traffic, pods, fronts.read), ...unread];
+    return { ...way, steps: stepsWithEnvoys(steps, traffic, envoys) };
   }
+}
+
+/** What the mesh pods of a rule have refused, which is its end where they refuse its Envoys still. */
+function refusalsOf(
+  { rule }: RuleTraffic,
+  envoys: readonly Fields[],
+  fronts: readonly ReadFront[],
+): readonly Step[] {
+  const tailnets = new Set(
+    rule.backends.flatMap(({ endpoints }) => endpoints.map(({ tailnet }) => tailnet.metadata.name)),
+  );
+  const addresses = envoys.flatMap(pod => listAt(pod, 'status', 'podIPs').map(each => textAt(each, 'ip')));
+  const name = 'mesh pod';
+  return fronts.flatMap((front): readonly Step[] => {
+    if (!tailnets.has(front.tailnet)) return [];
+    if ('why' in front) return [{ is: 'unknown', name, text: `${front.pod}: ${front.why}` }];
+    const refused = front.callers.filter(address => addresses.includes(address));
+    if (refused.length > 0) {
+      const text = `${front.pod} refuses connections of the Envoy at ${refused.join(', ')}, which is not among its callers: see the condition FrontReady of MeshTailnet ${front.tailnet}`;
+      return [{ is: 'broken', name, text }];
+    }
+    if (front.refused.size === 0) return [];
+    const text = `${front.pod} has refused ${refusedText(front.refused)} since it started`;
+    return [{ is: 'ok', name, text }];
+  });
 }
 
 /** What the Envoy of a GatewayClass gets for a rule, where Envoy Gateway merges its Gateways. */

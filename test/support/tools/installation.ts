@@ -207,6 +207,7 @@ export function observedIn(
   return {
     ...{ now: NOW, namespace: 'mesh-system', envoyGatewayNamespace: 'envoy-gateway-system' },
     ...(Object.fromEntries(read) as Record<ReadingName, Reading>),
+    fronts: [],
     access: ACCOUNTS.map(account => ({
       account,
       reading: why === undefined ? { missing: missingIn(roles, account) } : { why },
