@@ -40,6 +40,7 @@ import type { InstallScene } from '../../support/cluster/install/scene.ts';
 import { printLogsOnFailure } from '../../support/cluster/logs.ts';
 import { runInPod } from '../../support/cluster/run-pod.ts';
 import { gatewayObject, meshBackend, named, route } from '../../support/declared.ts';
+import { IS_LONG } from '../../support/eventually.ts';
 import { ownFolder, remoteOf } from '../../support/lab/lab.ts';
 import { CHECKS } from '../../support/lab/traffic/matrix/checks.ts';
 import { untilItWorks } from '../../support/lab/traffic/matrix/matrix.ts';
@@ -237,8 +238,9 @@ async function underTraffic<T>(what: string, work: () => Promise<T>) {
   const when = lost.length === 0 ? '' : `, sent ${lost[0]} to ${lost.at(-1)} ms after it began`;
   const onTheWayMs = load.onTheWayMs();
   const took = `within ${Math.round(onTheWayMs)} ms`;
-  console.log(`${what}: ${load.returned()} came back ${took}, ${lost.length} lost${when}`);
-  return { lost, onTheWayMs, result };
+  const found = `${what}: ${load.returned()} came back ${took}, ${lost.length} lost${when}`;
+  console.log(found);
+  return { lost, onTheWayMs, result, found };
 }
 
 /** Kills a process of a mesh pod, and waits until that is ready again; returns after how many ms it was reported as not ready. */
@@ -311,11 +313,14 @@ describe('UDP through mesh pods', () => {
     console.log(drops?.join('\n') ?? 'no relay dropped a datagram');
   });
 
-  it('loses no datagram at 1,000 a second', async () => {
+  // A busy machine has no time for 1,000 a second, which are in the long form.
+  it('loses no datagram at a steady rate', async () => {
     printLogsOnFailure(scene.client, name, OWN);
-    const load = await startDatagrams({ host, port: LISTENERS.echo, perSecond: 1_000, clients: 8 });
-    await load.more(5_000);
-    expect(await load.stop()).toEqual([]);
+    const perSecond = IS_LONG ? 1_000 : PER_SECOND;
+    const load = await startDatagrams({ host, port: LISTENERS.echo, perSecond, clients: 8 });
+    await load.more(5 * perSecond);
+    const lost = await load.stop();
+    expect(lost, `${lost.length} of ${lost.length + load.returned()} were lost`).toEqual([]);
   });
 
   it('loses datagrams only shortly after a relay is killed', async () => {
@@ -333,7 +338,7 @@ describe('UDP through mesh pods', () => {
 
   it('loses at most what is on its way when a pod is deleted, and nothing when its successor is ready', async () => {
     const { metadata } = await scene.client.get(podRef(0));
-    const { lost, onTheWayMs } = await underTraffic('a mesh pod deleted', async () => {
+    const { lost, onTheWayMs, found } = await underTraffic('a mesh pod deleted', async () => {
       await scene.client.remove(podRef(0));
       await waitForObject(
         scene.client,
@@ -343,7 +348,7 @@ describe('UDP through mesh pods', () => {
       );
       await waitForCondition(scene.client, podRef(0), 'Ready');
     });
-    expect(lost.length).toBeLessThanOrEqual(maxOnTheWay(PER_SECOND, onTheWayMs));
+    expect(lost.length, found).toBeLessThanOrEqual(maxOnTheWay(PER_SECOND, onTheWayMs));
   });
 
   it('replaces no pod and changes no port while an endpoint is added, removed and added', async () => {
