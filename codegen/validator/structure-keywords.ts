@@ -1,18 +1,18 @@
-import { _, Name } from 'ajv';
+import { _, Name, stringify } from 'ajv';
 import { usePattern } from 'ajv/dist/vocabularies/code.js';
 import type { Ajv, Code, CodeKeywordDefinition, KeywordErrorDefinition } from 'ajv';
 
 /** The functions that generated structure modules call. */
-export const STRUCTURE_FUNCTIONS = ['codePoints', 'duplicates', 'isTime'] as const;
+export const STRUCTURE_FUNCTIONS = ['codePoints', 'duplicates', 'isTime', 'withError'] as const;
 
 /**
- * Keywords that ajv lacks or has in a form that needs ajv at run time: maxLength and minLength count code points, as
- * the API server does, and inspect the text only where its length in UTF-16 does not decide it; a pattern is not tried on
- * a text that is too long in any case, as expressions have their own limits; `unique` finds
- * repeated items of lists of type map and set; `time` requires a time that exists.
+ * Keywords that ajv lacks or has in a form that needs ajv or the schema at run time: `enum` compares with each value;
+ * maxLength and minLength count code points, as the API server does, and inspect the text only where its length in UTF-16
+ * does not decide it; a pattern is not tried on a text that is too long in any case, as expressions have their own limits;
+ * `unique` finds repeated items of lists of type map and set; `time` requires a time that exists.
  */
 export function addStructureKeywords(ajv: Ajv): void {
-  for (const definition of [maxLength, minLength, pattern, time, unique]) {
+  for (const definition of [choice, maxLength, minLength, pattern, time, unique]) {
     ajv.removeKeyword(definition.keyword as string);
     ajv.addKeyword(definition);
   }
@@ -21,6 +21,15 @@ export function addStructureKeywords(ajv: Ajv): void {
 const codePoints = new Name('codePoints');
 const duplicates = new Name('duplicates');
 const isTime = new Name('isTime');
+
+const choice: CodeKeywordDefinition = {
+  keyword: 'enum',
+  schemaType: 'array',
+  code: cxt => {
+    const others = (cxt.schema as readonly string[]).map(value => _`${cxt.data} !== ${value}`);
+    cxt.fail(others.reduce((left, right) => _`${left} && ${right}`));
+  },
+};
 
 const maxLength: CodeKeywordDefinition = {
   keyword: 'maxLength',
@@ -71,7 +80,7 @@ const unique: CodeKeywordDefinition = {
   schemaType: 'array',
   error: { message: 'has duplicates', params: ({ params }) => _`{duplicates: ${params['found']}}` },
   code: cxt => {
-    const found = cxt.gen.const('found', _`${duplicates}(${cxt.data}, ${cxt.schemaCode})`);
+    const found = cxt.gen.const('found', _`${duplicates}(${cxt.data}, ${stringify(cxt.schema)})`);
     cxt.setParams({ found });
     cxt.fail(_`${found}.length > 0`);
   },

@@ -24,13 +24,25 @@ export function structureCode(schema: JsonObject): string {
     strictTypes: false,
   });
   addStructureKeywords(ajv);
-  const code = standaloneCode.default(ajv, ajv.compile(schema));
-  if (code.includes('require(')) throw new Error('the code needs ajv at run time');
+  const code = tidied(standaloneCode.default(ajv, ajv.compile(schema)));
+  if (/\brequire\(|\bschema\d/.test(code)) throw new Error('the code needs ajv at run time');
+  return code;
+}
+
+/** ajv writes nine lines for each error, with its place in the schema and the type, and all schemas: nothing reads them. */
+function tidied(code: string): string {
   return code
     .replace('"use strict";', '')
     .replace(/export const validate = (\w+);\s*export default \w+;/, 'export const structure = $1;')
+    .replaceAll(/^const schema\d+ = .*\n/gm, '')
+    .replaceAll(/,schemaPath:"[^"]*"/g, '')
+    .replaceAll(/params:\{type: [^}]+\}/g, 'params:{}')
+    .replaceAll(ERROR, 'vErrors = withError(vErrors, $2); errors++;')
     .trim();
 }
+
+const ERROR =
+  /const (err\d+) = (.*);\nif\(vErrors === null\)\{\nvErrors = \[\1\];\n\}\nelse \{\nvErrors\.push\(\1\);\n\}\nerrors\+\+;/g;
 
 /** The schema of a whole object in the form that ajv reads: each object under its title. */
 export function structureSchema(kind: Whole): JsonObject {

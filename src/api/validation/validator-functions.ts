@@ -2,6 +2,7 @@
 import { durationNs } from '../duration.ts';
 import { familyOf, isAddressOrRange } from '../ip.ts';
 import { isRecord } from '../json.ts';
+import type { StructureError } from './validator.ts';
 
 export { containsIP, parseCidr as cidr } from '../ip.ts';
 export { isRecord } from '../json.ts';
@@ -117,6 +118,13 @@ export function intersects(left: readonly unknown[], right: readonly unknown[]):
 }
 
 // What structure checks call.
+
+/** The errors so far and one more. */
+export function withError(errors: StructureError[] | null, error: StructureError): StructureError[] {
+  if (errors === null) return [error];
+  errors.push(error);
+  return errors;
+}
 
 /** A repeated item of a list, and the first one with the same key. */
 export type Duplicate = { readonly index: number; readonly first: number };
