@@ -37,10 +37,10 @@ export function configurationModules(
   whole: Whole,
 ): Promise<readonly (readonly [name: string, text: string])[]> {
   const parts = [
-    ['outline.ts', outlineModule(whole)],
+    ['outline.ts', outlineModule([whole])],
     ['rules.ts', rulesModule(whole)],
-    ['shape.ts', shapeModule(whole)],
-    ['structure.ts', structureModule(whole)],
+    ['shape.ts', shapeModule([whole])],
+    ['structure.ts', structureModule([whole])],
   ] as const;
   return typesModule([whole], 'stored').then(types =>
     [...parts, ['types.ts', types] as const].map(([name, text]) => [name, moved(text)] as const),

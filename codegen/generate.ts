@@ -1,7 +1,6 @@
 import { configurationModules, loadConfiguration } from './configuration.ts';
 import { crdName, crdYaml } from './crd.ts';
 import { withFieldTables } from './field-tables.ts';
-import type { Kind } from './kind.ts';
 import { load } from './load/load.ts';
 import type { SchemaFiles } from './load/load.ts';
 import { outlineModule } from './validator/outline.ts';
@@ -49,7 +48,10 @@ export function generate(
   const code = [
     ['kinds.ts', kindsModule(kinds)],
     ['validators.ts', validatorsModule(kinds)],
-    ...kinds.flatMap(validatorParts),
+    ['outline.ts', outlineModule(kinds)],
+    ['shape.ts', shapeModule(kinds)],
+    ['structure.ts', structureModule(kinds)],
+    ...kinds.map(kind => [`${kind.file}.rules.ts`, rulesModule(kind)] as const),
   ] as const;
   begin('crds');
   const crds = kinds.map(kind => [`${CRD_FOLDER}/${crdName(kind)}.yaml`, crdYaml(kind)] as const);
@@ -68,13 +70,4 @@ export function generate(
     const synth = installation.map(([name, text]) => [`${CONFIGURATION_FOLDER}/${name}`, text] as const);
     return new Map([...modules, ...crds, ...messages, ...synth, ...documented]);
   });
-}
-
-function validatorParts(kind: Kind): readonly (readonly [string, string])[] {
-  return [
-    [`${kind.file}.outline.ts`, outlineModule(kind)],
-    [`${kind.file}.rules.ts`, rulesModule(kind)],
-    [`${kind.file}.shape.ts`, shapeModule(kind)],
-    [`${kind.file}.structure.ts`, structureModule(kind)],
-  ];
 }

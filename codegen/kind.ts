@@ -59,6 +59,8 @@ export type MapNode = Common & {
 };
 export type ObjectNode = Common & {
   readonly is: 'object';
+  /** Its name in generated code, where a kind narrows what has this title: the title is unique otherwise. */
+  readonly definition?: string;
   readonly fields: Readonly<Record<string, Node>>;
   readonly required: readonly string[];
   /** Fields that are dropped without a warning. */

@@ -28,14 +28,18 @@ function children(node: Node, path = ''): readonly Located[] {
   }
 }
 
-/** Every object below and including this one, once each, those that it uses before itself. */
-export function objectsOf(root: ObjectNode): readonly ObjectNode[] {
+/** The name of an object in generated code, the same for all kinds that use it. */
+export function definitionOf({ definition, title }: ObjectNode): string {
+  return definition ?? title ?? '';
+}
+
+/** Every object below and including these, once each, those that it uses before itself. */
+export function objectsOf(roots: readonly ObjectNode[]): readonly ObjectNode[] {
   const found = new Map<string, ObjectNode>();
   const visit = (node: Node): void => {
     for (const child of children(node)) visit(child.node);
-    if (node.is === 'object' && node.title !== undefined && !found.has(node.title))
-      found.set(node.title, node);
+    if (node.is === 'object' && !found.has(definitionOf(node))) found.set(definitionOf(node), node);
   };
-  visit(root);
+  for (const root of roots) visit(root);
   return [...found.values()];
 }

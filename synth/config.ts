@@ -6,10 +6,10 @@ import { fieldsBeyond } from '../src/api/validation/unknown-fields.ts';
 import type { GeneratedValidator } from '../src/api/validation/validator.ts';
 import { metadataLabel, repeatedLabelOf } from '../src/telemetry/endpoint-metrics.ts';
 import { readDocuments } from '../src/api/yaml-documents.ts';
-import { outline } from './generated/outline.ts';
+import { outlineInstallation as outline } from './generated/outline.ts';
 import { evaluate, rules } from './generated/rules.ts';
-import { shape } from './generated/shape.ts';
-import { structure } from './generated/structure.ts';
+import { shapeInstallation as shape } from './generated/shape.ts';
+import { structureInstallation as structure } from './generated/structure.ts';
 import type { Installation } from './generated/types.ts';
 import { excessiveVariables } from './mesh-pods.ts';
 

@@ -139,7 +139,7 @@ function readRoot(documents: Documents, document: JsonObject, place: Place, iden
   const described = { ...shell, description: document['description'] ?? '' };
   const built = build(documents, described, place, []) as ObjectNode;
   const nameNode = readNameNode(documents, metadata, below(place, 'properties', 'metadata'));
-  const meta = withName(build(documents, OBJECT_META, place, []) as ObjectNode, nameNode);
+  const meta = withName(build(documents, OBJECT_META, place, []) as ObjectNode, identity, nameNode);
   const fields: Record<string, Node> = { ...typeMeta(place, identity), metadata: meta, ...built.fields };
   const root: ObjectNode = {
     ...built,
@@ -178,8 +178,8 @@ function readNameNode(documents: Documents, metadata: Json | undefined, place: P
   return node;
 }
 
-function withName(meta: ObjectNode, name: TextNode | undefined): ObjectNode {
-  return name ? { ...meta, fields: { ...meta.fields, name } } : meta;
+function withName(meta: ObjectNode, kind: Identity, name: TextNode | undefined): ObjectNode {
+  return name ? { ...meta, definition: `${kind.name}Meta`, fields: { ...meta.fields, name } } : meta;
 }
 
 function objectAt(value: Json | undefined, place: Place): JsonObject {

@@ -1,27 +1,26 @@
 import type { Node, ObjectNode, Whole } from '../kind.ts';
 import { fileOf, GENERATED, indented } from '../text.ts';
-import { objectsOf } from '../walk.ts';
+import { definitionOf, objectsOf } from '../walk.ts';
 
-/** The module with the fields of a kind and their types, for error messages and lint. */
-export function outlineModule(kind: Whole): string {
-  const constants = objectsOf(kind.root).flatMap(node => [...objectConstant(node), '']);
-  return fileOf([GENERATED], ["import type { Outline } from '../validation/validator.ts';"], constants, [
-    `export const outline = ${constantName(kind.root)};`,
-  ]);
+/** The module with the fields of kinds and their types, for error messages and lint. */
+export function outlineModule(wholes: readonly Whole[]): string {
+  const roots = wholes.map(({ root }) => root);
+  const constants = objectsOf(roots).map(node => objectConstant(node, roots.includes(node) ? 'export ' : ''));
+  return fileOf([GENERATED], ["import type { Outline } from '../validation/validator.ts';"], ...constants);
 }
 
-function objectConstant(node: ObjectNode): readonly string[] {
+function objectConstant(node: ObjectNode, exported: string): readonly string[] {
   const fields = Object.entries(node.fields).map(([name, field]) => `${name}: ${outlineOf(field)},`);
   const ignored = node.ignored.length === 0 ? [] : [`ignored: ${JSON.stringify(node.ignored)},`];
   return [
-    `const ${constantName(node)}: Outline = {`,
+    `${exported}const outline${definitionOf(node)}: Outline = {`,
     ...indented([`is: 'object',`, ...ignored, 'fields: {', ...indented(fields), '},']),
     '};',
   ];
 }
 
 function outlineOf(node: Node): string {
-  if (node.is === 'object') return constantName(node);
+  if (node.is === 'object') return `outline${definitionOf(node)}`;
   const parts = [
     `is: ${JSON.stringify(node.is === 'text' && node.format ? node.format : node.is)}`,
     ...(node.expect === undefined ? [] : [`expect: ${JSON.stringify(node.expect)}`]),
@@ -32,9 +31,4 @@ function outlineOf(node: Node): string {
     ...(node.is === 'map' ? [`values: ${outlineOf(node.values)}`] : []),
   ];
   return `{ ${parts.join(', ')} }`;
-}
-
-function constantName(node: ObjectNode): string {
-  const title = node.title ?? '';
-  return `${title.charAt(0).toLowerCase()}${title.slice(1)}Outline`;
 }

@@ -20,11 +20,14 @@ export function kindsModule(kinds: readonly Kind[]): string {
 
 /** The module that holds the generated validator of each kind. */
 export function validatorsModule(kinds: readonly Kind[]): string {
-  const imports = kinds.flatMap(({ name, file }) => [
-    `import { outline as outline${name} } from './${file}.outline.ts';`,
-    `import { evaluate as evaluate${name}, rules as rules${name} } from './${file}.rules.ts';`,
-    `import { shape as shape${name} } from './${file}.shape.ts';`,
-    `import { structure as structure${name} } from './${file}.structure.ts';`,
+  const rules = kinds.map(
+    ({ name, file }) =>
+      `import { evaluate as evaluate${name}, rules as rules${name} } from './${file}.rules.ts';`,
+  );
+  const others = ['outline', 'shape', 'structure'].flatMap(part => [
+    'import {',
+    ...indented(kinds.map(({ name }) => `${part}${name},`)),
+    `} from './${part}.ts';`,
   ]);
   const entries = kinds.flatMap(({ name }) => [
     `${name}: {`,
@@ -38,7 +41,8 @@ export function validatorsModule(kinds: readonly Kind[]): string {
     [
       "import type { GeneratedValidator } from '../validation/validator.ts';",
       "import type { KindName } from './kinds.ts';",
-      ...imports,
+      ...rules,
+      ...others,
     ],
     [
       '/** The validator of each kind. */',

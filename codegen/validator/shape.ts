@@ -1,26 +1,25 @@
 import { filledDefault } from '../defaults.ts';
 import type { Node, ObjectNode, Whole } from '../kind.ts';
 import { fileOf, GENERATED_UNTYPED, importLine, indented } from '../text.ts';
-import { objectsOf } from '../walk.ts';
+import { definitionOf, objectsOf } from '../walk.ts';
 
 /**
- * The module that gives an object the shape in which the API server would store it: a copy without unknown fields
- * and nulls, with defaults filled in. What has a wrong type is copied as it is, for the structure to refuse.
+ * The module that gives an object of a kind the shape in which the API server would store it: a copy without unknown
+ * fields and nulls, with defaults filled in. What has a wrong type is copied as it is, for the structure to refuse.
  */
-export function shapeModule(kind: Whole): string {
-  const functions = objectsOf(kind.root).map(shapeFunction);
-  const body = functions.flatMap(lines => [...lines, '']);
+export function shapeModule(wholes: readonly Whole[]): string {
+  const roots = wholes.map(({ root }) => root);
+  const functions = objectsOf(roots).map(node => shapeFunction(node, roots.includes(node) ? 'export ' : ''));
   const names = ['copyList', 'copyMap', 'isRecord'].filter(name =>
-    body.some(line => line.includes(`${name}(`)),
+    functions.flat().some(line => line.includes(`${name}(`)),
   );
-  return fileOf([GENERATED_UNTYPED], importLine(names, '../validation/validator-functions.ts'), body, [
-    `export const shape = ${functionName(kind.root)};`,
-  ]);
+  const imports = importLine(names, '../validation/validator-functions.ts');
+  return fileOf([GENERATED_UNTYPED], imports, ...functions);
 }
 
-function shapeFunction(node: ObjectNode): readonly string[] {
+function shapeFunction(node: ObjectNode, exported: string): readonly string[] {
   return [
-    `function ${functionName(node)}(value) {`,
+    `${exported}function shape${definitionOf(node)}(value) {`,
     ...indented([
       'if (!isRecord(value)) return value;',
       'const out = {};',
@@ -43,7 +42,7 @@ function shapeField(name: string, field: Node): string {
 function copyOf(node: Node, value: string): string {
   switch (node.is) {
     case 'object':
-      return `${functionName(node)}(${value})`;
+      return `shape${definitionOf(node)}(${value})`;
     case 'list':
       return `copyList(${value}, ${node.maxItems}, ${copierOf(node.items)})`;
     case 'map':
@@ -59,12 +58,4 @@ function copyOf(node: Node, value: string): string {
 function copierOf(node: Node): string {
   const copied = copyOf(node, 'item');
   return copied === 'item' ? 'undefined' : `item => ${copied}`;
-}
-
-function functionName(node: ObjectNode): string {
-  return `shape${titleOf(node)}`;
-}
-
-function titleOf(node: ObjectNode): string {
-  return node.title ?? '';
 }

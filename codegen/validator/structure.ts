@@ -5,35 +5,44 @@ import type { JsonObject } from '../json.ts';
 import type { ListNode, Node, ObjectNode, Whole } from '../kind.ts';
 import { addStructureKeywords, STRUCTURE_FUNCTIONS } from './structure-keywords.ts';
 import { fileOf, GENERATED_UNTYPED, importLine } from '../text.ts';
-import { objectsOf } from '../walk.ts';
+import { definitionOf, objectsOf } from '../walk.ts';
 
 /** The module that checks types, bounds, patterns and uniqueness, written by ajv; ajv is not needed to run it. */
-export function structureModule(kind: Whole): string {
-  const body = structureCode(structureSchema(kind));
+export function structureModule(wholes: readonly Whole[]): string {
+  const checks = wholes.map(({ name, root }) => [`structure${name}`, referenceTo(root)] as const);
+  const body = structureCode(structureSchema(wholes), Object.fromEntries(checks));
   const used = STRUCTURE_FUNCTIONS.filter(name => body.includes(`${name}(`));
   return fileOf([GENERATED_UNTYPED], importLine(used, '../validation/validator-functions.ts'), [body]);
 }
 
-/** The code that checks a schema, which it exports as `structure`. */
-export function structureCode(schema: JsonObject): string {
+/** The code that checks parts of a schema, by default all of it, and exports each check by its name. */
+export function structureCode(
+  schema: JsonObject,
+  checks: Readonly<Record<string, string>> = { structure: '' },
+): string {
   const ajv = new Ajv({
     code: { source: true, esm: true, lines: true },
     allErrors: true,
     messages: false,
     strict: true,
     strictTypes: false,
+    inlineRefs: MAX_INLINED_KEYWORDS,
   });
   addStructureKeywords(ajv);
-  const code = tidied(standaloneCode.default(ajv, ajv.compile(schema)));
+  ajv.addSchema(schema, 'schema');
+  const parts = Object.entries(checks).map(([name, part]) => [name, `schema${part}`] as const);
+  const code = tidied(standaloneCode.default(ajv, Object.fromEntries(parts)));
   if (/\brequire\(|\bschema\d/.test(code)) throw new Error('the code needs ajv at run time');
   return code;
 }
+
+/** Larger objects are a function that all their users call. */
+const MAX_INLINED_KEYWORDS = 20;
 
 /** ajv writes nine lines for each error, with its place in the schema and the type, and all schemas: nothing reads them. */
 function tidied(code: string): string {
   return code
     .replace('"use strict";', '')
-    .replace(/export const validate = (\w+);\s*export default \w+;/, 'export const structure = $1;')
     .replaceAll(/^const schema\d+ = .*\n/gm, '')
     .replaceAll(/,schemaPath:"[^"]*"/g, '')
     .replaceAll(/params:\{type: [^}]+\}/g, 'params:{}')
@@ -44,10 +53,15 @@ function tidied(code: string): string {
 const ERROR =
   /const (err\d+) = (.*);\nif\(vErrors === null\)\{\nvErrors = \[\1\];\n\}\nelse \{\nvErrors\.push\(\1\);\n\}\nerrors\+\+;/g;
 
-/** The schema of a whole object in the form that ajv reads: each object under its title. */
-export function structureSchema(kind: Whole): JsonObject {
-  const definitions = objectsOf(kind.root).map(node => [node.title ?? '', objectSchema(node)] as const);
-  return { $defs: Object.fromEntries(definitions), $ref: `#/$defs/${kind.name}` };
+/** The schema of whole objects in the form that ajv reads: each object in them under its name. */
+export function structureSchema(wholes: readonly Whole[]): JsonObject {
+  const objects = objectsOf(wholes.map(({ root }) => root));
+  return { $defs: Object.fromEntries(objects.map(node => [definitionOf(node), objectSchema(node)])) };
+}
+
+/** Where an object is in the schema. */
+function referenceTo(node: ObjectNode): string {
+  return `#/$defs/${definitionOf(node)}`;
 }
 
 /** A number of 2 to the power of 63 or more is a fraction to the API server, and so of the wrong type. */
@@ -82,7 +96,7 @@ function schemaOf(node: Node): JsonObject {
         additionalProperties: schemaOf(node.values),
       };
     case 'object':
-      return { $ref: `#/$defs/${node.title ?? ''}` };
+      return { $ref: referenceTo(node) };
   }
 }
 

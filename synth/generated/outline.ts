@@ -2,14 +2,14 @@
 
 import type { Outline } from '../../src/api/validation/validator.ts';
 
-const externalTargetsOutline: Outline = {
+const outlineExternalTargets: Outline = {
   is: 'object',
   fields: {
     allow: { is: "list", items: { is: "text", expect: "a host name, IP address or CIDR, such as db.corp.example, 10.1.2.3 or 10.1.0.0/16", pattern: "^[A-Za-z0-9:]([-A-Za-z0-9.:]*[A-Za-z0-9:])?(/[0-9]{1,3})?$" } },
   },
 };
 
-const installationImageOutline: Outline = {
+const outlineInstallationImage: Outline = {
   is: 'object',
   fields: {
     repository: { is: "text", expect: "the name of an image without tag or digest, such as registry.example.com/mesh-gateway", pattern: "^([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?(:[0-9]{1,5})?/)?[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*)*$" },
@@ -20,7 +20,7 @@ const installationImageOutline: Outline = {
   },
 };
 
-const installationRequestsOutline: Outline = {
+const outlineInstallationRequests: Outline = {
   is: 'object',
   fields: {
     cpu: { is: "text", expect: "an amount of CPU, such as 500m, or 2 in quotes", pattern: "^[1-9][0-9]{0,9}m?$" },
@@ -28,7 +28,7 @@ const installationRequestsOutline: Outline = {
   },
 };
 
-const installationLimitsOutline: Outline = {
+const outlineInstallationLimits: Outline = {
   is: 'object',
   fields: {
     cpu: { is: "text", expect: "an amount of CPU, such as 500m, or 2 in quotes", pattern: "^[1-9][0-9]{0,9}m?$" },
@@ -36,19 +36,19 @@ const installationLimitsOutline: Outline = {
   },
 };
 
-const installationResourcesOutline: Outline = {
+const outlineInstallationResources: Outline = {
   is: 'object',
   fields: {
-    requests: installationRequestsOutline,
-    limits: installationLimitsOutline,
+    requests: outlineInstallationRequests,
+    limits: outlineInstallationLimits,
   },
 };
 
-const operatorInstallationOutline: Outline = {
+const outlineOperatorInstallation: Outline = {
   is: 'object',
   fields: {
     replicas: { is: "integer" },
-    resources: installationResourcesOutline,
+    resources: outlineInstallationResources,
     logLevel: { is: "text", enum: ["debug","info","warn","error"] },
     pprof: { is: "boolean" },
     maxConcurrentReconciles: { is: "integer" },
@@ -59,7 +59,7 @@ const operatorInstallationOutline: Outline = {
   },
 };
 
-const autoscalingOutline: Outline = {
+const outlineAutoscaling: Outline = {
   is: 'object',
   fields: {
     minReplicas: { is: "integer" },
@@ -68,11 +68,11 @@ const autoscalingOutline: Outline = {
   },
 };
 
-const extensionServerInstallationOutline: Outline = {
+const outlineExtensionServerInstallation: Outline = {
   is: 'object',
   fields: {
-    autoscaling: autoscalingOutline,
-    resources: installationResourcesOutline,
+    autoscaling: outlineAutoscaling,
+    resources: outlineInstallationResources,
     logLevel: { is: "text", enum: ["debug","info","warn","error"] },
     pprof: { is: "boolean" },
     maxMessageSize: { is: "text", expect: "a size, such as 100M, 100Mi or a number of bytes", pattern: "^([1-9][0-9]{0,8}|[1-9][0-9]{0,5}(Ki|Mi?|Gi?))$" },
@@ -80,7 +80,7 @@ const extensionServerInstallationOutline: Outline = {
   },
 };
 
-const installationTolerationOutline: Outline = {
+const outlineInstallationToleration: Outline = {
   is: 'object',
   fields: {
     key: { is: "text" },
@@ -90,16 +90,16 @@ const installationTolerationOutline: Outline = {
   },
 };
 
-const schedulingOutline: Outline = {
+const outlineScheduling: Outline = {
   is: 'object',
   fields: {
     nodeSelector: { is: "map", values: { is: "text", expect: "a label value (letters, digits, '-', '_' and '.', at most 63 characters)", pattern: "^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$" } },
-    tolerations: { is: "list", items: installationTolerationOutline },
+    tolerations: { is: "list", items: outlineInstallationToleration },
     priorityClassName: { is: "text", expect: "an object name (lower-case letters, digits, '-' and '.', at most 253 characters)", pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" },
   },
 };
 
-const meshPodRequestsOutline: Outline = {
+const outlineMeshPodRequests: Outline = {
   is: 'object',
   fields: {
     cpu: { is: "text", expect: "an amount of CPU, such as 500m, or 2 in quotes", pattern: "^[1-9][0-9]{0,9}m?$" },
@@ -107,7 +107,7 @@ const meshPodRequestsOutline: Outline = {
   },
 };
 
-const meshPodLimitsOutline: Outline = {
+const outlineMeshPodLimits: Outline = {
   is: 'object',
   fields: {
     cpu: { is: "text", expect: "an amount of CPU, such as 500m, or 2 in quotes", pattern: "^[1-9][0-9]{0,9}m?$" },
@@ -115,15 +115,15 @@ const meshPodLimitsOutline: Outline = {
   },
 };
 
-const meshPodResourcesOutline: Outline = {
+const outlineMeshPodResources: Outline = {
   is: 'object',
   fields: {
-    requests: meshPodRequestsOutline,
-    limits: meshPodLimitsOutline,
+    requests: outlineMeshPodRequests,
+    limits: outlineMeshPodLimits,
   },
 };
 
-const relayPortsOutline: Outline = {
+const outlineRelayPorts: Outline = {
   is: 'object',
   fields: {
     first: { is: "integer" },
@@ -131,21 +131,21 @@ const relayPortsOutline: Outline = {
   },
 };
 
-const meshPodInstallationOutline: Outline = {
+const outlineMeshPodInstallation: Outline = {
   is: 'object',
   fields: {
     image: { is: "text", expect: "an image reference, such as registry.example.com/mesh/meshd:1.0", pattern: "^[-A-Za-z0-9._/:@]+$" },
-    resources: meshPodResourcesOutline,
+    resources: outlineMeshPodResources,
     nodeSelector: { is: "map", values: { is: "text", expect: "a label value (letters, digits, '-', '_' and '.', at most 63 characters)", pattern: "^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$" } },
-    tolerations: { is: "list", items: installationTolerationOutline },
+    tolerations: { is: "list", items: outlineInstallationToleration },
     priorityClassName: { is: "text", expect: "an object name (lower-case letters, digits, '-' and '.', at most 253 characters)", pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" },
     extraEnv: { is: "map", values: { is: "text", isSensitive: true } },
-    relayPorts: relayPortsOutline,
+    relayPorts: outlineRelayPorts,
     relayPortsPerNamespace: { is: "integer" },
   },
 };
 
-const envoyGatewayInstallationOutline: Outline = {
+const outlineEnvoyGatewayInstallation: Outline = {
   is: 'object',
   fields: {
     namespace: { is: "text", expect: "the name of a namespace (lower-case letters, digits and '-', at most 63 characters)", pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" },
@@ -154,21 +154,21 @@ const envoyGatewayInstallationOutline: Outline = {
   },
 };
 
-const networkPolicyInstallationOutline: Outline = {
+const outlineNetworkPolicyInstallation: Outline = {
   is: 'object',
   fields: {
     enabled: { is: "boolean" },
   },
 };
 
-const rbacInstallationOutline: Outline = {
+const outlineRbacInstallation: Outline = {
   is: 'object',
   fields: {
     unusedRights: { is: "boolean" },
   },
 };
 
-const monitoringInstallationOutline: Outline = {
+const outlineMonitoringInstallation: Outline = {
   is: 'object',
   fields: {
     namespace: { is: "text", expect: "the name of a namespace (lower-case letters, digits and '-', at most 63 characters)", pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" },
@@ -178,7 +178,7 @@ const monitoringInstallationOutline: Outline = {
   },
 };
 
-const installationOutline: Outline = {
+export const outlineInstallation: Outline = {
   is: 'object',
   fields: {
     namespace: { is: "text", expect: "the name of a namespace (lower-case letters, digits and '-', at most 63 characters)", pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" },
@@ -186,18 +186,16 @@ const installationOutline: Outline = {
     clusterDomain: { is: "text", expect: "an object name (lower-case letters, digits, '-' and '.', at most 253 characters)", pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" },
     dataPath: { is: "text", enum: ["Proxy","Direct"] },
     controlURL: { is: "text", expect: "an http:// or https:// URL without user name, password, query or fragment, at most 1024 characters", isSensitive: true, pattern: "^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$" },
-    externalTargets: externalTargetsOutline,
+    externalTargets: outlineExternalTargets,
     refusedAddresses: { is: "list", items: { is: "text", expect: "an IP address or CIDR, such as 100.64.0.1 or 100.64.0.0/16", pattern: "^[A-Fa-f0-9:]([A-Fa-f0-9.:]*[A-Fa-f0-9:])?(/[0-9]{1,3})?$" } },
-    image: installationImageOutline,
-    operator: operatorInstallationOutline,
-    extensionServer: extensionServerInstallationOutline,
-    scheduling: schedulingOutline,
-    meshPods: meshPodInstallationOutline,
-    envoyGateway: envoyGatewayInstallationOutline,
-    networkPolicies: networkPolicyInstallationOutline,
-    rbac: rbacInstallationOutline,
-    monitoring: monitoringInstallationOutline,
+    image: outlineInstallationImage,
+    operator: outlineOperatorInstallation,
+    extensionServer: outlineExtensionServerInstallation,
+    scheduling: outlineScheduling,
+    meshPods: outlineMeshPodInstallation,
+    envoyGateway: outlineEnvoyGatewayInstallation,
+    networkPolicies: outlineNetworkPolicyInstallation,
+    rbac: outlineRbacInstallation,
+    monitoring: outlineMonitoringInstallation,
   },
 };
-
-export const outline = installationOutline;

@@ -179,7 +179,7 @@ function shapeMonitoringInstallation(value) {
   return out;
 }
 
-function shapeInstallation(value) {
+export function shapeInstallation(value) {
   if (!isRecord(value)) return value;
   const out = {};
   out.namespace = (value.namespace ?? "mesh-system");
@@ -200,5 +200,3 @@ function shapeInstallation(value) {
   out.monitoring = shapeMonitoringInstallation((value.monitoring ?? {"namespace":"monitoring","scrapeInterval":"30s"}));
   return out;
 }
-
-export const shape = shapeInstallation;

@@ -3,7 +3,7 @@
 
 import { codePoints, duplicates, withError } from '../../src/api/validation/validator-functions.ts';
 
-export const structure = validate10;
+export const structureInstallation = validate11;
 const pattern0 = new RegExp("^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "u");
 const pattern1 = new RegExp("^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$", "u");
 const pattern2 = new RegExp("^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$", "u");
@@ -13,11 +13,110 @@ const pattern5 = new RegExp("^[A-Fa-f0-9:]([A-Fa-f0-9.:]*[A-Fa-f0-9:])?(/[0-9]{1
 const pattern6 = new RegExp("^([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?(:[0-9]{1,5})?/)?[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\\.|_|__|-+)[a-z0-9]+)*)*$", "u");
 const pattern7 = new RegExp("^[A-Za-z0-9_][-A-Za-z0-9_.]*$", "u");
 const pattern8 = new RegExp("^sha256:[0-9a-f]{64}$", "u");
-const pattern14 = new RegExp("^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$", "u");
+
+function validate12(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+let vErrors = null;
+let errors = 0;
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.repository !== undefined){
+let data0 = data.repository;
+if(typeof data0 === "string"){
+if(data0.length > 255 && codePoints(data0) > 255){
+vErrors = withError(vErrors, {instancePath:instancePath+"/repository",keyword:"maxLength",params:{limit: 255}}); errors++;
+}
+if(codePoints(data0) < 1){
+vErrors = withError(vErrors, {instancePath:instancePath+"/repository",keyword:"minLength",params:{limit: 1}}); errors++;
+}
+if(data0.length <= 510 && !pattern6.test(data0)){
+vErrors = withError(vErrors, {instancePath:instancePath+"/repository",keyword:"pattern",params:{}}); errors++;
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/repository",keyword:"type",params:{}}); errors++;
+}
+}
+if(data.tag !== undefined){
+let data1 = data.tag;
+if(typeof data1 === "string"){
+if(data1.length > 128 && codePoints(data1) > 128){
+vErrors = withError(vErrors, {instancePath:instancePath+"/tag",keyword:"maxLength",params:{limit: 128}}); errors++;
+}
+if(data1.length <= 256 && !pattern7.test(data1)){
+vErrors = withError(vErrors, {instancePath:instancePath+"/tag",keyword:"pattern",params:{}}); errors++;
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/tag",keyword:"type",params:{}}); errors++;
+}
+}
+if(data.digest !== undefined){
+let data2 = data.digest;
+if(typeof data2 === "string"){
+if(data2.length > 71 && codePoints(data2) > 71){
+vErrors = withError(vErrors, {instancePath:instancePath+"/digest",keyword:"maxLength",params:{limit: 71}}); errors++;
+}
+if(data2.length <= 142 && !pattern8.test(data2)){
+vErrors = withError(vErrors, {instancePath:instancePath+"/digest",keyword:"pattern",params:{}}); errors++;
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/digest",keyword:"type",params:{}}); errors++;
+}
+}
+if(data.pullPolicy !== undefined){
+let data3 = data.pullPolicy;
+if(typeof data3 !== "string"){
+vErrors = withError(vErrors, {instancePath:instancePath+"/pullPolicy",keyword:"type",params:{}}); errors++;
+}
+if(data3 !== "Always" && data3 !== "IfNotPresent" && data3 !== "Never"){
+vErrors = withError(vErrors, {instancePath:instancePath+"/pullPolicy",keyword:"enum",params:{}}); errors++;
+}
+}
+if(data.pullSecrets !== undefined){
+let data4 = data.pullSecrets;
+if(Array.isArray(data4)){
+if(data4.length > 16){
+vErrors = withError(vErrors, {instancePath:instancePath+"/pullSecrets",keyword:"maxItems",params:{limit: 16}}); errors++;
+}
+const len0 = data4.length;
+for(let i0=0; i0<len0; i0++){
+let data5 = data4[i0];
+if(typeof data5 === "string"){
+if(data5.length > 253 && codePoints(data5) > 253){
+vErrors = withError(vErrors, {instancePath:instancePath+"/pullSecrets/" + i0,keyword:"maxLength",params:{limit: 253}}); errors++;
+}
+if(codePoints(data5) < 1){
+vErrors = withError(vErrors, {instancePath:instancePath+"/pullSecrets/" + i0,keyword:"minLength",params:{limit: 1}}); errors++;
+}
+if(data5.length <= 506 && !pattern2.test(data5)){
+vErrors = withError(vErrors, {instancePath:instancePath+"/pullSecrets/" + i0,keyword:"pattern",params:{}}); errors++;
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/pullSecrets/" + i0,keyword:"type",params:{}}); errors++;
+}
+}
+const found0 = duplicates(data4, []);
+if(found0.length > 0){
+vErrors = withError(vErrors, {instancePath:instancePath+"/pullSecrets",keyword:"unique",params:{duplicates: found0}}); errors++;
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/pullSecrets",keyword:"type",params:{}}); errors++;
+}
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath,keyword:"type",params:{}}); errors++;
+}
+validate12.errors = vErrors;
+return errors === 0;
+}
+
 const pattern10 = new RegExp("^[1-9][0-9]{0,9}m?$", "u");
 const pattern11 = new RegExp("^[1-9][0-9]{0,12}([KMGT]i|[kMGT])?$", "u");
 
-function validate13(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate15(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
@@ -97,13 +196,14 @@ vErrors = withError(vErrors, {instancePath:instancePath+"/limits",keyword:"type"
 else {
 vErrors = withError(vErrors, {instancePath,keyword:"type",params:{}}); errors++;
 }
-validate13.errors = vErrors;
+validate15.errors = vErrors;
 return errors === 0;
 }
 
+const pattern14 = new RegExp("^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$", "u");
 const pattern15 = new RegExp("^[A-Za-z0-9]([-A-Za-z0-9_./]{0,61}[A-Za-z0-9])?$", "u");
 
-function validate12(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate14(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
@@ -122,8 +222,8 @@ vErrors = withError(vErrors, {instancePath:instancePath+"/replicas",keyword:"min
 }
 }
 if(data.resources !== undefined){
-if(!(validate13(data.resources, {instancePath:instancePath+"/resources",parentData:data,parentDataProperty:"resources",rootData}))){
-vErrors = vErrors === null ? validate13.errors : vErrors.concat(validate13.errors);
+if(!(validate15(data.resources, {instancePath:instancePath+"/resources",parentData:data,parentDataProperty:"resources",rootData}))){
+vErrors = vErrors === null ? validate15.errors : vErrors.concat(validate15.errors);
 errors = vErrors.length;
 }
 }
@@ -234,13 +334,13 @@ vErrors = withError(vErrors, {instancePath:instancePath+"/endpointMetricLabels",
 else {
 vErrors = withError(vErrors, {instancePath,keyword:"type",params:{}}); errors++;
 }
-validate12.errors = vErrors;
+validate14.errors = vErrors;
 return errors === 0;
 }
 
 const pattern16 = new RegExp("^([1-9][0-9]{0,8}|[1-9][0-9]{0,5}(Ki|Mi?|Gi?))$", "u");
 
-function validate16(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate18(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
@@ -295,8 +395,8 @@ vErrors = withError(vErrors, {instancePath:instancePath+"/autoscaling",keyword:"
 }
 }
 if(data.resources !== undefined){
-if(!(validate13(data.resources, {instancePath:instancePath+"/resources",parentData:data,parentDataProperty:"resources",rootData}))){
-vErrors = vErrors === null ? validate13.errors : vErrors.concat(validate13.errors);
+if(!(validate15(data.resources, {instancePath:instancePath+"/resources",parentData:data,parentDataProperty:"resources",rootData}))){
+vErrors = vErrors === null ? validate15.errors : vErrors.concat(validate15.errors);
 errors = vErrors.length;
 }
 }
@@ -349,12 +449,12 @@ vErrors = withError(vErrors, {instancePath:instancePath+"/keepaliveTime",keyword
 else {
 vErrors = withError(vErrors, {instancePath,keyword:"type",params:{}}); errors++;
 }
-validate16.errors = vErrors;
+validate18.errors = vErrors;
 return errors === 0;
 }
 
 
-function validate19(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate21(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
@@ -467,13 +567,13 @@ vErrors = withError(vErrors, {instancePath:instancePath+"/priorityClassName",key
 else {
 vErrors = withError(vErrors, {instancePath,keyword:"type",params:{}}); errors++;
 }
-validate19.errors = vErrors;
+validate21.errors = vErrors;
 return errors === 0;
 }
 
 const pattern21 = new RegExp("^[-A-Za-z0-9._/:@]+$", "u");
 
-function validate22(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate24(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
@@ -553,12 +653,12 @@ vErrors = withError(vErrors, {instancePath:instancePath+"/limits",keyword:"type"
 else {
 vErrors = withError(vErrors, {instancePath,keyword:"type",params:{}}); errors++;
 }
-validate22.errors = vErrors;
+validate24.errors = vErrors;
 return errors === 0;
 }
 
 
-function validate21(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate23(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
@@ -580,8 +680,8 @@ vErrors = withError(vErrors, {instancePath:instancePath+"/image",keyword:"type",
 }
 }
 if(data.resources !== undefined){
-if(!(validate22(data.resources, {instancePath:instancePath+"/resources",parentData:data,parentDataProperty:"resources",rootData}))){
-vErrors = vErrors === null ? validate22.errors : vErrors.concat(validate22.errors);
+if(!(validate24(data.resources, {instancePath:instancePath+"/resources",parentData:data,parentDataProperty:"resources",rootData}))){
+vErrors = vErrors === null ? validate24.errors : vErrors.concat(validate24.errors);
 errors = vErrors.length;
 }
 }
@@ -766,7 +866,187 @@ vErrors = withError(vErrors, {instancePath:instancePath+"/relayPortsPerNamespace
 else {
 vErrors = withError(vErrors, {instancePath,keyword:"type",params:{}}); errors++;
 }
-validate21.errors = vErrors;
+validate23.errors = vErrors;
+return errors === 0;
+}
+
+
+function validate27(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+let vErrors = null;
+let errors = 0;
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.namespace !== undefined){
+let data0 = data.namespace;
+if(typeof data0 === "string"){
+if(data0.length > 63 && codePoints(data0) > 63){
+vErrors = withError(vErrors, {instancePath:instancePath+"/namespace",keyword:"maxLength",params:{limit: 63}}); errors++;
+}
+if(codePoints(data0) < 1){
+vErrors = withError(vErrors, {instancePath:instancePath+"/namespace",keyword:"minLength",params:{limit: 1}}); errors++;
+}
+if(data0.length <= 126 && !pattern0.test(data0)){
+vErrors = withError(vErrors, {instancePath:instancePath+"/namespace",keyword:"pattern",params:{}}); errors++;
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/namespace",keyword:"type",params:{}}); errors++;
+}
+}
+if(data.serviceAccount !== undefined){
+let data1 = data.serviceAccount;
+if(typeof data1 === "string"){
+if(data1.length > 253 && codePoints(data1) > 253){
+vErrors = withError(vErrors, {instancePath:instancePath+"/serviceAccount",keyword:"maxLength",params:{limit: 253}}); errors++;
+}
+if(codePoints(data1) < 1){
+vErrors = withError(vErrors, {instancePath:instancePath+"/serviceAccount",keyword:"minLength",params:{limit: 1}}); errors++;
+}
+if(data1.length <= 506 && !pattern2.test(data1)){
+vErrors = withError(vErrors, {instancePath:instancePath+"/serviceAccount",keyword:"pattern",params:{}}); errors++;
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/serviceAccount",keyword:"type",params:{}}); errors++;
+}
+}
+if(data.proxyNamespaces !== undefined){
+let data2 = data.proxyNamespaces;
+if(Array.isArray(data2)){
+if(data2.length > 64){
+vErrors = withError(vErrors, {instancePath:instancePath+"/proxyNamespaces",keyword:"maxItems",params:{limit: 64}}); errors++;
+}
+if(data2.length < 1){
+vErrors = withError(vErrors, {instancePath:instancePath+"/proxyNamespaces",keyword:"minItems",params:{limit: 1}}); errors++;
+}
+const len0 = data2.length;
+for(let i0=0; i0<len0; i0++){
+let data3 = data2[i0];
+if(typeof data3 === "string"){
+if(data3.length > 63 && codePoints(data3) > 63){
+vErrors = withError(vErrors, {instancePath:instancePath+"/proxyNamespaces/" + i0,keyword:"maxLength",params:{limit: 63}}); errors++;
+}
+if(codePoints(data3) < 1){
+vErrors = withError(vErrors, {instancePath:instancePath+"/proxyNamespaces/" + i0,keyword:"minLength",params:{limit: 1}}); errors++;
+}
+if(data3.length <= 126 && !pattern0.test(data3)){
+vErrors = withError(vErrors, {instancePath:instancePath+"/proxyNamespaces/" + i0,keyword:"pattern",params:{}}); errors++;
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/proxyNamespaces/" + i0,keyword:"type",params:{}}); errors++;
+}
+}
+const found0 = duplicates(data2, []);
+if(found0.length > 0){
+vErrors = withError(vErrors, {instancePath:instancePath+"/proxyNamespaces",keyword:"unique",params:{duplicates: found0}}); errors++;
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/proxyNamespaces",keyword:"type",params:{}}); errors++;
+}
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath,keyword:"type",params:{}}); errors++;
+}
+validate27.errors = vErrors;
+return errors === 0;
+}
+
+
+function validate29(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+let vErrors = null;
+let errors = 0;
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.namespace !== undefined){
+let data0 = data.namespace;
+if(typeof data0 === "string"){
+if(data0.length > 63 && codePoints(data0) > 63){
+vErrors = withError(vErrors, {instancePath:instancePath+"/namespace",keyword:"maxLength",params:{limit: 63}}); errors++;
+}
+if(codePoints(data0) < 1){
+vErrors = withError(vErrors, {instancePath:instancePath+"/namespace",keyword:"minLength",params:{limit: 1}}); errors++;
+}
+if(data0.length <= 126 && !pattern0.test(data0)){
+vErrors = withError(vErrors, {instancePath:instancePath+"/namespace",keyword:"pattern",params:{}}); errors++;
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/namespace",keyword:"type",params:{}}); errors++;
+}
+}
+if(data.labels !== undefined){
+let data1 = data.labels;
+if(data1 && typeof data1 == "object" && !Array.isArray(data1)){
+if(Object.keys(data1).length > 32){
+vErrors = withError(vErrors, {instancePath:instancePath+"/labels",keyword:"maxProperties",params:{limit: 32}}); errors++;
+}
+for(const key0 in data1){
+let data2 = data1[key0];
+if(typeof data2 === "string"){
+if(data2.length > 63 && codePoints(data2) > 63){
+vErrors = withError(vErrors, {instancePath:instancePath+"/labels/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),keyword:"maxLength",params:{limit: 63}}); errors++;
+}
+if(data2.length <= 126 && !pattern1.test(data2)){
+vErrors = withError(vErrors, {instancePath:instancePath+"/labels/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),keyword:"pattern",params:{}}); errors++;
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/labels/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),keyword:"type",params:{}}); errors++;
+}
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/labels",keyword:"type",params:{}}); errors++;
+}
+}
+if(data.scrapeInterval !== undefined){
+let data3 = data.scrapeInterval;
+if(typeof data3 === "string"){
+if(data3.length > 32 && codePoints(data3) > 32){
+vErrors = withError(vErrors, {instancePath:instancePath+"/scrapeInterval",keyword:"maxLength",params:{limit: 32}}); errors++;
+}
+if(codePoints(data3) < 2){
+vErrors = withError(vErrors, {instancePath:instancePath+"/scrapeInterval",keyword:"minLength",params:{limit: 2}}); errors++;
+}
+if(data3.length <= 64 && !pattern14.test(data3)){
+vErrors = withError(vErrors, {instancePath:instancePath+"/scrapeInterval",keyword:"pattern",params:{}}); errors++;
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/scrapeInterval",keyword:"type",params:{}}); errors++;
+}
+}
+if(data.dashboardLabels !== undefined){
+let data4 = data.dashboardLabels;
+if(data4 && typeof data4 == "object" && !Array.isArray(data4)){
+if(Object.keys(data4).length > 32){
+vErrors = withError(vErrors, {instancePath:instancePath+"/dashboardLabels",keyword:"maxProperties",params:{limit: 32}}); errors++;
+}
+for(const key1 in data4){
+let data5 = data4[key1];
+if(typeof data5 === "string"){
+if(data5.length > 63 && codePoints(data5) > 63){
+vErrors = withError(vErrors, {instancePath:instancePath+"/dashboardLabels/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),keyword:"maxLength",params:{limit: 63}}); errors++;
+}
+if(data5.length <= 126 && !pattern1.test(data5)){
+vErrors = withError(vErrors, {instancePath:instancePath+"/dashboardLabels/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),keyword:"pattern",params:{}}); errors++;
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/dashboardLabels/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),keyword:"type",params:{}}); errors++;
+}
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/dashboardLabels",keyword:"type",params:{}}); errors++;
+}
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath,keyword:"type",params:{}}); errors++;
+}
+validate29.errors = vErrors;
 return errors === 0;
 }
 
@@ -926,207 +1206,46 @@ vErrors = withError(vErrors, {instancePath:instancePath+"/refusedAddresses",keyw
 }
 }
 if(data.image !== undefined){
-let data11 = data.image;
-if(data11 && typeof data11 == "object" && !Array.isArray(data11)){
-if(data11.repository !== undefined){
-let data12 = data11.repository;
-if(typeof data12 === "string"){
-if(data12.length > 255 && codePoints(data12) > 255){
-vErrors = withError(vErrors, {instancePath:instancePath+"/image/repository",keyword:"maxLength",params:{limit: 255}}); errors++;
-}
-if(codePoints(data12) < 1){
-vErrors = withError(vErrors, {instancePath:instancePath+"/image/repository",keyword:"minLength",params:{limit: 1}}); errors++;
-}
-if(data12.length <= 510 && !pattern6.test(data12)){
-vErrors = withError(vErrors, {instancePath:instancePath+"/image/repository",keyword:"pattern",params:{}}); errors++;
-}
-}
-else {
-vErrors = withError(vErrors, {instancePath:instancePath+"/image/repository",keyword:"type",params:{}}); errors++;
-}
-}
-if(data11.tag !== undefined){
-let data13 = data11.tag;
-if(typeof data13 === "string"){
-if(data13.length > 128 && codePoints(data13) > 128){
-vErrors = withError(vErrors, {instancePath:instancePath+"/image/tag",keyword:"maxLength",params:{limit: 128}}); errors++;
-}
-if(data13.length <= 256 && !pattern7.test(data13)){
-vErrors = withError(vErrors, {instancePath:instancePath+"/image/tag",keyword:"pattern",params:{}}); errors++;
-}
-}
-else {
-vErrors = withError(vErrors, {instancePath:instancePath+"/image/tag",keyword:"type",params:{}}); errors++;
-}
-}
-if(data11.digest !== undefined){
-let data14 = data11.digest;
-if(typeof data14 === "string"){
-if(data14.length > 71 && codePoints(data14) > 71){
-vErrors = withError(vErrors, {instancePath:instancePath+"/image/digest",keyword:"maxLength",params:{limit: 71}}); errors++;
-}
-if(data14.length <= 142 && !pattern8.test(data14)){
-vErrors = withError(vErrors, {instancePath:instancePath+"/image/digest",keyword:"pattern",params:{}}); errors++;
-}
-}
-else {
-vErrors = withError(vErrors, {instancePath:instancePath+"/image/digest",keyword:"type",params:{}}); errors++;
-}
-}
-if(data11.pullPolicy !== undefined){
-let data15 = data11.pullPolicy;
-if(typeof data15 !== "string"){
-vErrors = withError(vErrors, {instancePath:instancePath+"/image/pullPolicy",keyword:"type",params:{}}); errors++;
-}
-if(data15 !== "Always" && data15 !== "IfNotPresent" && data15 !== "Never"){
-vErrors = withError(vErrors, {instancePath:instancePath+"/image/pullPolicy",keyword:"enum",params:{}}); errors++;
-}
-}
-if(data11.pullSecrets !== undefined){
-let data16 = data11.pullSecrets;
-if(Array.isArray(data16)){
-if(data16.length > 16){
-vErrors = withError(vErrors, {instancePath:instancePath+"/image/pullSecrets",keyword:"maxItems",params:{limit: 16}}); errors++;
-}
-const len2 = data16.length;
-for(let i2=0; i2<len2; i2++){
-let data17 = data16[i2];
-if(typeof data17 === "string"){
-if(data17.length > 253 && codePoints(data17) > 253){
-vErrors = withError(vErrors, {instancePath:instancePath+"/image/pullSecrets/" + i2,keyword:"maxLength",params:{limit: 253}}); errors++;
-}
-if(codePoints(data17) < 1){
-vErrors = withError(vErrors, {instancePath:instancePath+"/image/pullSecrets/" + i2,keyword:"minLength",params:{limit: 1}}); errors++;
-}
-if(data17.length <= 506 && !pattern2.test(data17)){
-vErrors = withError(vErrors, {instancePath:instancePath+"/image/pullSecrets/" + i2,keyword:"pattern",params:{}}); errors++;
-}
-}
-else {
-vErrors = withError(vErrors, {instancePath:instancePath+"/image/pullSecrets/" + i2,keyword:"type",params:{}}); errors++;
-}
-}
-const found2 = duplicates(data16, []);
-if(found2.length > 0){
-vErrors = withError(vErrors, {instancePath:instancePath+"/image/pullSecrets",keyword:"unique",params:{duplicates: found2}}); errors++;
-}
-}
-else {
-vErrors = withError(vErrors, {instancePath:instancePath+"/image/pullSecrets",keyword:"type",params:{}}); errors++;
-}
-}
-}
-else {
-vErrors = withError(vErrors, {instancePath:instancePath+"/image",keyword:"type",params:{}}); errors++;
-}
-}
-if(data.operator !== undefined){
-if(!(validate12(data.operator, {instancePath:instancePath+"/operator",parentData:data,parentDataProperty:"operator",rootData}))){
+if(!(validate12(data.image, {instancePath:instancePath+"/image",parentData:data,parentDataProperty:"image",rootData}))){
 vErrors = vErrors === null ? validate12.errors : vErrors.concat(validate12.errors);
 errors = vErrors.length;
 }
 }
+if(data.operator !== undefined){
+if(!(validate14(data.operator, {instancePath:instancePath+"/operator",parentData:data,parentDataProperty:"operator",rootData}))){
+vErrors = vErrors === null ? validate14.errors : vErrors.concat(validate14.errors);
+errors = vErrors.length;
+}
+}
 if(data.extensionServer !== undefined){
-if(!(validate16(data.extensionServer, {instancePath:instancePath+"/extensionServer",parentData:data,parentDataProperty:"extensionServer",rootData}))){
-vErrors = vErrors === null ? validate16.errors : vErrors.concat(validate16.errors);
+if(!(validate18(data.extensionServer, {instancePath:instancePath+"/extensionServer",parentData:data,parentDataProperty:"extensionServer",rootData}))){
+vErrors = vErrors === null ? validate18.errors : vErrors.concat(validate18.errors);
 errors = vErrors.length;
 }
 }
 if(data.scheduling !== undefined){
-if(!(validate19(data.scheduling, {instancePath:instancePath+"/scheduling",parentData:data,parentDataProperty:"scheduling",rootData}))){
-vErrors = vErrors === null ? validate19.errors : vErrors.concat(validate19.errors);
-errors = vErrors.length;
-}
-}
-if(data.meshPods !== undefined){
-if(!(validate21(data.meshPods, {instancePath:instancePath+"/meshPods",parentData:data,parentDataProperty:"meshPods",rootData}))){
+if(!(validate21(data.scheduling, {instancePath:instancePath+"/scheduling",parentData:data,parentDataProperty:"scheduling",rootData}))){
 vErrors = vErrors === null ? validate21.errors : vErrors.concat(validate21.errors);
 errors = vErrors.length;
 }
 }
+if(data.meshPods !== undefined){
+if(!(validate23(data.meshPods, {instancePath:instancePath+"/meshPods",parentData:data,parentDataProperty:"meshPods",rootData}))){
+vErrors = vErrors === null ? validate23.errors : vErrors.concat(validate23.errors);
+errors = vErrors.length;
+}
+}
 if(data.envoyGateway !== undefined){
-let data22 = data.envoyGateway;
-if(data22 && typeof data22 == "object" && !Array.isArray(data22)){
-if(data22.namespace !== undefined){
-let data23 = data22.namespace;
-if(typeof data23 === "string"){
-if(data23.length > 63 && codePoints(data23) > 63){
-vErrors = withError(vErrors, {instancePath:instancePath+"/envoyGateway/namespace",keyword:"maxLength",params:{limit: 63}}); errors++;
-}
-if(codePoints(data23) < 1){
-vErrors = withError(vErrors, {instancePath:instancePath+"/envoyGateway/namespace",keyword:"minLength",params:{limit: 1}}); errors++;
-}
-if(data23.length <= 126 && !pattern0.test(data23)){
-vErrors = withError(vErrors, {instancePath:instancePath+"/envoyGateway/namespace",keyword:"pattern",params:{}}); errors++;
-}
-}
-else {
-vErrors = withError(vErrors, {instancePath:instancePath+"/envoyGateway/namespace",keyword:"type",params:{}}); errors++;
-}
-}
-if(data22.serviceAccount !== undefined){
-let data24 = data22.serviceAccount;
-if(typeof data24 === "string"){
-if(data24.length > 253 && codePoints(data24) > 253){
-vErrors = withError(vErrors, {instancePath:instancePath+"/envoyGateway/serviceAccount",keyword:"maxLength",params:{limit: 253}}); errors++;
-}
-if(codePoints(data24) < 1){
-vErrors = withError(vErrors, {instancePath:instancePath+"/envoyGateway/serviceAccount",keyword:"minLength",params:{limit: 1}}); errors++;
-}
-if(data24.length <= 506 && !pattern2.test(data24)){
-vErrors = withError(vErrors, {instancePath:instancePath+"/envoyGateway/serviceAccount",keyword:"pattern",params:{}}); errors++;
-}
-}
-else {
-vErrors = withError(vErrors, {instancePath:instancePath+"/envoyGateway/serviceAccount",keyword:"type",params:{}}); errors++;
-}
-}
-if(data22.proxyNamespaces !== undefined){
-let data25 = data22.proxyNamespaces;
-if(Array.isArray(data25)){
-if(data25.length > 64){
-vErrors = withError(vErrors, {instancePath:instancePath+"/envoyGateway/proxyNamespaces",keyword:"maxItems",params:{limit: 64}}); errors++;
-}
-if(data25.length < 1){
-vErrors = withError(vErrors, {instancePath:instancePath+"/envoyGateway/proxyNamespaces",keyword:"minItems",params:{limit: 1}}); errors++;
-}
-const len3 = data25.length;
-for(let i3=0; i3<len3; i3++){
-let data26 = data25[i3];
-if(typeof data26 === "string"){
-if(data26.length > 63 && codePoints(data26) > 63){
-vErrors = withError(vErrors, {instancePath:instancePath+"/envoyGateway/proxyNamespaces/" + i3,keyword:"maxLength",params:{limit: 63}}); errors++;
-}
-if(codePoints(data26) < 1){
-vErrors = withError(vErrors, {instancePath:instancePath+"/envoyGateway/proxyNamespaces/" + i3,keyword:"minLength",params:{limit: 1}}); errors++;
-}
-if(data26.length <= 126 && !pattern0.test(data26)){
-vErrors = withError(vErrors, {instancePath:instancePath+"/envoyGateway/proxyNamespaces/" + i3,keyword:"pattern",params:{}}); errors++;
-}
-}
-else {
-vErrors = withError(vErrors, {instancePath:instancePath+"/envoyGateway/proxyNamespaces/" + i3,keyword:"type",params:{}}); errors++;
-}
-}
-const found3 = duplicates(data25, []);
-if(found3.length > 0){
-vErrors = withError(vErrors, {instancePath:instancePath+"/envoyGateway/proxyNamespaces",keyword:"unique",params:{duplicates: found3}}); errors++;
-}
-}
-else {
-vErrors = withError(vErrors, {instancePath:instancePath+"/envoyGateway/proxyNamespaces",keyword:"type",params:{}}); errors++;
-}
-}
-}
-else {
-vErrors = withError(vErrors, {instancePath:instancePath+"/envoyGateway",keyword:"type",params:{}}); errors++;
+if(!(validate27(data.envoyGateway, {instancePath:instancePath+"/envoyGateway",parentData:data,parentDataProperty:"envoyGateway",rootData}))){
+vErrors = vErrors === null ? validate27.errors : vErrors.concat(validate27.errors);
+errors = vErrors.length;
 }
 }
 if(data.networkPolicies !== undefined){
-let data27 = data.networkPolicies;
-if(data27 && typeof data27 == "object" && !Array.isArray(data27)){
-if(data27.enabled !== undefined){
-if(typeof data27.enabled !== "boolean"){
+let data17 = data.networkPolicies;
+if(data17 && typeof data17 == "object" && !Array.isArray(data17)){
+if(data17.enabled !== undefined){
+if(typeof data17.enabled !== "boolean"){
 vErrors = withError(vErrors, {instancePath:instancePath+"/networkPolicies/enabled",keyword:"type",params:{}}); errors++;
 }
 }
@@ -1136,10 +1255,10 @@ vErrors = withError(vErrors, {instancePath:instancePath+"/networkPolicies",keywo
 }
 }
 if(data.rbac !== undefined){
-let data29 = data.rbac;
-if(data29 && typeof data29 == "object" && !Array.isArray(data29)){
-if(data29.unusedRights !== undefined){
-if(typeof data29.unusedRights !== "boolean"){
+let data19 = data.rbac;
+if(data19 && typeof data19 == "object" && !Array.isArray(data19)){
+if(data19.unusedRights !== undefined){
+if(typeof data19.unusedRights !== "boolean"){
 vErrors = withError(vErrors, {instancePath:instancePath+"/rbac/unusedRights",keyword:"type",params:{}}); errors++;
 }
 }
@@ -1149,95 +1268,9 @@ vErrors = withError(vErrors, {instancePath:instancePath+"/rbac",keyword:"type",p
 }
 }
 if(data.monitoring !== undefined){
-let data31 = data.monitoring;
-if(data31 && typeof data31 == "object" && !Array.isArray(data31)){
-if(data31.namespace !== undefined){
-let data32 = data31.namespace;
-if(typeof data32 === "string"){
-if(data32.length > 63 && codePoints(data32) > 63){
-vErrors = withError(vErrors, {instancePath:instancePath+"/monitoring/namespace",keyword:"maxLength",params:{limit: 63}}); errors++;
-}
-if(codePoints(data32) < 1){
-vErrors = withError(vErrors, {instancePath:instancePath+"/monitoring/namespace",keyword:"minLength",params:{limit: 1}}); errors++;
-}
-if(data32.length <= 126 && !pattern0.test(data32)){
-vErrors = withError(vErrors, {instancePath:instancePath+"/monitoring/namespace",keyword:"pattern",params:{}}); errors++;
-}
-}
-else {
-vErrors = withError(vErrors, {instancePath:instancePath+"/monitoring/namespace",keyword:"type",params:{}}); errors++;
-}
-}
-if(data31.labels !== undefined){
-let data33 = data31.labels;
-if(data33 && typeof data33 == "object" && !Array.isArray(data33)){
-if(Object.keys(data33).length > 32){
-vErrors = withError(vErrors, {instancePath:instancePath+"/monitoring/labels",keyword:"maxProperties",params:{limit: 32}}); errors++;
-}
-for(const key1 in data33){
-let data34 = data33[key1];
-if(typeof data34 === "string"){
-if(data34.length > 63 && codePoints(data34) > 63){
-vErrors = withError(vErrors, {instancePath:instancePath+"/monitoring/labels/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),keyword:"maxLength",params:{limit: 63}}); errors++;
-}
-if(data34.length <= 126 && !pattern1.test(data34)){
-vErrors = withError(vErrors, {instancePath:instancePath+"/monitoring/labels/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),keyword:"pattern",params:{}}); errors++;
-}
-}
-else {
-vErrors = withError(vErrors, {instancePath:instancePath+"/monitoring/labels/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),keyword:"type",params:{}}); errors++;
-}
-}
-}
-else {
-vErrors = withError(vErrors, {instancePath:instancePath+"/monitoring/labels",keyword:"type",params:{}}); errors++;
-}
-}
-if(data31.scrapeInterval !== undefined){
-let data35 = data31.scrapeInterval;
-if(typeof data35 === "string"){
-if(data35.length > 32 && codePoints(data35) > 32){
-vErrors = withError(vErrors, {instancePath:instancePath+"/monitoring/scrapeInterval",keyword:"maxLength",params:{limit: 32}}); errors++;
-}
-if(codePoints(data35) < 2){
-vErrors = withError(vErrors, {instancePath:instancePath+"/monitoring/scrapeInterval",keyword:"minLength",params:{limit: 2}}); errors++;
-}
-if(data35.length <= 64 && !pattern14.test(data35)){
-vErrors = withError(vErrors, {instancePath:instancePath+"/monitoring/scrapeInterval",keyword:"pattern",params:{}}); errors++;
-}
-}
-else {
-vErrors = withError(vErrors, {instancePath:instancePath+"/monitoring/scrapeInterval",keyword:"type",params:{}}); errors++;
-}
-}
-if(data31.dashboardLabels !== undefined){
-let data36 = data31.dashboardLabels;
-if(data36 && typeof data36 == "object" && !Array.isArray(data36)){
-if(Object.keys(data36).length > 32){
-vErrors = withError(vErrors, {instancePath:instancePath+"/monitoring/dashboardLabels",keyword:"maxProperties",params:{limit: 32}}); errors++;
-}
-for(const key2 in data36){
-let data37 = data36[key2];
-if(typeof data37 === "string"){
-if(data37.length > 63 && codePoints(data37) > 63){
-vErrors = withError(vErrors, {instancePath:instancePath+"/monitoring/dashboardLabels/" + key2.replace(/~/g, "~0").replace(/\//g, "~1"),keyword:"maxLength",params:{limit: 63}}); errors++;
-}
-if(data37.length <= 126 && !pattern1.test(data37)){
-vErrors = withError(vErrors, {instancePath:instancePath+"/monitoring/dashboardLabels/" + key2.replace(/~/g, "~0").replace(/\//g, "~1"),keyword:"pattern",params:{}}); errors++;
-}
-}
-else {
-vErrors = withError(vErrors, {instancePath:instancePath+"/monitoring/dashboardLabels/" + key2.replace(/~/g, "~0").replace(/\//g, "~1"),keyword:"type",params:{}}); errors++;
-}
-}
-}
-else {
-vErrors = withError(vErrors, {instancePath:instancePath+"/monitoring/dashboardLabels",keyword:"type",params:{}}); errors++;
-}
-}
-}
-else {
-vErrors = withError(vErrors, {instancePath:instancePath+"/monitoring",keyword:"type",params:{}}); errors++;
+if(!(validate29(data.monitoring, {instancePath:instancePath+"/monitoring",parentData:data,parentDataProperty:"monitoring",rootData}))){
+vErrors = vErrors === null ? validate29.errors : vErrors.concat(validate29.errors);
+errors = vErrors.length;
 }
 }
 }
@@ -1245,17 +1278,5 @@ else {
 vErrors = withError(vErrors, {instancePath,keyword:"type",params:{}}); errors++;
 }
 validate11.errors = vErrors;
-return errors === 0;
-}
-
-
-function validate10(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
-let vErrors = null;
-let errors = 0;
-if(!(validate11(data, {instancePath,parentData,parentDataProperty,rootData}))){
-vErrors = vErrors === null ? validate11.errors : vErrors.concat(validate11.errors);
-errors = vErrors.length;
-}
-validate10.errors = vErrors;
 return errors === 0;
 }

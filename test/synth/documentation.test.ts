@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { Outline } from '../../src/api/validation/validator.ts';
 import { readConfiguration } from '../../synth/config.ts';
-import { outline } from '../../synth/generated/outline.ts';
+import { outlineInstallation as outline } from '../../synth/generated/outline.ts';
 import { alerts } from '../../synth/monitoring/alerts.ts';
 import { at } from '../support/synth/parts.ts';
 import { installationOf, objectsIn, synthesized } from '../support/synth/synthesized.ts';

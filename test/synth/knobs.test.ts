@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Outline } from '../../src/api/validation/validator.ts';
-import { outline } from '../../synth/generated/outline.ts';
+import { outlineInstallation as outline } from '../../synth/generated/outline.ts';
 import { everyKnob, installationOf, objectsIn, synthesized } from '../support/synth/synthesized.ts';
 import type { Written } from '../support/synth/synthesized.ts';
 

@@ -2,26 +2,32 @@
 
 import type { GeneratedValidator } from '../validation/validator.ts';
 import type { KindName } from './kinds.ts';
-import { outline as outlineMeshBinding } from './mesh-binding.outline.ts';
 import { evaluate as evaluateMeshBinding, rules as rulesMeshBinding } from './mesh-binding.rules.ts';
-import { shape as shapeMeshBinding } from './mesh-binding.shape.ts';
-import { structure as structureMeshBinding } from './mesh-binding.structure.ts';
-import { outline as outlineMeshEndpoints } from './mesh-endpoints.outline.ts';
 import { evaluate as evaluateMeshEndpoints, rules as rulesMeshEndpoints } from './mesh-endpoints.rules.ts';
-import { shape as shapeMeshEndpoints } from './mesh-endpoints.shape.ts';
-import { structure as structureMeshEndpoints } from './mesh-endpoints.structure.ts';
-import { outline as outlineMeshGateway } from './mesh-gateway.outline.ts';
 import { evaluate as evaluateMeshGateway, rules as rulesMeshGateway } from './mesh-gateway.rules.ts';
-import { shape as shapeMeshGateway } from './mesh-gateway.shape.ts';
-import { structure as structureMeshGateway } from './mesh-gateway.structure.ts';
-import { outline as outlineMeshRoutePolicy } from './mesh-route-policy.outline.ts';
 import { evaluate as evaluateMeshRoutePolicy, rules as rulesMeshRoutePolicy } from './mesh-route-policy.rules.ts';
-import { shape as shapeMeshRoutePolicy } from './mesh-route-policy.shape.ts';
-import { structure as structureMeshRoutePolicy } from './mesh-route-policy.structure.ts';
-import { outline as outlineMeshTailnet } from './mesh-tailnet.outline.ts';
 import { evaluate as evaluateMeshTailnet, rules as rulesMeshTailnet } from './mesh-tailnet.rules.ts';
-import { shape as shapeMeshTailnet } from './mesh-tailnet.shape.ts';
-import { structure as structureMeshTailnet } from './mesh-tailnet.structure.ts';
+import {
+  outlineMeshBinding,
+  outlineMeshEndpoints,
+  outlineMeshGateway,
+  outlineMeshRoutePolicy,
+  outlineMeshTailnet,
+} from './outline.ts';
+import {
+  shapeMeshBinding,
+  shapeMeshEndpoints,
+  shapeMeshGateway,
+  shapeMeshRoutePolicy,
+  shapeMeshTailnet,
+} from './shape.ts';
+import {
+  structureMeshBinding,
+  structureMeshEndpoints,
+  structureMeshGateway,
+  structureMeshRoutePolicy,
+  structureMeshTailnet,
+} from './structure.ts';
 
 /** The validator of each kind. */
 export const validators: Readonly<Record<KindName, GeneratedValidator>> = {

@@ -11,8 +11,11 @@ import type { GeneratedValidator } from '../../../src/api/validation/validator.t
 
 /** The validator that codegen would generate for a kind, evaluated in memory. */
 export function evaluateValidator(kind: Kind): GeneratedValidator {
-  const parts = [shapeModule, structureModule, rulesModule, outlineModule];
-  return Object.assign({}, ...parts.map(part => evaluateModule(part(kind)))) as GeneratedValidator;
+  const parts = Object.entries({ shape: shapeModule, structure: structureModule, outline: outlineModule });
+  const own = parts.map(
+    ([name, part]) => [name, evaluateModule(part([kind]))[`${name}${kind.name}`]] as const,
+  );
+  return { ...evaluateModule(rulesModule(kind)), ...Object.fromEntries(own) } as GeneratedValidator;
 }
 
 /** The check that structureCode() generates for any schema, evaluated in memory. */

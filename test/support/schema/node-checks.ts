@@ -16,7 +16,8 @@ export type NodeChecks = {
 };
 
 export function nodeChecks(kind: Kind): NodeChecks {
-  const schema = structureSchema(kind);
+  const { $defs } = structureSchema([kind]);
+  const schema = { $defs: $defs ?? {}, $ref: `#/$defs/${kind.name}` };
   const own = new Map(walk(kind.root).map(({ path }) => [path, ownSchema(schema, path)]));
   const checks = new Map([...own].map(([path, part]) => [path, checkOf(part)]));
   const passes = (given: ReadonlyMap<string, Check>, { path, value }: LocatedValue) =>
