@@ -24,10 +24,11 @@ const OLDER: Readonly<Record<string, string>> = {
 /** A StatefulSet of mesh pods, and the namespace of the operator. */
 type Pool = { readonly namespace: string; readonly name: string; readonly replicas: number };
 
-/** Stops the operator and replaces all mesh pods of a pool by those of an older version; returns when they are ready. */
+/** Stops the operator and replaces all mesh pods of a pool by those of an older version, so many at once; returns when they are ready. */
 export async function runOlderMeshPods(
   client: KubeClient,
   { namespace, name, replicas }: Pool,
+  atOnce: number,
 ): Promise<void> {
   await scaleOperator(client, namespace, 0);
   const ref = { apiVersion: 'apps/v1', kind: 'StatefulSet', namespace, name };
@@ -44,14 +45,16 @@ export async function runOlderMeshPods(
   const isObserved = ({ status: seen, metadata }: KubeObject) =>
     (seen as { observedGeneration?: number } | undefined)?.observedGeneration === metadata['generation'];
   await waitForObject(client, ref, 'to be seen by its controller', isObserved);
-  await Promise.all(
-    pods.map(async pod => {
+  const waiting = pods.values();
+  const replaceNext = async () => {
+    for (const pod of waiting) {
       const { metadata } = await client.get(pod);
       await client.remove(pod);
       await waitForObject(client, pod, 'to be replaced', one => one.metadata.uid !== metadata.uid);
       await waitForCondition(client, pod, 'Ready');
-    }),
-  );
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, replaceNext));
 }
 
 function asOlder(object: KubeObject): KubeObject {
