@@ -1,0 +1,109 @@
+import type { ConditionUpdate } from './conditions.ts';
+import { REASONS } from './reasons.ts';
+import type { Reason, Severity } from './reasons.ts';
+
+/** The steps from an object to a field of it: names, and indexes of lists. */
+export type Steps = readonly (string | number)[];
+
+/** An object that a problem is about; without a name all of its kind. */
+export type Subject = { readonly kind: string; readonly namespace?: string; readonly name?: string };
+
+/** Where a problem is. */
+type ProblemPlace = {
+  /** Absent for what is about no object. */
+  readonly about?: Subject;
+  /** The field. */
+  readonly at?: Steps;
+  /** The name of the endpoint that it is about, if it is about one of the field's object. */
+  readonly endpoint?: string;
+};
+
+/** What is wrong, where, and how to correct it. Machines read all but the texts, which are for users. */
+export type Problem<R extends Reason = Reason> = ProblemPlace & {
+  readonly reason: R;
+  /** Only where it is another than that of the reason. */
+  readonly severity?: Severity;
+  /** What is wrong. */
+  readonly text: string;
+  /** What to do. */
+  readonly fix?: string;
+  /** To apply or copy, such as YAML. */
+  readonly example?: string;
+};
+
+/** The text of a path: spec.endpoints[2].metadata["a.b"]. */
+export function pathOf(steps: Steps): string {
+  const texts = steps.map((step, index) => {
+    if (typeof step === 'number') return `[${step}]`;
+    if (!/^[A-Za-z0-9_-]{1,64}$/.test(step)) return `[${JSON.stringify(step.slice(0, MAX_KEY_LENGTH))}]`;
+    return index === 0 ? step : `.${step}`;
+  });
+  return texts.join('');
+}
+
+const MAX_KEY_LENGTH = 64;
+
+/** A problem for users: the field, what is wrong, and the fix. */
+export function formatProblem({ at = [], text, fix }: Omit<Problem, 'reason'>): string {
+  return [pathOf(at), text, fix ?? ''].filter(part => part !== '').join(': ');
+}
+
+/** A problem for users, and below it what to apply. */
+export function formatWithExample(problem: Omit<Problem, 'reason'>): string {
+  const { example } = problem;
+  return `${formatProblem(problem)}${example === undefined ? '' : `\n\n${example}`}`;
+}
+
+/** The object of a problem for users, such as MeshEndpoints default/web. */
+export function titleOfSubject({ kind, namespace = '', name = '' }: Subject): string {
+  return `${kind} ${namespace === '' ? '' : `${namespace}/`}${name}`;
+}
+
+/** How much a problem matters. */
+function severityOf({ reason, severity }: Pick<Problem, 'reason' | 'severity'>): Severity {
+  return severity ?? REASONS[reason];
+}
+
+/** Whether two are one problem, whatever their texts are. */
+export function isSameProblem(one: Problem, other: Problem): boolean {
+  return identityOf(one) === identityOf(other);
+}
+
+/** The problems without repetitions, in their order. */
+export function distinct<P extends Problem>(problems: readonly P[]): readonly P[] {
+  const seen = new Set<string>();
+  return problems.filter(problem => {
+    const { size } = seen;
+    return seen.add(identityOf(problem)).size > size;
+  });
+}
+
+function identityOf({ reason, about = { kind: '' }, at, endpoint }: Problem): string {
+  const { kind, namespace, name } = about;
+  return JSON.stringify([reason, kind, namespace, name, at, endpoint]);
+}
+
+const ORDER: readonly Severity[] = ['error', 'unknown', 'warning', 'note'];
+
+/** The problems that matter most first; those that matter as much in their order. */
+export function inOrder<P extends Problem>(problems: readonly P[]): readonly P[] {
+  const rank = (problem: Problem) => ORDER.indexOf(severityOf(problem));
+  return [...problems].sort((one, other) => rank(one) - rank(other));
+}
+
+/**
+ * The condition that is True without problems. With some it has the reason and the texts of the one that matters most: False for
+ * an error, Unknown where it is not known; warnings and notes leave it True.
+ */
+export function conditionOf(
+  type: string,
+  problems: readonly Problem[],
+  ifNone: Pick<ConditionUpdate, 'reason' | 'message'>,
+): ConditionUpdate {
+  const [first] = inOrder(problems);
+  const status = first && STATUSES[severityOf(first)];
+  if (!first || status === undefined) return { type, status: 'True', ...ifNone };
+  return { type, status, reason: first.reason, message: formatProblem(first) };
+}
+
+const STATUSES = { error: 'False', unknown: 'Unknown', warning: undefined, note: undefined } as const;

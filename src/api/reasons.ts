@@ -1,0 +1,58 @@
+/** How much a problem matters: what it is about does not work, may not, or does; or that is not known. */
+export type Severity = 'error' | 'warning' | 'note' | 'unknown';
+
+type Severities = Readonly<Record<string, Severity>>;
+
+/** Why a backendRef, or an endpoint of the object that it names, gets no traffic. */
+const UNUSED = {
+  /** The object does not exist. */
+  BackendNotFound: 'error',
+  /** The reference is to another namespace, and no ReferenceGrant permits it. */
+  RefNotPermitted: 'error',
+  /** The backendRef has no port. */
+  PortMissing: 'error',
+  /** No endpoint of the object has the port. */
+  PortNotFound: 'error',
+  /** The kind of route does not support the protocol of the endpoint. */
+  ProtocolMismatch: 'error',
+  /** The rule has another upstream protocol: that of an earlier endpoint, or of a Service or Backend. */
+  ProtocolConflict: 'error',
+  /** Another endpoint of the rule has the same address and port. */
+  DuplicateAddress: 'error',
+  /** No MeshTailnet has the domain of the object. */
+  TailnetNotFound: 'error',
+  /** spec.allowedNamespaces of the MeshTailnet does not select the namespace of the object. */
+  NamespaceNotAllowed: 'error',
+  /** The rule has other backends that cannot be in one rule with MeshEndpoints. */
+  MixedBackends: 'error',
+  /** Another backend of the rule does not resolve, and Envoy Gateway then sends no requests to MeshEndpoints. */
+  OtherBackendMissing: 'error',
+  /** Envoy Gateway does not support a setting together with MeshEndpoints. */
+  NotSupported: 'error',
+  /** The certificates of tls.caRef do not exist. */
+  CertificateNotFound: 'error',
+  /** tls.ca, or the certificates of tls.caRef, cannot be read. */
+  InvalidCertificate: 'error',
+  /** The TLS settings of the rule are too many or too large for one cluster. */
+  TooManyTlsSettings: 'error',
+  /** With the policy of the rule it would have more priorities than a rule can have. */
+  TooManyPriorities: 'error',
+  /** The MeshTailnet has no proxy, or for UDP no relay. */
+  ProxyUnknown: 'error',
+  /** The proxy of the MeshTailnet is a host name, and EDS takes IP addresses only. */
+  ProxyNotAnAddress: 'error',
+  /** UDP cannot pass the CONNECT proxies of an External pool. */
+  DatagramsThroughProxy: 'error',
+  /** The endpoint has no port on the relays of its MeshTailnet. */
+  RelayPortMissing: 'error',
+  /** The operator has not written the addresses of the endpoint's externalTarget into status.endpoints. */
+  ExternalTargetNotResolved: 'error',
+  /** The endpoint has an address that must get no traffic, such as that of the API server. */
+  AddressRefused: 'error',
+} as const satisfies Severities;
+
+/** Every reason of a problem, with its severity. A reason means the same wherever it is reported. */
+export const REASONS = { ...UNUSED } as const satisfies Severities;
+
+/** Why something is a problem, for machines. */
+export type Reason = keyof typeof REASONS;
