@@ -48,6 +48,11 @@ export function formatProblem({ at = [], text, fix }: Omit<Problem, 'reason'>): 
   return [pathOf(at), text, fix ?? ''].filter(part => part !== '').join(': ');
 }
 
+/** A problem for users, after its reason. */
+export function formatWithReason(problem: Problem): string {
+  return `${problem.reason}: ${formatProblem(problem)}`;
+}
+
 /** A problem for users, and below it what to apply. */
 export function formatWithExample(problem: Omit<Problem, 'reason'>): string {
   const { example } = problem;

@@ -51,6 +51,9 @@ const UNUSED = {
   AddressRefused: 'error',
 } as const satisfies Severities;
 
+/** Why a backendRef, or an endpoint of the object that it names, gets no traffic. */
+export type UnusedReason = keyof typeof UNUSED;
+
 /** Every reason of a problem, with its severity. A reason means the same wherever it is reported. */
 export const REASONS = { ...UNUSED } as const satisfies Severities;
 

@@ -11,6 +11,7 @@ import {
 } from 'yaml';
 import type { Document, ScalarTag, Tags, YAMLMap } from 'yaml';
 import { isRecord } from './json.ts';
+import type { Steps } from './problem.ts';
 
 /** A line and a column of a file, from 1. */
 export type Position = { readonly line: number; readonly column: number };
@@ -18,7 +19,7 @@ export type Position = { readonly line: number; readonly column: number };
 /** A document of a YAML file, with a function that finds where a path is. */
 export type SourceDocument = {
   readonly value: unknown;
-  readonly positionOf: (steps: readonly string[]) => Position;
+  readonly positionOf: (steps: Steps) => Position;
 };
 
 /** A syntax error and where it is. */
@@ -180,7 +181,7 @@ function lineOf(node: unknown, lines: LineCounter): number {
 }
 
 /** Where the value at a path is, or the innermost value that contains it. */
-function positionOf(document: Document, steps: readonly string[], lines: LineCounter): Position {
+function positionOf(document: Document, steps: Steps, lines: LineCounter): Position {
   const around = [document.contents as unknown];
   for (const step of steps) around.unshift(childOf(around[0], step));
   const found = around.find(node => isNode(node) && node.range);
@@ -193,10 +194,10 @@ function positionAt(offset: number, lines: LineCounter): Position {
 }
 
 /** A key that is written as a number is a number in YAML. */
-function childOf(node: unknown, step: string): unknown {
+function childOf(node: unknown, step: Steps[number]): unknown {
   if (isSeq(node)) return node.get(Number(step), true);
   if (!isMap(node)) return undefined;
-  return node.get(step, true) ?? (/^\d+$/.test(step) ? node.get(Number(step), true) : undefined);
+  return node.get(step, true) ?? (/^\d+$/.test(String(step)) ? node.get(Number(step), true) : undefined);
 }
 
 /** An object of a document, and its path in the document. */

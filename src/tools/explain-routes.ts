@@ -9,6 +9,7 @@ import type { Ref } from '../api/key.ts';
 import { metadataText } from '../api/objects/metadata-text.ts';
 import { oldestOf } from '../api/objects/oldest.ts';
 import { refTo } from '../api/objects/references.ts';
+import { formatWithReason } from '../api/problem.ts';
 import type { SocketAddress } from '../api/socket-address.ts';
 import { Derived } from '../store/derived.ts';
 import type { Tracking } from '../store/tracking.ts';
@@ -23,7 +24,6 @@ import { trafficOfRoute } from '../traffic/endpoints/route-traffic.ts';
 import type { RouteTraffic, RuleTraffic } from '../traffic/endpoints/route-traffic.ts';
 import type { ResolvedRule } from '../traffic/resolve-route.ts';
 import type { TlsBudgets } from '../traffic/settings/tls-budget.ts';
-import { formatUnused } from '../traffic/unused.ts';
 import type { UnusedBackend } from '../traffic/unused.ts';
 
 /** How a route is resolved. */
@@ -265,5 +265,5 @@ function tableOf(rows: readonly (readonly string[])[]): readonly string[] {
 
 function unusedLine(unused: UnusedBackend): string {
   const { endpoint } = unused;
-  return `    not used${endpoint === undefined ? '' : ` (endpoint ${endpoint})`}: ${formatUnused(unused)}`;
+  return `    not used${endpoint === undefined ? '' : ` (endpoint ${endpoint})`}: ${formatWithReason(unused)}`;
 }

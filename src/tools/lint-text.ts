@@ -1,6 +1,7 @@
 import { formatFault } from '../api/validation/fault.ts';
 import { API_VERSION, GROUP, kinds } from '../api/generated/kinds.ts';
 import type { KindName } from '../api/generated/kinds.ts';
+import type { Steps } from '../api/problem.ts';
 import { nearest } from '../api/validation/nearest.ts';
 import { objectsIn, readDocuments } from '../api/yaml-documents.ts';
 import type { Documents, Position } from '../api/yaml-documents.ts';
@@ -40,7 +41,7 @@ export function placedIn(text: string): Pick<Documents, 'faults'> & { readonly p
   const placed = documents.flatMap(({ value, positionOf }) =>
     objectsIn(value).map(({ object, steps }) => ({
       object,
-      positionOf: (inner: readonly string[]) => positionOf([...steps, ...inner]),
+      positionOf: (inner: Steps) => positionOf([...steps, ...inner]),
     })),
   );
   return { faults, placed };
@@ -67,7 +68,7 @@ const MAX_FINDINGS = 1000;
 /** An object, and the positions of its fields. */
 export type Placed = {
   readonly object: unknown;
-  readonly positionOf: (steps: readonly string[]) => Position;
+  readonly positionOf: (steps: Steps) => Position;
 };
 
 /** Warnings about each tls.caRef whose ConfigMap is in the same file, and has no certificates for it. */

@@ -1,7 +1,11 @@
 import type { BackendRef, Route } from '../api/objects/gateway-api.ts';
-import type { Ref } from '../api/key.ts';
-import { isMeshBackend } from '../api/objects/references.ts';
+import type { Ref, RouteKind } from '../api/key.ts';
+import { isMeshBackend, refTo } from '../api/objects/references.ts';
+import type { Steps } from '../api/problem.ts';
 import type { EnvoyClusterName } from './envoy-cluster-name.ts';
+
+/** Where a backendRef is: the route, and the steps to it. */
+export type BackendPlace = { readonly about: Ref<RouteKind>; readonly at: Steps };
 
 /** A backendRef with its place in the route. */
 export type RouteBackendRef = {
@@ -9,8 +13,7 @@ export type RouteBackendRef = {
   readonly ref: BackendRef;
   /** Its index among all backendRefs that the cluster serves. */
   readonly index: number;
-  /** Such as spec.rules[0].backendRefs[1]. */
-  readonly path: string;
+  readonly place: BackendPlace;
 };
 
 /** The backendRefs that a cluster serves; undefined where the route has no such rule or backend. */
@@ -36,11 +39,12 @@ function backendRefsInRule(
   rule: number,
   first: number,
 ): readonly RouteBackendRef[] | undefined {
+  const about = refTo(route);
   return route.rules[rule]?.backendRefs.map((ref, index) => ({
     route,
     ref,
     index: first + index,
-    path: `spec.rules[${rule}].backendRefs[${index}]`,
+    place: { about, at: ['spec', 'rules', rule, 'backendRefs', index] },
   }));
 }
 

@@ -8,7 +8,7 @@
  *   4  rule-conflicts          drops endpoints that cannot be in one Envoy cluster with the others of the rule
  *      other-backends          adds the Services and Backends of the rule
  *
- * Whatever a stage drops is an entry of `unused`, with a reason and a message from unused.ts. Two folders continue from
+ * Whatever a stage drops is an entry of `unused`, a problem from unused.ts. Two folders continue from
  * the resolved rule, in this order; nothing in this folder imports them:
  *
  *   5  settings/envoy-cluster-settings  the settings of its Envoy cluster (with envoy-health-check);
@@ -21,7 +21,7 @@ import { isOverHttp } from '../api/key.ts';
 import type { BackendRef, Route } from '../api/objects/gateway-api.ts';
 import { isAnchor } from '../api/objects/references.ts';
 import { backendRefsOf, isMeshEndpoints } from './backend-refs.ts';
-import type { RouteBackendRef } from './backend-refs.ts';
+import type { BackendPlace, RouteBackendRef } from './backend-refs.ts';
 import { formatEnvoyClusterName } from './envoy-cluster-name.ts';
 import type { EnvoyClusterName } from './envoy-cluster-name.ts';
 import { canMixWith, isResolved, otherBackendsOf } from './other-backends.ts';
@@ -69,8 +69,7 @@ export type ResolvedBackend = {
   /** Its index among all backendRefs of the rule; Envoy Gateway names the locality by it. */
   readonly index: number;
   readonly ref: BackendRef;
-  /** Such as spec.rules[0].backendRefs[1]. */
-  readonly path: string;
+  readonly place: BackendPlace;
   readonly endpoints: readonly ResolvedEndpoint[];
 };
 
@@ -150,10 +149,10 @@ function resolveRule(
     protocol,
     isMixed,
     otherBackends: canMix ? otherBackendsOf(resources, cluster, refs) : [],
-    backends: meshRefs.map(({ index, ref, path }) => ({
+    backends: meshRefs.map(({ index, ref, place }) => ({
       index,
       ref,
-      path,
+      place,
       endpoints: kept.filter(({ backendRef }) => backendRef.index === index).map(({ resolved }) => resolved),
     })),
     ...(policy && { policy }),

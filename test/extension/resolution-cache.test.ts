@@ -219,8 +219,7 @@ describe('the resolution cache', () => {
     it('reports that the share of the namespace has no room for certificates', async () => {
       const { memory, cache } = await cacheOf(caRef, { trustNamespace: NAMESPACE });
       const why = 'no room';
-      const reasons = () =>
-        cache.snapshot(WEB, GATEWAY)?.unused.map(({ reason, message }) => [reason, message]);
+      const reasons = () => cache.snapshot(WEB, GATEWAY)?.unused.map(({ reason, text }) => [reason, text]);
       expect(reasons()).toMatchObject([['CertificateNotFound', expect.anything()]]);
       const trust = new Map([['default//', { is: 'missing', reason: 'TooManyTlsSettings', why }]]) as Trust;
       await memory.author.put(configMapObject(`${NAMESPACE}/mesh-trust`, formatTrust(trust)));

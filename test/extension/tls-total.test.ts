@@ -98,7 +98,7 @@ describe('nine namespaces at their share of TLS settings', () => {
     expect(ATTACKERS.map(openOf)).toEqual(ATTACKERS.map(() => 34));
     const [first] = unusedOf('attacker-8', 'r2');
     expect(first).toMatchObject({ reason: 'TooManyTlsSettings', object: 'MeshEndpoints/attacker-8/web' });
-    expect(first?.message).toContain(
+    expect(first?.text).toContain(
       'the TLS settings of the routes in all namespaces, certificates included, exceed 80 MB, and those of namespace attacker-8 its equal part of that, and those of this rule are left out',
     );
   });
@@ -111,7 +111,7 @@ describe('nine namespaces at their share of TLS settings', () => {
       await memory.author.remove({ kind: 'MeshEndpoints', namespace, name: 'web' });
     // What the share of the namespace has room for.
     expect(names('attacker-0').filter(isOpen)).toHaveLength(45);
-    expect(unusedOf('attacker-0', 'r2')[0]?.message).toContain('exceed 12 MB, the share of a namespace');
+    expect(unusedOf('attacker-0', 'r2')[0]?.text).toContain('exceed 12 MB, the share of a namespace');
   });
 });
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { endpoint } from '../support/objects.ts';
 import { CERTIFICATE as CA, OTHER_CERTIFICATE as OTHER_CA } from '../support/traffic/certificates.ts';
-import { resourcesFrom, trafficOf } from '../support/traffic/resolve.ts';
+import { reportedIn, resourcesFrom, trafficOf } from '../support/traffic/resolve.ts';
 import type { Traffic } from '../support/traffic/resolve.ts';
 import {
   backend,
@@ -172,7 +172,7 @@ describe('the transport sockets of a cluster', () => {
       ['TooManyTlsSettings', 'e65'],
       ['TooManyTlsSettings', 'e66'],
     ]);
-    expect(all.rule.unused[0]?.message).toContain('more than 64 different TLS settings');
+    expect(reportedIn(all.rule.unused)[0]?.message).toContain('more than 64 different TLS settings');
   });
 
   it('include at most 256 KB of TLS settings, certificates included', () => {
@@ -185,7 +185,7 @@ describe('the transport sockets of a cluster', () => {
     expect(all.rule.unused.map(({ reason }) => reason)).toEqual(
       Array.from({ length: 13 - used }, () => 'TooManyTlsSettings'),
     );
-    expect(all.rule.unused[0]?.message).toContain('256 KB');
+    expect(reportedIn(all.rule.unused)[0]?.message).toContain('256 KB');
     expect(assignedIn(all).at(-1)).toMatchObject({ hostname: 'e13.example.ts.net' });
   });
 

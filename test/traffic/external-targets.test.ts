@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createGuard } from '../../src/traffic/address-guard.ts';
 import { endpoint } from '../support/objects.ts';
-import { resourcesFrom, trafficOf } from '../support/traffic/resolve.ts';
+import { reportedIn, resourcesFrom, trafficOf } from '../support/traffic/resolve.ts';
 import type { Traffic } from '../support/traffic/resolve.ts';
 import {
   backend,
@@ -96,7 +96,7 @@ describe('an endpoint with externalTarget', () => {
   ])('is reported %s', (_, target, why) => {
     const { through } = traffic([target]);
     expect(placesOf(through.Proxy)).toEqual([]);
-    expect(through.Proxy.unused).toMatchObject([
+    expect(reportedIn(through.Proxy.unused)).toMatchObject([
       {
         reason: 'ExternalTargetNotResolved',
         endpoint: 'e0',
@@ -125,7 +125,7 @@ describe('an endpoint with externalTarget', () => {
     for (const path of [through.Proxy, through.Direct]) {
       expect(placesOf(path)).toEqual([]);
       const named = `externalTarget: ${address}, an address of db.example.com, is ${what}`;
-      expect(path.unused).toMatchObject([
+      expect(reportedIn(path.unused)).toMatchObject([
         { reason: 'AddressRefused', endpoint: 'e0', message: expect.stringContaining(named) as string },
       ]);
     }
@@ -159,7 +159,7 @@ describe('an endpoint with externalTarget', () => {
         entry: { externalTarget: other, resolvedAddresses: ['1.1.1.1'] },
       },
     ]);
-    expect(rule.unused).toMatchObject([
+    expect(reportedIn(rule.unused)).toMatchObject([
       {
         reason: 'DuplicateAddress',
         endpoint: 'e1',
@@ -181,7 +181,7 @@ describe('an endpoint with externalTarget', () => {
       named('c', '1.1.1.1', '1.1.1.3'),
     ]);
     expect(placesOf(through.Proxy)).toEqual(['1.1.1.1 443 *360', '1.1.1.2 443 *360', '1.1.1.3 443 *720']);
-    expect(through.Proxy.unused).toMatchObject([
+    expect(reportedIn(through.Proxy.unused)).toMatchObject([
       {
         reason: 'DuplicateAddress',
         endpoint: 'e2',

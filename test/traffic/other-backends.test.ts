@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { GATEWAY_GROUP } from '../../src/api/objects/gateway-api.ts';
 import { gatewayObject } from '../support/declared.ts';
 import { endpoint } from '../support/objects.ts';
-import { resourcesFrom, trafficOf } from '../support/traffic/resolve.ts';
+import { reportedIn, resourcesFrom, trafficOf } from '../support/traffic/resolve.ts';
 import {
   backend,
   backendObject,
@@ -166,7 +166,7 @@ describe('a rule to whose MeshEndpoints Envoy Gateway sends no requests', () => 
   ])('because of %s is reported, with the fix', (_, other, objects) => {
     const resources = resourcesFrom([...mesh, ...objects, httpRoute('web', [backend('web'), other])]);
     const { unused } = trafficOf(resources, CLUSTER).rule;
-    const found = unused.find(({ reason }) => reason === 'OtherBackendMissing');
+    const found = reportedIn(unused).find(({ reason }) => reason === 'OtherBackendMissing');
     expect(found).toMatchObject({ object: 'MeshEndpoints/default/web' });
     expect(found?.message).toMatch(
       /^spec\.rules\[0\]\.backendRefs\[0\]: Envoy Gateway sends no requests to MeshEndpoints default\/web and answers them .* at spec\.rules\[0\]\.backendRefs\[1\] .* correct that backendRef, remove it/,
@@ -183,8 +183,9 @@ describe('a rule to whose MeshEndpoints Envoy Gateway sends no requests', () => 
     const resources = resourcesFrom([...mesh, ...shop, httpRoute('web', backends)]);
     const { unused } = trafficOf(resources, CLUSTER).rule;
     expect(unused).toMatchObject([{ reason: 'NotSupported', object: 'MeshEndpoints/default/web' }]);
-    expect(unused[0]?.message).toContain(message);
-    expect(unused[0]?.message).toContain('move them to the filters of the rule');
+    const [found] = reportedIn(unused);
+    expect(found?.message).toContain(message);
+    expect(found?.message).toContain('move them to the filters of the rule');
   });
 
   it('is not one with a missing backend of weight 0', () => {
@@ -197,7 +198,7 @@ describe('a rule to whose MeshEndpoints Envoy Gateway sends no requests', () => 
     const resources = resourcesFrom([...mesh, httpRoute('web', [backend('web'), other])]);
     const { rule, settings } = trafficOf(resources, CLUSTER);
     expect(settings).toBeUndefined();
-    expect(rule.unused).toMatchObject([
+    expect(reportedIn(rule.unused)).toMatchObject([
       { reason: 'MixedBackends', message: expect.stringContaining('a rule of its own') as string },
     ]);
   });

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { MeshEndpoint } from '../../src/api/generated/types.ts';
+import { isEqual } from '../../src/api/json.ts';
 import { keyOf } from '../../src/api/key.ts';
 import { refTo } from '../../src/api/objects/references.ts';
 import type { SocketAddress } from '../../src/api/socket-address.ts';
@@ -146,8 +147,8 @@ describe('with random resources', () => {
 
   it('every endpoint that resolves is used or reported with the data path', () => {
     const seen = forAllTraffic(({ rule, through: { Proxy } }) => {
-      for (const { index, path, endpoints } of rule.backends) {
-        const reported = Proxy.unused.filter(({ message }) => message.startsWith(`${path}: `));
+      for (const { index, place, endpoints } of rule.backends) {
+        const reported = Proxy.unused.filter(({ at }) => isEqual(at, place.at));
         const isWhole = reported.some(({ endpoint }) => endpoint === undefined);
         const used = Proxy.assignment.localities
           .filter(({ backend: at }) => at === index)
@@ -218,9 +219,9 @@ describe('with random resources', () => {
 
   it('every referenced endpoint is used or reported as unused', () => {
     const seen = forAllTraffic(({ rule }) => {
-      for (const { ref, endpoints, path } of rule.backends) {
+      for (const { ref, endpoints, place } of rule.backends) {
         const reported = rule.unused.filter(
-          ({ message, reason }) => message.startsWith(`${path}: `) && reason !== 'OtherBackendMissing',
+          ({ at, reason }) => isEqual(at, place.at) && reason !== 'OtherBackendMissing',
         );
         const isWhole = reported.some(({ endpoint }) => endpoint === undefined);
         if (ref.weight === 0 || isWhole) expect(endpoints).toEqual([]);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createGuard } from '../../src/traffic/address-guard.ts';
 import { endpoint } from '../support/objects.ts';
-import { resourcesFrom, trafficOf } from '../support/traffic/resolve.ts';
+import { reportedIn, resourcesFrom, trafficOf } from '../support/traffic/resolve.ts';
 import type { Traffic } from '../support/traffic/resolve.ts';
 import {
   backend,
@@ -48,7 +48,7 @@ describe('an endpoint whose address must get no traffic', () => {
     const { through, settings } = trafficOf(resourcesFrom(objects, guard));
     for (const path of [through.Proxy, through.Direct]) {
       expect(addressesOf(path)).toEqual(['100.64.0.1']);
-      expect(path.unused).toEqual(refusal(meshIP));
+      expect(reportedIn(path.unused)).toEqual(refusal(meshIP));
     }
     const open = trafficOf(resourcesFrom(objects));
     expect(addressesOf(open.through.Direct)).toEqual(['100.64.0.1', meshIP]);
@@ -71,7 +71,7 @@ describe('an endpoint whose address must get no traffic', () => {
       endpoints.map(({ port }) => port),
     );
     expect(ports).toEqual([20_001]);
-    expect(through.Proxy.unused).toEqual(refusal(meshIP));
+    expect(reportedIn(through.Proxy.unused)).toEqual(refusal(meshIP));
     expect(addressesOf(through.Direct)).toEqual(['100.64.0.1']);
   });
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { loadAssignmentOf } from '../../src/traffic/endpoints/load-assignment.ts';
 import type { EnvoyEndpoint } from '../../src/traffic/endpoints/load-assignment.ts';
 import { endpoint } from '../support/objects.ts';
-import { resourcesFrom, ruleOf, trafficOf } from '../support/traffic/resolve.ts';
+import { reportedIn, resourcesFrom, ruleOf, trafficOf } from '../support/traffic/resolve.ts';
 import type { Traffic } from '../support/traffic/resolve.ts';
 import {
   backend,
@@ -161,7 +161,7 @@ describe('the endpoints of a UDP rule with data path Proxy', () => {
     const two = dns([udp(1), udp(2)], [entry(1, undefined, { error }), entry(2, 20_002)]);
     const found = traffic(tailnet, relays, two, route('dns'));
     expect(endpointsIn(found)).toHaveLength(2);
-    expect(found.through.Proxy.unused).toMatchObject([
+    expect(reportedIn(found.through.Proxy.unused)).toMatchObject([
       { endpoint: 'e1', message: expect.stringContaining(`has no relay port: ${error}`) as string },
     ]);
   });

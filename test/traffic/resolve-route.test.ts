@@ -4,7 +4,7 @@ import { resolveRoute } from '../../src/traffic/resolve-route.ts';
 import type { ResolvedRule } from '../../src/traffic/resolve-route.ts';
 import { named } from '../support/declared.ts';
 import { endpoint } from '../support/objects.ts';
-import { resourcesFrom, ruleOf, trafficOf } from '../support/traffic/resolve.ts';
+import { reportedIn, resourcesFrom, ruleOf, trafficOf } from '../support/traffic/resolve.ts';
 import {
   backend,
   endpointsObject,
@@ -134,10 +134,11 @@ describe('an Envoy cluster', () => {
     );
     const rule = ruleOf(resourcesFrom([tailnet, ...objects, route]), 'tlsroute/default/web/rule/-1');
     expect(usedIn(rule)).toEqual(['0 one web', '1 two web', '2 three web']);
-    expect(rule?.backends.map(({ path }) => path)).toEqual([
-      'spec.rules[0].backendRefs[0]',
-      'spec.rules[0].backendRefs[1]',
-      'spec.rules[1].backendRefs[0]',
+    const about = { kind: 'TLSRoute', namespace: 'default', name: 'web' };
+    expect(rule?.backends.map(({ place }) => place)).toEqual([
+      { about, at: ['spec', 'rules', 0, 'backendRefs', 0] },
+      { about, at: ['spec', 'rules', 0, 'backendRefs', 1] },
+      { about, at: ['spec', 'rules', 1, 'backendRefs', 0] },
     ]);
   });
 
@@ -159,7 +160,7 @@ describe('an Envoy cluster', () => {
       'httproute/default/web/rule/0',
     );
     expect(rule?.unused.map(({ reason }) => reason)).toEqual(['PortNotFound']);
-    expect(rule?.unused[0]?.message).toContain('it has no endpoints');
+    expect(reportedIn(rule?.unused ?? [])[0]?.message).toContain('it has no endpoints');
   });
 });
 
@@ -252,7 +253,7 @@ describe('a rule that mixes MeshEndpoints with other backends', () => {
     const { rule, settings } = trafficOf(resources);
     expect(usedIn(rule)).toEqual(['1 web web']);
     expect(settings?.protocol).toBe('HTTP/1.1');
-    expect(rule.unused).toMatchObject([
+    expect(reportedIn(rule.unused)).toMatchObject([
       {
         reason: 'ProtocolConflict',
         message:

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { RouteKind } from '../../src/api/key.ts';
 import { named, route } from '../support/declared.ts';
 import { endpoint, meshRoutePolicy } from '../support/objects.ts';
-import { resourcesFrom, trafficOf } from '../support/traffic/resolve.ts';
+import { reportedIn, resourcesFrom, trafficOf } from '../support/traffic/resolve.ts';
 import {
   backend,
   backendObject,
@@ -211,7 +211,7 @@ describe('the priorities of a rule', () => {
     const { Direct } = trafficOf(resourcesFrom([tailnetObject(), ...objects])).through;
     expect(Direct.assignment.localities.map(({ priority }) => priority)).toEqual([...Array(16).keys()]);
     expect(Direct.unused.map(({ reason }) => reason)).toEqual(['TooManyPriorities']);
-    expect(Direct.unused[0]?.message).toMatch(
+    expect(reportedIn(Direct.unused)[0]?.message).toMatch(
       /^spec\.rules\[0\]\.backendRefs\[0\]: endpoints of MeshEndpoints default\/web would be in priority 17 or later/,
     );
   });

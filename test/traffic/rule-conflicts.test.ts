@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { endpoint } from '../support/objects.ts';
-import { resourcesFrom, trafficOf } from '../support/traffic/resolve.ts';
+import { reportedIn, resourcesFrom, trafficOf } from '../support/traffic/resolve.ts';
 import type { Traffic } from '../support/traffic/resolve.ts';
 import { backend, endpointsObject, httpRoute, tailnetObject } from '../support/traffic/objects.ts';
 
@@ -45,7 +45,7 @@ describe('endpoints of one rule with the same name and port', () => {
   it('are used once where the proxy dials them by name', () => {
     const traffic = rule({ a: [secure('x', ONE), secure('y', TWO)], c: [secure('z', '100.64.0.3')] });
     expect(used(traffic)).toEqual(['a/x']);
-    expect(traffic.rule.unused.map(({ reason, message }) => [reason, message])).toEqual([
+    expect(reportedIn(traffic.rule.unused).map(({ reason, message }) => [reason, message])).toEqual([
       [
         'DuplicateAddress',
         'spec.rules[0].backendRefs[0]: endpoint y of MeshEndpoints default/a has the same meshFQDN and port as endpoint x of MeshEndpoints default/a, which is used, and endpoints with TLS are dialled by that name: give each its own meshFQDN, or remove one of them',
@@ -123,7 +123,7 @@ describe('endpoints of one rule with the same address and port', () => {
       'DuplicateAddress MeshEndpoints/default/b y',
       'DuplicateAddress MeshEndpoints/default/c w',
     ]);
-    expect(traffic.rule.unused.map(({ message }) => message)).toEqual([
+    expect(reportedIn(traffic.rule.unused).map(({ message }) => message)).toEqual([
       'spec.rules[0].backendRefs[0]: endpoint x of MeshEndpoints default/a has the same address and port as endpoint y of MeshEndpoints default/b in another tailnet, and Envoy keeps one endpoint per address, so neither is used: give them rules of their own',
       'spec.rules[0].backendRefs[1]: endpoint y of MeshEndpoints default/b has the same address and port as endpoint x of MeshEndpoints default/a in another tailnet, and Envoy keeps one endpoint per address, so neither is used: give them rules of their own',
       'spec.rules[0].backendRefs[2]: endpoint w of MeshEndpoints default/c has the same address and port as endpoint y of MeshEndpoints default/b in another tailnet, and Envoy keeps one endpoint per address, so neither is used: give them rules of their own',

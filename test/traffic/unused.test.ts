@@ -4,11 +4,17 @@ import { GROUP } from '../../src/api/generated/kinds.ts';
 import { explainRoutes } from '../../src/tools/explain-routes.ts';
 import { unusedOfRoute } from '../../src/traffic/endpoints/route-traffic.ts';
 import { statusOf } from '../../src/controllers/mesh-endpoints/status.ts';
-import type { UnusedReason } from '../../src/traffic/unused.ts';
+import type { UnusedReason } from '../../src/api/reasons.ts';
 import { endpoint } from '../support/objects.ts';
 import { resourceOf } from '../support/store/resources.ts';
 import { CERTIFICATE } from '../support/traffic/certificates.ts';
-import { resourcesFrom, resourcesOf, trafficOf, tlsBudgetsOf } from '../support/traffic/resolve.ts';
+import {
+  reportedIn,
+  resourcesFrom,
+  resourcesOf,
+  trafficOf,
+  tlsBudgetsOf,
+} from '../support/traffic/resolve.ts';
 import {
   backend,
   configMapObject,
@@ -236,7 +242,7 @@ describe('an unused backend', () => {
     'is reported with the reason $reason, the field and the fix',
     ({ world, cluster, reason, message }) => {
       const { rule, through } = trafficOf(resourcesFrom(world), cluster);
-      const reported = [...rule.unused, ...through.Proxy.unused];
+      const reported = reportedIn([...rule.unused, ...through.Proxy.unused]);
       expect(reported).toMatchObject([{ reason, message: `spec.rules[0].backendRefs[0]: ${message}` }]);
     },
   );

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Protocol } from '../../src/api/generated/types.ts';
 import type { RouteKind } from '../../src/api/key.ts';
 import type { Traffic } from '../support/traffic/resolve.ts';
-import { resourcesFrom, trafficOf } from '../support/traffic/resolve.ts';
+import { reportedIn, resourcesFrom, trafficOf } from '../support/traffic/resolve.ts';
 import { backend, endpointsObject, routeObject, tailnetObject } from '../support/traffic/objects.ts';
 import { endpoint } from '../support/objects.ts';
 
@@ -99,7 +99,7 @@ describe('an endpoint', () => {
   });
 
   it('of a mismatched protocol is unused, and the supported ones are listed', () => {
-    const [unused] = traffic('UDPRoute', 'HTTP').rule.unused;
+    const [unused] = reportedIn(traffic('UDPRoute', 'HTTP').rule.unused);
     expect(unused).toEqual({
       reason: 'ProtocolMismatch',
       object: 'MeshEndpoints/default/web',
@@ -136,7 +136,7 @@ describe('an endpoint', () => {
     const { rule } = trafficOf(resourcesFrom([tailnetObject(), endpointsObject('web', endpoints), route]));
     expect(rule.protocol).toBe('HTTP/2');
     expect(rule.backends.flatMap(each => each.endpoints.map(used => used.endpoint.name))).toEqual(['a', 'c']);
-    expect(rule.unused).toEqual([
+    expect(reportedIn(rule.unused)).toEqual([
       {
         reason: 'ProtocolConflict',
         object: 'MeshEndpoints/default/web',

@@ -5,6 +5,7 @@ import { endpointsOf } from '../../api/objects/endpoints.ts';
 import { keyOf } from '../../api/key.ts';
 import { present } from '../../api/objects/place.ts';
 import { inOrderOfKeys, isMeshBackend, refTo } from '../../api/objects/references.ts';
+import { distinct, formatWithReason } from '../../api/problem.ts';
 import { cutText } from '../../api/text.ts';
 import type { TrackedRead } from '../../store/tracking.ts';
 import type { TrafficValues } from '../../store/traffic/values.ts';
@@ -12,7 +13,6 @@ import type { DataPathMode } from '../../traffic/data-path.ts';
 import { unusedOfRoute } from '../../traffic/endpoints/route-traffic.ts';
 import type { TlsBudgets } from '../../traffic/settings/tls-budget.ts';
 import type { TrafficResources } from '../../traffic/traffic-resources.ts';
-import { formatUnused } from '../../traffic/unused.ts';
 import type { UnusedBackend } from '../../traffic/unused.ts';
 
 /** A route that names a MeshEndpoints, and what of the object it does not use. */
@@ -59,7 +59,7 @@ export function routeStatusesOf(
 
 /** As many reasons as a message may have; a rule that several Gateways have is reported once. */
 function messageOf(unused: readonly UnusedBackend[]): string {
-  return cutText([...new Set(unused.map(formatUnused))].join('; '), MAX_MESSAGE_LENGTH, '...');
+  return cutText(distinct(unused).map(formatWithReason).join('; '), MAX_MESSAGE_LENGTH, '...');
 }
 
 /** Whether every route that names the object uses all that it names of it. */

@@ -1,10 +1,10 @@
 import type { Key } from '../../api/key.ts';
+import type { UnusedReason } from '../../api/reasons.ts';
 import type {
   EnvoyEndpoint,
   EnvoyLocality,
   LoadAssignment,
 } from '../../traffic/endpoints/load-assignment.ts';
-import type { UnusedReason } from '../../traffic/unused.ts';
 import type { ClusterSnapshot } from '../resolution-cache.ts';
 
 /** A removed endpoint that stays in the assignment as DRAINING for a while, so that requests in flight complete. */

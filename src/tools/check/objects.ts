@@ -8,6 +8,7 @@ import type { Fields } from '../../api/json.ts';
 import { GROUP } from '../../api/generated/kinds.ts';
 import { keyOf } from '../../api/key.ts';
 import type { Key, ResourceKind } from '../../api/key.ts';
+import type { Steps } from '../../api/problem.ts';
 import { refTo } from '../../api/objects/references.ts';
 import { lintPlaced, placedIn } from '../lint-text.ts';
 import type { Finding as LintFinding, Placed } from '../lint-text.ts';
@@ -31,12 +32,7 @@ export type Declared = {
   /** As traffic reads it; undefined where it is not valid, or of a kind that is not read. */
   readonly resource: Resource | undefined;
   /** A finding at a field of it. */
-  readonly at: (
-    steps: readonly string[],
-    severity: Finding['severity'],
-    rule: string,
-    message: string,
-  ) => Finding;
+  readonly at: (steps: Steps, severity: Finding['severity'], rule: string, message: string) => Finding;
 };
 
 /** The objects of files, and what is wrong with each by itself. */
@@ -54,7 +50,7 @@ export function readObjects(files: readonly SourceFile[]): Declarations {
     const own = lintPlaced(placed, faults).findings.map(finding => ({ ...finding, file: name }));
     let again: readonly Placed[] | undefined;
     // Few objects have findings: their files are parsed again, so that not all are kept in memory as they were parsed.
-    const positionIn = (index: number, steps: readonly string[]): Position => {
+    const positionIn = (index: number, steps: Steps): Position => {
       again ??= placedIn(text).placed;
       return again[index]?.positionOf(steps) ?? { line: 1, column: 1 };
     };
@@ -82,7 +78,7 @@ type Read = { readonly declared: Declared; readonly decoding: Decoding };
 
 function declaredIn(
   object: unknown,
-  placeOf: (steps: readonly string[]) => FilePlace | { readonly file?: undefined },
+  placeOf: (steps: Steps) => FilePlace | { readonly file?: undefined },
 ): readonly Read[] {
   // Files of other tools may be in the same folder, and are no objects.
   if (!isRecord(object) || object['apiVersion'] === undefined || object['kind'] === undefined) return [];

@@ -1,11 +1,10 @@
 import { keyOf, refOf } from '../../api/key.ts';
 import type { Key, Ref, RouteKind } from '../../api/key.ts';
+import { distinct, formatWithExample } from '../../api/problem.ts';
+import type { UnusedReason } from '../../api/reasons.ts';
 import type { Resource } from '../../api/objects/resource.ts';
-import { GATEWAY_GROUP } from '../../api/objects/gateway-api.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
 import { isMeshBackend, refTo } from '../../api/objects/references.ts';
-import { stepsOfPath } from '../../api/validation/fault.ts';
-import { GROUP } from '../../api/generated/kinds.ts';
 import { Derived } from '../../store/derived.ts';
 import { ResourceStore } from '../../store/store.ts';
 import { Tracking } from '../../store/tracking.ts';
@@ -16,7 +15,7 @@ import { trafficOfRoute } from '../../traffic/endpoints/route-traffic.ts';
 import type { RouteTraffic } from '../../traffic/endpoints/route-traffic.ts';
 import type { TlsBudgets } from '../../traffic/settings/tls-budget.ts';
 import type { TrafficResources } from '../../traffic/traffic-resources.ts';
-import type { UnusedBackend, UnusedReason } from '../../traffic/unused.ts';
+import type { UnusedBackend } from '../../traffic/unused.ts';
 import type { Catalog, Declared, Finding } from './objects.ts';
 
 /**
@@ -74,15 +73,9 @@ export function checkTraffic(
   catalog: Catalog,
   trafficOf: TrafficOf,
 ): readonly Finding[] {
-  const found = new Map<string, Finding>();
   const rules = trafficOf(route).flatMap(each => each.rules);
-  for (const unused of rules.flatMap(rule => rule.unused)) {
-    if (!isDecided(unused, catalog)) continue;
-    const steps = stepsOfPath(unused.message.split(': ', 1)[0] ?? '');
-    const message = `${unused.message}${grantFor(unused, route)}`;
-    found.set(message, declared.at(steps, 'error', unused.reason, message));
-  }
-  return [...found.values()];
+  const unused = distinct(rules.flatMap(rule => rule.unused)).filter(each => isDecided(each, catalog));
+  return unused.map(each => declared.at(each.at ?? [], 'error', each.reason, formatWithExample(each)));
 }
 
 /** Whether the objects are enough to decide that a backend is not used. */
@@ -90,29 +83,6 @@ export function isDecided({ reason, object }: UnusedBackend, catalog: Catalog): 
   const needed = NEEDS[reason];
   if (needed === 'status' ? !catalog.hasStatus : needed !== undefined && !catalog.has(needed)) return false;
   return reason !== 'BackendNotFound' || !catalog.isInvalid(object);
-}
-
-/** The ReferenceGrant that a reference lacks, to apply as it is. */
-export function grantFor({ reason, object }: UnusedBackend, route: Route): string {
-  if (reason !== 'RefNotPermitted') return '';
-  const [, namespace = '', name = ''] = object.split('/');
-  return `
-
-apiVersion: ${GATEWAY_GROUP}/v1beta1
-kind: ReferenceGrant
-metadata:
-  name: ${name}
-  namespace: ${namespace}
-spec:
-  from:
-    - group: ${GATEWAY_GROUP}
-      kind: ${route.kind}
-      namespace: ${route.metadata.namespace ?? ''}
-  to:
-    - group: ${GROUP}
-      kind: MeshEndpoints
-      name: ${name}
-`;
 }
 
 /** Whether a rule of a route sends traffic to MeshEndpoints. */

@@ -2,6 +2,8 @@ import { GROUP } from '../../api/generated/kinds.ts';
 import type { BackendRef } from '../../api/objects/gateway-api.ts';
 import { keyOf } from '../../api/key.ts';
 import type { Key } from '../../api/key.ts';
+import { isEqual } from '../../api/json.ts';
+import { formatWithExample, formatWithReason } from '../../api/problem.ts';
 import { isMeshBackend } from '../../api/objects/references.ts';
 import { healthStatusesOf, statusEntriesOf } from '../../traffic/endpoints/health-status.ts';
 import type { EnvoyEndpoint } from '../../traffic/endpoints/load-assignment.ts';
@@ -9,9 +11,8 @@ import type { RuleTraffic } from '../../traffic/endpoints/route-traffic.ts';
 import { poolProblemOf } from '../../traffic/data-path.ts';
 import type { ResolvedBackend } from '../../traffic/resolve-route.ts';
 import type { ResolvedEndpoint } from '../../traffic/resolve-backend-ref.ts';
-import { formatUnused } from '../../traffic/unused.ts';
 import type { Catalog } from '../check/objects.ts';
-import { grantFor, isDecided } from '../check/traffic.ts';
+import { isDecided } from '../check/traffic.ts';
 import type { TrafficOf } from '../check/traffic.ts';
 import type { RuleChoice } from './rules.ts';
 import type { Step } from './trace.ts';
@@ -49,18 +50,18 @@ export function backendSteps(
     if (ref.weight === 0) return [];
     const title = `${titleOf(ref)}${shareText(ref.weight, total)}`;
     if (!isMeshBackend(ref)) return [otherBackend(ref, title, catalog)];
-    const path = `spec.rules[${rule}].backendRefs[${index}]`;
-    const reasons = unused.filter(({ message }) => message.startsWith(`${path}:`));
+    const at = ['spec', 'rules', rule, 'backendRefs', index];
+    const reasons = unused.filter(each => isEqual(each.at, at));
     const whole = reasons.find(({ endpoint }) => endpoint === undefined);
     if (whole || !ofRule) {
-      const why = whole ? `: ${formatUnused(whole)}${grantFor(whole, route)}` : '';
+      const why = whole ? `: ${whole.reason}: ${formatWithExample(whole)}` : '';
       return [{ is: 'broken', name: 'backend', text: `${title}${why}` }];
     }
-    const backend = ofRule.rule.backends.find(each => each.path === path);
+    const backend = ofRule.rule.backends.find(({ place }) => isEqual(place.at, at));
     const skipped = reasons.map((each): Step => ({
       is: 'broken',
       name: 'endpoint',
-      text: `${each.endpoint}: ${formatUnused(each)}`,
+      text: `${each.endpoint}: ${formatWithReason(each)}`,
     }));
     const found = backend ? endpointSteps(backend, ofRule, catalog) : [];
     const none: Step = {

@@ -2,6 +2,7 @@ import type { RouteTarget } from '../../api/generated/types.ts';
 import type { Ref } from '../../api/key.ts';
 import { ENVOY_GATEWAY_GROUP } from '../../api/objects/backends.ts';
 import { GATEWAY_GROUP } from '../../api/objects/gateway-api.ts';
+import { pathOf } from '../../api/problem.ts';
 import type { BackendTrafficPolicy } from '../../api/objects/traffic-policy.ts';
 import type { EnvoyClusterName } from '../envoy-cluster-name.ts';
 import type { ResolvedRule } from '../resolve-route.ts';
@@ -87,8 +88,8 @@ export function problemsOfRule(rule: ResolvedRule): readonly PolicyProblem[] {
   const unselected = backends
     .filter(({ endpoints }) => endpoints.length > 0)
     .filter(({ endpoints }) => !endpoints.some(({ endpoint }) => isRequired(policy, endpoint)))
-    .map(({ ref, path }): PolicyProblem => {
-      const message = `${path}: spec.endpoints.require selects no endpoint of MeshEndpoints ${ref.namespace}/${ref.name}, so it gets no traffic: add the metadata to its endpoints, or correct require`;
+    .map(({ ref, place }): PolicyProblem => {
+      const message = `${pathOf(place.at)}: spec.endpoints.require selects no endpoint of MeshEndpoints ${ref.namespace}/${ref.name}, so it gets no traffic: add the metadata to its endpoints, or correct require`;
       return { reason: 'NoMatchingEndpoints', message };
     });
   const priorities = countPriorities(rule);

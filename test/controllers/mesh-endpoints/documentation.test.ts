@@ -17,7 +17,7 @@ import type { NotReadyReason } from '../../../src/controllers/mesh-endpoints/rea
 import { lint } from '../../../src/tools/lint-text.ts';
 import { endpointMetrics, healthMetrics } from '../../../src/telemetry/metrics.ts';
 import type { MetricDeclarations } from '../../../src/telemetry/metrics.ts';
-import type { UnusedReason } from '../../../src/traffic/unused.ts';
+import type { UnusedReason } from '../../../src/api/reasons.ts';
 import { resourceOf } from '../../support/store/resources.ts';
 import { configMapObject, managedTailnet, relaysObject } from '../../support/traffic/objects.ts';
 import { CERTIFICATE } from '../../support/traffic/certificates.ts';

@@ -180,9 +180,9 @@ describe('the metrics of EDS', () => {
   it('count unused backends of watched clusters by reason, once for all Gateways', async () => {
     const { snapshots, scene: one } = scene();
     const unused = [
-      { reason: 'ProtocolMismatch', message: '', object: objectOf(0), endpoint: 'a' },
-      { reason: 'ProtocolMismatch', message: '', object: objectOf(0), endpoint: 'b' },
-      { reason: 'BackendNotFound', message: '', object: objectOf(1) },
+      { reason: 'ProtocolMismatch', text: '', object: objectOf(0), endpoint: 'a' },
+      { reason: 'ProtocolMismatch', text: '', object: objectOf(0), endpoint: 'b' },
+      { reason: 'BackendNotFound', text: '', object: objectOf(1) },
     ] as const;
     for (const gateway of [GATEWAY, 'default/other']) {
       snapshots.set(WEB, gateway, clusterSnapshot(WEB, [], unused));

@@ -28,7 +28,7 @@ const at = (...ports: readonly number[]) => ports.map(port => `100.64.0.1:${port
 const draining = (...ports: readonly number[]) => at(...ports).map(text => `${text} draining`);
 const unused = (reason: 'NamespaceNotAllowed' | 'RefNotPermitted' | 'ProxyUnknown' | 'BackendNotFound') => ({
   reason,
-  message: '',
+  text: '',
   object: objectOf(0),
 });
 

@@ -2,6 +2,7 @@ import type { Route } from '../../../src/api/objects/gateway-api.ts';
 import { keyOf, ROUTE_KINDS } from '../../../src/api/key.ts';
 import type { Ref, ResourceKind } from '../../../src/api/key.ts';
 import { NAMESPACE, relayName } from '../../../src/api/names.ts';
+import { formatProblem } from '../../../src/api/problem.ts';
 import { refTo } from '../../../src/api/objects/references.ts';
 import type { Resource, ResourceOf } from '../../../src/api/objects/resource.ts';
 import { DEFAULT_GUARD } from '../../../src/traffic/address-guard.ts';
@@ -21,7 +22,16 @@ import { caInConfigMap } from '../../../src/traffic/trusted-ca.ts';
 import type { TrafficResources } from '../../../src/traffic/traffic-resources.ts';
 import { resolveEnvoyCluster } from '../../../src/traffic/resolve-route.ts';
 import type { ResolvedRule } from '../../../src/traffic/resolve-route.ts';
+import type { UnusedBackend } from '../../../src/traffic/unused.ts';
 import { resourceOf } from '../store/resources.ts';
+
+/** What of backends is reported as unused: where, and what users read. */
+export function reportedIn(unused: readonly UnusedBackend[]) {
+  return unused.map(each => {
+    const { reason, object, endpoint } = each;
+    return { reason, object, ...(endpoint !== undefined && { endpoint }), message: formatProblem(each) };
+  });
+}
 
 /** TrafficResources of objects as users write them. */
 export function resourcesFrom(objects: readonly object[], guard?: AddressGuard): TrafficResources {
