@@ -51,11 +51,29 @@ const UNUSED = {
   AddressRefused: 'error',
 } as const satisfies Severities;
 
+/** Why a MeshRoutePolicy does not do for a route or rule what it was written for, beside the reasons above. */
+const POLICY = {
+  /** Another object is older, or names the target more closely. */
+  Conflicted: 'error',
+  /** A target does not exist. */
+  TargetNotFound: 'error',
+  /** No Gateway accepts the route. */
+  NoGateway: 'unknown',
+  /** No backend of the target is a MeshEndpoints. */
+  NoMeshEndpoints: 'error',
+  /** The policy selects no endpoint of a backend. */
+  NoMatchingEndpoints: 'error',
+  /** A Service beyond the rule has TLS. */
+  TLSNotSupported: 'error',
+  /** Envoy Gateway sends nothing to MeshEndpoints of a rule while a Service of it has no endpoints. */
+  ServiceInRule: 'error',
+} as const satisfies Severities;
+
 /** Why a backendRef, or an endpoint of the object that it names, gets no traffic. */
 export type UnusedReason = keyof typeof UNUSED;
 
 /** Every reason of a problem, with its severity. A reason means the same wherever it is reported. */
-export const REASONS = { ...UNUSED } as const satisfies Severities;
+export const REASONS = { ...UNUSED, ...POLICY } as const satisfies Severities;
 
 /** Why something is a problem, for machines. */
 export type Reason = keyof typeof REASONS;

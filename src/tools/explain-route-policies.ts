@@ -1,6 +1,7 @@
 import type { EndpointSelector, Kinds } from '../api/generated/types.ts';
 import type { Ref } from '../api/key.ts';
 import { metadataText } from '../api/objects/metadata-text.ts';
+import { formatWithReason } from '../api/problem.ts';
 import { titleOfBackend } from '../traffic/policy/levels.ts';
 import { failoverSupportOf, problemsOfRule } from '../traffic/policy/problems.ts';
 import { isRequired } from '../traffic/policy/route-policy.ts';
@@ -66,11 +67,9 @@ export function policyProblemLines(
 ): readonly string[] {
   if (!rule.policy) return [];
   const supports = gateways.map(gateway => failoverSupportOf(resources, [rule], gateway));
-  const unsupported = supports.flatMap(each =>
-    each.is === 'service-in-rule' ? [{ reason: 'ServiceInRule', message: each.message }] : [],
-  );
+  const unsupported = supports.flatMap(each => (each.is === 'service-in-rule' ? [each.problem] : []));
   const lines = [...problemsOfRule(rule), ...unsupported].map(
-    ({ reason, message }) => `    MeshRoutePolicy ${rule.policy?.metadata.name}: ${reason}: ${message}`,
+    problem => `    MeshRoutePolicy ${rule.policy?.metadata.name}: ${formatWithReason(problem)}`,
   );
   return [...new Set(lines)];
 }

@@ -6,6 +6,7 @@ import type { Key } from '../api/key.ts';
 import { RELAY, relayName } from '../api/names.ts';
 import { pathOf } from '../api/problem.ts';
 import type { Problem } from '../api/problem.ts';
+import type { UnusedReason } from '../api/reasons.ts';
 import { TLS_BYTES } from '../api/shares.ts';
 import type { MissingCa } from '../api/trust.ts';
 import { meshEndpointsRefOf } from './backend-refs.ts';
@@ -16,7 +17,7 @@ import { protocolsFor, routeKindsFor } from './upstream-protocol.ts';
 import type { UpstreamProtocol } from './upstream-protocol.ts';
 
 /** A backendRef or endpoint that gets no traffic: a problem at the backendRef of the route. */
-export type UnusedBackend = Problem & {
+export type UnusedBackend = Problem<UnusedReason> & {
   /** The MeshEndpoints of the backendRef. */
   readonly object: Key;
 };
@@ -252,7 +253,10 @@ const MAX_NAMES = 3;
 
 type Backend = Pick<RouteBackendRef, 'ref' | 'place'>;
 
-function unused(backend: Backend, problem: Omit<Problem, keyof RouteBackendRef['place']>): UnusedBackend {
+function unused(
+  backend: Backend,
+  problem: Omit<Problem<UnusedReason>, keyof RouteBackendRef['place']>,
+): UnusedBackend {
   return { ...problem, ...backend.place, object: keyOf(meshEndpointsRefOf(backend)) };
 }
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { RouteKind } from '../../src/api/key.ts';
+import { formatWithReason } from '../../src/api/problem.ts';
 import { gatewayObject, named, route } from '../support/declared.ts';
 import { endpoint, meshRoutePolicy } from '../support/objects.ts';
 import { resourcesFrom, trafficOf } from '../support/traffic/resolve.ts';
@@ -59,7 +60,7 @@ function resolved(objects: readonly object[], kind: RouteKind = 'HTTPRoute') {
       const texts = endpoints.map(({ address, port, health }) => `${address}:${port} ${health}`);
       return `${priority} *${weight}: ${texts.join(', ')}`;
     });
-  const problems = traffic.rule.levels?.problems.map(({ reason, message }) => `${reason}: ${message}`);
+  const problems = traffic.rule.levels?.problems.map(formatWithReason);
   return { ...traffic, localities, priorities, problems };
 }
 

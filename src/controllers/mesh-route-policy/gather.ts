@@ -79,7 +79,7 @@ function targetOf(object: MeshRoutePolicy, target: RouteTarget, resources: Traff
       .map(key => refOf(key) as Ref<'Gateway'>)
       .map(ref => ({ ref, failover: failoverSupportOf(resources, rules, ref) })),
     decidedBy,
-    problems: decidedBy === undefined ? policyProblems(target, rules) : [],
+    problems: decidedBy === undefined ? policyProblems(refTo(object), target, rules) : [],
   };
 }
 

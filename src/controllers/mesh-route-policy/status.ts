@@ -6,6 +6,9 @@ import { isEqual } from '../../api/json.ts';
 import { isOverHttp, keyOf } from '../../api/key.ts';
 import { COMPONENTS } from '../../api/names.ts';
 import { GATEWAY_GROUP } from '../../api/objects/gateway-api.ts';
+import { refTo } from '../../api/objects/references.ts';
+import { conditionOf } from '../../api/problem.ts';
+import type { Problem, Subject } from '../../api/problem.ts';
 import { titleOfTarget } from '../../traffic/policy/problems.ts';
 import type { FailoverSupport } from '../../traffic/policy/problems.ts';
 import type { Input, Target } from './gather.ts';
@@ -24,7 +27,11 @@ export function statusOf({ object, targets }: Input, now: Date): Status {
   const ancestors = groupsOf(metadata.namespace ?? '', targets).map(({ ancestorRef, members, failovers }) => {
     const entry = { ancestorRef, controllerName: CONTROLLER_NAME };
     const before = status?.ancestors?.find(sameAncestor(entry))?.conditions;
-    const updates = [acceptedOf(members), resolvedRefsOf(members), ...failoverSupportedOf(failovers)];
+    const updates = [
+      acceptedOf(refTo(object), members),
+      resolvedRefsOf(members),
+      ...failoverSupportedOf(failovers),
+    ];
     const conditions = conditionsOf(updates, before, { generation: metadata.generation, now });
     return { ...entry, conditions };
   });
@@ -85,54 +92,52 @@ function groupsOf(namespace: string, targets: readonly Target[]): readonly Group
  *
  * The policy applies to the other targets in any case.
  */
-function acceptedOf(targets: readonly Target[]): ConditionUpdate {
-  const type = 'Accepted';
-  const [conflict] = targets.flatMap(each =>
-    each.is === 'found' && each.decidedBy !== undefined ? [{ ...each, by: each.decidedBy }] : [],
-  );
-  if (conflict) {
-    const message = `${titleOfTarget(conflict.target)}: MeshRoutePolicy ${conflict.by} applies, which is older or names the rule: remove the target from spec.targetRefs of one of them`;
-    return { type, status: 'False', reason: 'Conflicted', message };
-  }
-  const missing = targets.find(each => each.is === 'missing');
-  if (missing) return { type, status: 'False', reason: 'TargetNotFound', message: whyMissing(missing) };
-  const [first] = targets;
-  if (first?.is === 'found' && first.gateways.length === 0) {
-    const message = `no Gateway accepts ${titleOfTarget(first.target)}: the policy applies once one does; status.parents of the route has the reason`;
-    return { type, status: 'Unknown', reason: 'NoGateway', message };
-  }
+function acceptedOf(about: Subject, targets: readonly Target[]): ConditionUpdate {
+  const problems = targets.flatMap(each => problemsOf(each)).map(each => ({ ...each, about }));
   const message = `applies to ${targets.map(({ target }) => titleOfTarget(target)).join(', ')}`;
-  return { type, status: 'True', reason: 'Accepted', message };
+  return conditionOf('Accepted', problems, { reason: 'Accepted', message });
 }
 
-function whyMissing({ target, what }: Extract<Target, { readonly is: 'missing' }>): string {
-  if (what === 'route')
-    return `${titleOfTarget(target)} does not exist in this namespace: create it, or correct spec.targetRefs`;
+function problemsOf(each: Target): readonly Problem[] {
+  const title = titleOfTarget(each.target);
+  if (each.is === 'missing') return [{ reason: 'TargetNotFound', ...whyMissing(each, title) }];
+  const { decidedBy, gateways } = each;
+  if (decidedBy !== undefined) {
+    const text = `${title}: MeshRoutePolicy ${decidedBy} applies, which is older or names the rule`;
+    const fix = 'remove the target from spec.targetRefs of one of them';
+    return [{ reason: 'Conflicted', text, fix }];
+  }
+  if (gateways.length > 0) return [];
+  const fix = 'the policy applies once one does; status.parents of the route has the reason';
+  return [{ reason: 'NoGateway', text: `no Gateway accepts ${title}`, fix }];
+}
+
+function whyMissing({ target, what }: Extract<Target, { readonly is: 'missing' }>, title: string) {
   const { kind, name, sectionName } = target;
-  return isOverHttp(kind)
-    ? `${kind} ${name} has no rule with the name ${sectionName}: set name in the rule, or correct sectionName`
-    : `${kind} ${name} has no rule with the name ${sectionName}, or several rules, which share their endpoints: set name in its only rule, or remove sectionName`;
+  if (what === 'route')
+    return {
+      text: `${title} does not exist in this namespace`,
+      fix: 'create it, or correct spec.targetRefs',
+    };
+  const text = `${kind} ${name} has no rule with the name ${sectionName}`;
+  if (isOverHttp(kind)) return { text, fix: 'set name in the rule, or correct sectionName' };
+  const why = `${text}, or several rules, which share their endpoints`;
+  return { text: why, fix: 'set name in its only rule, or remove sectionName' };
 }
 
 /** The condition ResolvedRefs: False with the first problem, and the number of others. */
 function resolvedRefsOf(targets: readonly Target[]): ConditionUpdate {
-  const type = 'ResolvedRefs';
-  const [first, ...others] = targets.flatMap(each => (each.is === 'found' ? each.problems : []));
-  if (!first) {
-    const message = 'the policy has its effect on all rules that it applies to';
-    return { type, status: 'True', reason: 'ResolvedRefs', message };
-  }
-  const more = others.length > 0 ? ` (and ${others.length} more)` : '';
-  return { type, status: 'False', reason: first.reason, message: `${first.message}${more}` };
+  const problems = targets.flatMap(each => (each.is === 'found' ? each.problems : []));
+  const message = 'the policy has its effect on all rules that it applies to';
+  const condition = conditionOf('ResolvedRefs', problems, { reason: 'ResolvedRefs', message });
+  const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : '';
+  return { ...condition, message: `${condition.message}${more}` };
 }
 
 /** The condition FailoverSupported at a Gateway, of a policy with levels. */
 function failoverSupportedOf(failovers: readonly FailoverSupport[]): readonly ConditionUpdate[] {
-  const type = 'FailoverSupported';
-  for (const each of failovers)
-    if (each.is === 'service-in-rule')
-      return [{ type, status: 'False', reason: 'ServiceInRule', message: each.message }];
-  if (!failovers.some(({ is }) => is === 'supported')) return [];
+  if (failovers.every(({ is }) => is === 'without-levels')) return [];
+  const problems = failovers.flatMap(each => (each.is === 'service-in-rule' ? [each.problem] : []));
   const message = 'levels are used whatever endpoints the backends of the rules have';
-  return [{ type, status: 'True', reason: 'Supported', message }];
+  return [conditionOf('FailoverSupported', problems, { reason: 'Supported', message })];
 }

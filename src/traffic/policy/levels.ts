@@ -3,6 +3,8 @@ import type { Kinds } from '../../api/generated/types.ts';
 import type { BackendRef } from '../../api/objects/gateway-api.ts';
 import { isOverHttp } from '../../api/key.ts';
 import type { Ref, RouteKind } from '../../api/key.ts';
+import { refTo } from '../../api/objects/references.ts';
+import type { Steps } from '../../api/problem.ts';
 import type { RouteBackendRef } from '../backend-refs.ts';
 import { endpointsOfService, hasTlsPolicy } from '../other-backends.ts';
 import type { OtherEndpoint } from '../other-backends.ts';
@@ -39,7 +41,7 @@ type ServiceBeyond = {
   readonly endpoints: readonly OtherEndpoint[];
 };
 
-type Named = { readonly level: number; readonly path: string; readonly ref: BackendRef };
+type Named = { readonly level: number; readonly at: Steps; readonly ref: BackendRef };
 
 /** Resolves the levels of a policy for a rule with these backendRefs; undefined without levels. */
 export function levelsOf(
@@ -53,8 +55,8 @@ export function levelsOf(
   const namespace = policy.metadata.namespace ?? '';
   const named = levels.flatMap(({ backends }, level) =>
     backends.map((backend, at): Named => {
-      const path = `spec.failover.levels[${level}].backends[${at}]`;
-      return { level, path, ref: { ...backend, namespace: backend.namespace ?? namespace, weight: 1 } };
+      const steps = ['spec', 'failover', 'levels', level, 'backends', at];
+      return { level, at: steps, ref: { ...backend, namespace: backend.namespace ?? namespace, weight: 1 } };
     }),
   );
   const ofBackend = new Map<number, number>();
@@ -68,7 +70,7 @@ export function levelsOf(
   const beyond: ServiceBeyond[] = [];
   const problems: PolicyProblem[] = [];
   for (const each of others.values()) {
-    const problem = problemOf(resources, each, { kind, namespace, protocol });
+    const problem = problemOf(resources, each, { kind, about: refTo(policy), protocol });
     const endpoints = problem ? [] : endpointsOfService(resources, each.ref, transportOf(kind));
     if (problem) problems.push(problem);
     else beyond.push({ level: each.level, index: refs.length + beyond.length, ref: each.ref, endpoints });
@@ -99,49 +101,55 @@ function transportOf(kind: RouteKind): 'TCP' | 'UDP' {
 
 type Place = {
   readonly kind: RouteKind;
-  /** That of the policy. */
-  readonly namespace: string;
+  /** The policy. */
+  readonly about: Ref<'MeshRoutePolicy'>;
   readonly protocol: UpstreamProtocol;
 };
 
 /** Why a backend beyond the rule cannot be used. */
 function problemOf(
   resources: TrafficResources,
-  { path, ref }: Named,
-  { kind, namespace, protocol }: Place,
+  { at, ref }: Named,
+  { kind, about, protocol }: Place,
 ): PolicyProblem | undefined {
   const title = titleOfBackend(ref);
-  const problem = (reason: PolicyProblem['reason'], text: string) => ({
+  const { namespace } = about;
+  const problem = (reason: PolicyProblem['reason'], text: string, fix: string) => ({
     reason,
-    message: `${path}: ${text}`,
+    about,
+    at,
+    text,
+    fix,
   });
   if (ref.kind !== 'Service' || ref.group !== '') {
-    const text = `${title} is not a backend of the rule, and only Services can be named beyond it: add it to backendRefs of the route, or correct the level`;
-    return problem('BackendNotFound', text);
+    const text = `${title} is not a backend of the rule, and only Services can be named beyond it`;
+    return problem('BackendNotFound', text, 'add it to backendRefs of the route, or correct the level');
   }
   const from = { group: GROUP, kind: 'MeshRoutePolicy', namespace };
   if (!isGranted(resources, from, ref)) {
-    const text = `no ReferenceGrant lets any MeshRoutePolicy of namespace ${namespace} refer to ${title}: create one in namespace ${ref.namespace}, from group ${GROUP}, kind MeshRoutePolicy, namespace ${namespace}, to group "", kind Service`;
-    return problem('RefNotPermitted', text);
+    const text = `no ReferenceGrant lets any MeshRoutePolicy of namespace ${namespace} refer to ${title}`;
+    const fix = `create one in namespace ${ref.namespace}, from group ${GROUP}, kind MeshRoutePolicy, namespace ${namespace}, to group "", kind Service`;
+    return problem('RefNotPermitted', text, fix);
   }
   if (!resources.readsServices) return undefined;
   const service = resources.service(serviceRef(ref));
   if (!service)
-    return problem('BackendNotFound', `${title} does not exist: create it, or correct name and namespace`);
+    return problem('BackendNotFound', `${title} does not exist`, 'create it, or correct name and namespace');
   const port = service.ports.find(each => each.port === ref.port && each.protocol === transportOf(kind));
   if (!port) {
-    const text = `port ${ref.port} is not a ${transportOf(kind)} port of ${title}: use one that it has`;
-    return problem('PortNotFound', text);
+    const text = `port ${ref.port} is not a ${transportOf(kind)} port of ${title}`;
+    return problem('PortNotFound', text, 'use one that it has');
   }
   const tls = tlsOf(resources, ref, isOverHttp(kind) ? port.appProtocol : undefined);
   if (tls !== undefined) {
-    const text = `${title} is reached in clear text, and ${tls}: add it to backendRefs of the route, or name a Service without TLS`;
-    return problem('TLSNotSupported', text);
+    const text = `${title} is reached in clear text, and ${tls}`;
+    const fix = 'add it to backendRefs of the route, or name a Service without TLS';
+    return problem('TLSNotSupported', text, fix);
   }
   const own = protocolOf(kind, protocol, port.appProtocol);
   if (own === protocol) return undefined;
-  const text = `${title} needs ${own}, but Envoy uses ${protocol} for the MeshEndpoints of the rule, and one protocol for all endpoints of a rule: set appProtocol of its port, or give it a route of its own`;
-  return problem('ProtocolConflict', text);
+  const text = `${title} needs ${own}, but Envoy uses ${protocol} for the MeshEndpoints of the rule, and one protocol for all endpoints of a rule`;
+  return problem('ProtocolConflict', text, 'set appProtocol of its port, or give it a route of its own');
 }
 
 function serviceRef({ namespace, name }: BackendRef): Ref<'Service'> {

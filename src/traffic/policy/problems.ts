@@ -2,7 +2,8 @@ import type { RouteTarget } from '../../api/generated/types.ts';
 import type { Ref } from '../../api/key.ts';
 import { ENVOY_GATEWAY_GROUP } from '../../api/objects/backends.ts';
 import { GATEWAY_GROUP } from '../../api/objects/gateway-api.ts';
-import { pathOf } from '../../api/problem.ts';
+import { refTo } from '../../api/objects/references.ts';
+import type { Problem } from '../../api/problem.ts';
 import type { BackendTrafficPolicy } from '../../api/objects/traffic-policy.ts';
 import type { EnvoyClusterName } from '../envoy-cluster-name.ts';
 import type { ResolvedRule } from '../resolve-route.ts';
@@ -14,22 +15,23 @@ import { serviceRoutingOf } from './service-routing.ts';
 import type { RoutingResources } from './service-routing.ts';
 import { titleOfTrafficPolicy } from './traffic-policies.ts';
 
-/** The problems of the policy of some rules: those of one of its targets that it applies to. */
+/** The problems of a policy with some rules: those of one of its targets that it applies to. */
 export function policyProblems(
+  about: Ref<'MeshRoutePolicy'>,
   target: RouteTarget,
   rules: readonly ResolvedRule[],
 ): readonly PolicyProblem[] {
   if (rules.length > 0) return rules.flatMap(problemsOfRule);
-  const message = `${titleOfTarget(target)} has no MeshEndpoints among its backends, so this policy changes nothing: add one to backendRefs, or correct spec.targetRefs`;
-  return [{ reason: 'NoMeshEndpoints', message }];
+  const text = `${titleOfTarget(target)} has no MeshEndpoints among its backends, so this policy changes nothing`;
+  const fix = 'add one to backendRefs, or correct spec.targetRefs';
+  return [{ reason: 'NoMeshEndpoints', about, text, fix }];
 }
 
 /** Whether the levels of a policy are used whatever endpoints the backends of its rules have. */
 export type FailoverSupport =
   | { readonly is: 'without-levels' }
   | { readonly is: 'supported' }
-  /** The message is for users: which Service prevents it, and the fix. */
-  | { readonly is: 'service-in-rule'; readonly message: string };
+  | { readonly is: 'service-in-rule'; readonly problem: Problem<'ServiceInRule'> };
 
 /**
  * How levels are supported at a Gateway. While a Service of an HTTPRoute or GRPCRoute has no endpoints, Envoy Gateway makes a
@@ -50,11 +52,13 @@ export function failoverSupportOf(
     for (const ref of services) {
       const isHeadless = resources.service({ ...ref, kind: 'Service' })?.isHeadless === true;
       if (isByService && !isHeadless) continue;
-      const [what, unless, fix] = isHeadless
+      const [what, unless, more] = isHeadless
         ? [', and headless', 'whatever its routing type is', '']
         : ['', 'unless its routing type is Service', `, or ${routingFix(cluster, policy)}`];
-      const message = `${titleOfBackend(ref)} is a backend of the route${what}: while it has no ready endpoints, Envoy Gateway sends no requests to MeshEndpoints of the rule, ${unless}: remove the Service from backendRefs and name it in spec.failover.levels alone${fix}`;
-      return { is: 'service-in-rule', message };
+      const text = `${titleOfBackend(ref)} is a backend of the route${what}: while it has no ready endpoints, Envoy Gateway sends no requests to MeshEndpoints of the rule, ${unless}`;
+      const fix = `remove the Service from backendRefs and name it in spec.failover.levels alone${more}`;
+      const about = refTo(route);
+      return { is: 'service-in-rule', problem: { reason: 'ServiceInRule', about, text, fix } };
     }
   }
   return { is: 'supported' };
@@ -89,14 +93,16 @@ export function problemsOfRule(rule: ResolvedRule): readonly PolicyProblem[] {
     .filter(({ endpoints }) => endpoints.length > 0)
     .filter(({ endpoints }) => !endpoints.some(({ endpoint }) => isRequired(policy, endpoint)))
     .map(({ ref, place }): PolicyProblem => {
-      const message = `${pathOf(place.at)}: spec.endpoints.require selects no endpoint of MeshEndpoints ${ref.namespace}/${ref.name}, so it gets no traffic: add the metadata to its endpoints, or correct require`;
-      return { reason: 'NoMatchingEndpoints', message };
+      const text = `spec.endpoints.require selects no endpoint of MeshEndpoints ${ref.namespace}/${ref.name}, so it gets no traffic`;
+      const fix = 'add the metadata to its endpoints, or correct require';
+      return { reason: 'NoMatchingEndpoints', ...place, text, fix };
     });
   const priorities = countPriorities(rule);
   const found = [...(levels?.problems ?? []), ...unselected];
   if (priorities <= MAX_PRIORITIES) return found;
-  const message = `cluster ${rule.cluster.text} would have ${priorities} priorities, and it has ${MAX_PRIORITIES} at most, so endpoints in later ones get no traffic: list fewer levels or preferences, or give endpoints equal priorities`;
-  return [...found, { reason: 'TooManyPriorities', message }];
+  const text = `cluster ${rule.cluster.text} would have ${priorities} priorities, and it has ${MAX_PRIORITIES} at most, so endpoints in later ones get no traffic`;
+  const fix = 'list fewer levels or preferences, or give endpoints equal priorities';
+  return [...found, { reason: 'TooManyPriorities', ...(policy && { about: refTo(policy) }), text, fix }];
 }
 
 /** How many priorities a rule has if Envoy can reach all of its endpoints. */

@@ -6,6 +6,7 @@ import type { Key } from '../../api/key.ts';
 import { selects } from '../../api/objects/label-selector.ts';
 import { oldestOf } from '../../api/objects/oldest.ts';
 import { refTo } from '../../api/objects/references.ts';
+import type { Problem } from '../../api/problem.ts';
 import type { EnvoyClusterName } from '../envoy-cluster-name.ts';
 import type { TrafficResources } from '../traffic-resources.ts';
 
@@ -96,16 +97,13 @@ export function overprovisioningFactor(policy: MeshRoutePolicy | undefined): num
 }
 
 /** Why a policy does not do for a rule what it was written for. */
-export type PolicyProblem = {
-  readonly reason:
-    | 'NoMeshEndpoints'
-    | 'NoMatchingEndpoints'
-    | 'TooManyPriorities'
-    | 'BackendNotFound'
-    | 'RefNotPermitted'
-    | 'PortNotFound'
-    | 'TLSNotSupported'
-    | 'ProtocolConflict';
-  /** For users: what is wrong, and the fix. */
-  readonly message: string;
-};
+export type PolicyProblem = Problem<
+  | 'NoMeshEndpoints'
+  | 'NoMatchingEndpoints'
+  | 'TooManyPriorities'
+  | 'BackendNotFound'
+  | 'RefNotPermitted'
+  | 'PortNotFound'
+  | 'TLSNotSupported'
+  | 'ProtocolConflict'
+>;
