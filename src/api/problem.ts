@@ -22,7 +22,7 @@ type ProblemPlace = {
 export type Problem<R extends Reason = Reason> = ProblemPlace & {
   readonly reason: R;
   /** Only where it is another than that of the reason. */
-  readonly severity?: Severity;
+  readonly mattersAs?: Severity;
   /** What is wrong. */
   readonly text: string;
   /** What to do. */
@@ -65,8 +65,8 @@ export function titleOfSubject({ kind, namespace = '', name = '' }: Subject): st
 }
 
 /** How much a problem matters. */
-function severityOf({ reason, severity }: Pick<Problem, 'reason' | 'severity'>): Severity {
-  return severity ?? REASONS[reason];
+export function severityOf({ reason, mattersAs }: Pick<Problem, 'reason' | 'mattersAs'>): Severity {
+  return mattersAs ?? REASONS[reason];
 }
 
 /** Whether two are one problem, whatever their texts are. */

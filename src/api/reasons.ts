@@ -69,11 +69,65 @@ const POLICY = {
   ServiceInRule: 'error',
 } as const satisfies Severities;
 
+/** What is wrong with objects as they are written, beside the reasons above. */
+const OBJECTS = {
+  /** A text is not YAML. */
+  Syntax: 'error',
+  /** A file cannot be read. */
+  Unreadable: 'error',
+  /** Objects of a kind cannot be read. */
+  NotRead: 'warning',
+  /** There is no object to check. */
+  NothingToCheck: 'error',
+  /** An object does not pass its schema. */
+  Invalid: 'error',
+  /** A kind that the API group does not have. */
+  UnknownKind: 'error',
+  /** A field that the kind does not have. */
+  UnknownField: 'warning',
+  /** An object is there twice. */
+  Repeated: 'error',
+  /** meshFQDN is not inside the tailnet. */
+  NameNotInTailnet: 'warning',
+  /** The devices of tagSelectors are known in the tailnet alone. */
+  SelectorsNotChecked: 'note',
+  /** tagSelectors match no device. */
+  NoDevices: 'error',
+  /** Another object lists the VIP service too. */
+  ListedByOther: 'error',
+  /** No route names the MeshEndpoints. */
+  NoRoute: 'note',
+} as const satisfies Severities;
+
+/** What is wrong with references of routes, beside the reasons above. */
+const ROUTES = {
+  /** A backendRef that is meant for MeshEndpoints has no kind. */
+  KindMissing: 'error',
+  /** A backendRef that is meant for MeshEndpoints has no group. */
+  GroupMissing: 'error',
+  /** A backendRef that is meant for MeshEndpoints has another group. */
+  WrongGroup: 'error',
+  /** The annotation by which routes named their backends before. */
+  LegacyAnnotation: 'error',
+  /** A backendRef has weight 0. */
+  NoTraffic: 'note',
+  /** The route has no parentRefs. */
+  NoParent: 'error',
+  /** A parentRef names what does not exist. */
+  ParentNotFound: 'error',
+  /** The parent has no listener of that name or port. */
+  ListenerNotFound: 'error',
+  /** No listener of the parent takes the route. */
+  NotAllowedByListeners: 'error',
+  /** The route and the listeners have no hostname in common. */
+  HostnamesDoNotIntersect: 'error',
+} as const satisfies Severities;
+
 /** Why a backendRef, or an endpoint of the object that it names, gets no traffic. */
 export type UnusedReason = keyof typeof UNUSED;
 
 /** Every reason of a problem, with its severity. A reason means the same wherever it is reported. */
-export const REASONS = { ...UNUSED, ...POLICY } as const satisfies Severities;
+export const REASONS = { ...UNUSED, ...POLICY, ...OBJECTS, ...ROUTES } as const satisfies Severities;
 
 /** Why something is a problem, for machines. */
 export type Reason = keyof typeof REASONS;

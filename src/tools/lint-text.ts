@@ -1,7 +1,8 @@
-import { formatFault } from '../api/validation/fault.ts';
+import { typedSteps } from '../api/validation/fault.ts';
+import type { Fault } from '../api/validation/fault.ts';
 import { API_VERSION, GROUP, kinds } from '../api/generated/kinds.ts';
 import type { KindName } from '../api/generated/kinds.ts';
-import type { Steps } from '../api/problem.ts';
+import type { Problem, Steps } from '../api/problem.ts';
 import { nearest } from '../api/validation/nearest.ts';
 import { objectsIn, readDocuments } from '../api/yaml-documents.ts';
 import type { Documents, Position } from '../api/yaml-documents.ts';
@@ -10,7 +11,7 @@ import { decode } from '../api/objects/decode.ts';
 import { isRecord } from '../api/json.ts';
 import { discovers } from '../api/objects/endpoints.ts';
 import { keyOf } from '../api/key.ts';
-import type { Key } from '../api/key.ts';
+import type { Key, Ref, ResourceKind } from '../api/key.ts';
 import { refTo } from '../api/objects/references.ts';
 import { caRefOf } from '../api/trust.ts';
 import { caInConfigMap } from '../traffic/trusted-ca.ts';
@@ -18,13 +19,8 @@ import { meshNameProblem, readCaBundle } from '../traffic/upstream-tls.ts';
 import { unknownFields } from '../api/validation/unknown-fields.ts';
 import { validate } from '../api/validation/validate.ts';
 
-/** A finding in a file. The API server refuses an object with an error, not one with a warning; a note is no fault. */
-export type Finding = Position & {
-  readonly severity: 'error' | 'warning' | 'note';
-  /** Its kind, as tools name it. */
-  readonly rule: string;
-  readonly message: string;
-};
+/** A problem in a file. The API server refuses an object with an error, not one with a warning; a note is no fault. */
+type Finding = Problem & Position;
 
 /** The findings in one file, and how many objects of our group it has. */
 export type Report = { readonly findings: readonly Finding[]; readonly objects: number };
@@ -49,7 +45,11 @@ export function placedIn(text: string): Pick<Documents, 'faults'> & { readonly p
 
 /** Checks the objects of one file. */
 export function lintPlaced(placed: readonly Placed[], faults: Documents['faults']): Report {
-  const unreadable = faults.map(fault => ({ severity: 'error', rule: 'Syntax', ...fault }) as const);
+  const unreadable = faults.map(({ message, ...position }): Finding => ({
+    reason: 'Syntax',
+    text: message,
+    ...position,
+  }));
   const reports = placed.map(lintObject);
   const findings = [
     ...unreadable,
@@ -72,70 +72,76 @@ export type Placed = {
 };
 
 /** Warnings about each tls.caRef whose ConfigMap is in the same file, and has no certificates for it. */
-function lintCertificates(placed: readonly Placed[]): readonly Finding[] {
+function lintCertificates(all: readonly Placed[]): readonly Finding[] {
   const configMaps = new Map<Key, ConfigMap>();
-  for (const { object } of placed.filter(isOfKind('ConfigMap'))) {
+  for (const { object } of all.filter(isOfKind('ConfigMap'))) {
     const decoding = decode(object);
     if (decoding.is !== 'resource' || decoding.resource.kind !== 'ConfigMap') continue;
     configMaps.set(keyOf(refTo(decoding.resource)), decoding.resource);
   }
   if (configMaps.size === 0) return [];
-  return meshEndpointsIn(placed).flatMap(({ resource, positionOf }) => {
+  return meshEndpointsIn(all).flatMap(({ resource, placed }) => {
     return (resource.spec.endpoints ?? []).flatMap((endpoint, index): Finding[] => {
       const ref = caRefOf(resource, endpoint);
       const configMap = ref && configMaps.get(keyOf({ kind: 'ConfigMap', ...ref }));
       const ca = configMap && caInConfigMap(configMap, ref, readCaBundle);
       if (!ca || ca.is === 'found') return [];
-      const position = positionOf(['spec', 'endpoints', String(index), 'tls', 'caRef']);
-      return [
-        {
-          severity: 'warning',
-          rule: ca.reason,
-          ...position,
-          message: `spec.endpoints[${index}].tls.caRef: ${ca.why}`,
-        },
-      ];
+      const at = ['spec', 'endpoints', index, 'tls', 'caRef'];
+      return [findingIn(placed, { reason: ca.reason, mattersAs: 'warning', at, text: ca.why })];
     });
   });
 }
 
 /** Warnings about each meshFQDN that is not in the tailnet of its object. */
-function lintMeshNames(placed: readonly Placed[]): readonly Finding[] {
-  return meshEndpointsIn(placed).flatMap(({ resource: { spec }, positionOf }) =>
+function lintMeshNames(all: readonly Placed[]): readonly Finding[] {
+  return meshEndpointsIn(all).flatMap(({ resource: { spec }, placed }) =>
     (spec.endpoints ?? []).flatMap((endpoint, index): Finding[] => {
       const problem = meshNameProblem(endpoint, spec.tailnet);
       if (problem === undefined) return [];
-      const position = positionOf(['spec', 'endpoints', String(index), 'meshFQDN']);
+      const text = `spec.endpoints[${index}].${problem}`;
       return [
-        {
-          severity: 'warning',
-          rule: 'NameNotInTailnet',
-          ...position,
-          message: `spec.endpoints[${index}].${problem}`,
-        },
+        findingIn(placed, { reason: 'NameNotInTailnet', text }, ['spec', 'endpoints', index, 'meshFQDN']),
       ];
     }),
   );
 }
 
 /** A note for each object with tagSelectors, whose endpoints are not in a file. */
-function noteSelectors(placed: readonly Placed[]): readonly Finding[] {
-  return meshEndpointsIn(placed).flatMap(({ resource, positionOf }): Finding[] => {
+function noteSelectors(all: readonly Placed[]): readonly Finding[] {
+  return meshEndpointsIn(all).flatMap(({ resource, placed }): Finding[] => {
     if (!discovers(resource)) return [];
-    const message =
-      'spec.tagSelectors: which devices match is known in the tailnet alone: once it is applied, status.endpoints lists them';
-    return [
-      { severity: 'note', rule: 'SelectorsNotChecked', ...positionOf(['spec', 'tagSelectors']), message },
-    ];
+    const text = 'which devices match is known in the tailnet alone';
+    const fix = 'once it is applied, status.endpoints lists them';
+    return [findingIn(placed, { reason: 'SelectorsNotChecked', at: ['spec', 'tagSelectors'], text, fix })];
   });
 }
 
+/** A problem of an object, where that is in the file. */
+function findingIn({ object, positionOf }: Placed, problem: Problem, steps = problem.at ?? []): Finding {
+  return { about: subjectIn(object), ...problem, ...positionOf(steps) };
+}
+
+/** What an object that may be invalid calls itself. */
+export function subjectIn(object: unknown): Ref {
+  const { kind, metadata } = isRecord(object) ? object : {};
+  const { namespace = 'default', name } = isRecord(metadata) ? metadata : {};
+  const textOf = (value: unknown) => (typeof value === 'string' ? value.slice(0, MAX_NAME_LENGTH) : '');
+  const isOfCluster = isKind(kind) && kinds[kind].scope === 'Cluster';
+  return {
+    kind: textOf(kind) as ResourceKind,
+    namespace: isOfCluster ? '' : textOf(namespace),
+    name: textOf(name),
+  };
+}
+
+const MAX_NAME_LENGTH = 253;
+
 /** The valid MeshEndpoints. */
-function meshEndpointsIn(placed: readonly Placed[]) {
-  return placed.filter(isOfKind('MeshEndpoints')).flatMap(({ object, positionOf }) => {
-    const decoding = decode(object);
+function meshEndpointsIn(all: readonly Placed[]) {
+  return all.filter(isOfKind('MeshEndpoints')).flatMap(placed => {
+    const decoding = decode(placed.object);
     if (decoding.is !== 'resource' || decoding.resource.kind !== 'MeshEndpoints') return [];
-    return [{ resource: decoding.resource, positionOf }];
+    return [{ resource: decoding.resource, placed }];
   });
 }
 
@@ -144,26 +150,22 @@ function isOfKind(kind: string): (placed: Placed) => boolean {
 }
 
 /** The findings of an object; undefined where it is not of our group. */
-function lintObject({ object, positionOf }: Placed): readonly Finding[] | undefined {
+function lintObject(placed: Placed): readonly Finding[] | undefined {
+  const { object } = placed;
   if (!isRecord(object)) return undefined;
   const { apiVersion, kind } = object;
   const group = typeof apiVersion === 'string' ? (apiVersion.split('/')[0] ?? '') : '';
   const isIntended = isKind(kind) && (group === '' || nearest(group, [GROUP]) !== undefined);
   if (group !== GROUP && !isIntended) return undefined;
-  if (!isKind(kind)) return [wrongKind(kind, positionOf)];
-  return [...errors(kind, object, positionOf), ...warnings(kind, object, positionOf)];
+  if (!isKind(kind)) return [findingIn(placed, wrongKind(kind))];
+  return [...faultsOf(kind, object), ...unknownIn(kind, object)].map(each => findingIn(placed, each));
 }
 
-function wrongKind(kind: unknown, positionOf: Placed['positionOf']): Finding {
+function wrongKind(kind: unknown): Problem {
   const name = typeof kind === 'string' ? kind.slice(0, MAX_KIND_LENGTH) : '';
   const shown = name === '' ? 'the kind' : JSON.stringify(name);
   const meant = meanText(nearest(name, Object.keys(kinds)));
-  return {
-    severity: 'error',
-    rule: 'UnknownKind',
-    ...positionOf(['kind']),
-    message: `kind: ${shown} is not a kind of ${API_VERSION}${meant}`,
-  };
+  return { reason: 'UnknownKind', at: ['kind'], text: `${shown} is not a kind of ${API_VERSION}${meant}` };
 }
 
 const MAX_KIND_LENGTH = 63;
@@ -172,23 +174,21 @@ function isKind(kind: unknown): kind is KindName {
   return typeof kind === 'string' && Object.hasOwn(kinds, kind);
 }
 
-function errors(kind: KindName, object: unknown, positionOf: Placed['positionOf']): readonly Finding[] {
+function faultsOf(kind: KindName, object: unknown): readonly Problem[] {
   const verdict = validate(kind, object);
-  if (verdict.valid) return [];
-  return verdict.faults.map(fault => ({
-    severity: 'error',
-    rule: 'Invalid',
-    ...positionOf(fault.steps),
-    message: formatFault(fault),
-  }));
+  return verdict.valid ? [] : verdict.faults.map(fault => problemOfFault(object, fault));
 }
 
-function warnings(kind: KindName, object: unknown, positionOf: Placed['positionOf']): readonly Finding[] {
-  return unknownFields(kind, object).map(({ path, steps, meant }) => ({
-    severity: 'warning',
-    rule: 'UnknownField',
-    ...positionOf(steps),
-    message: `${path}: is not a field of ${kind} and is dropped by the API server${meanText(meant)}`,
+/** A fault of an object as a problem. */
+export function problemOfFault(object: unknown, { steps, message }: Fault): Problem {
+  return { reason: 'Invalid', at: typedSteps(object, steps), text: message };
+}
+
+function unknownIn(kind: KindName, object: unknown): readonly Problem[] {
+  return unknownFields(kind, object).map(({ steps, meant }) => ({
+    reason: 'UnknownField',
+    at: typedSteps(object, steps),
+    text: `is not a field of ${kind} and is dropped by the API server${meanText(meant)}`,
   }));
 }
 

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { formatProblem, severityOf } from '../api/problem.ts';
 import { lint } from './lint-text.ts';
 import type { Report } from './lint-text.ts';
 import { plainText } from './plain-text.ts';
@@ -41,20 +42,21 @@ export async function runLint(args: readonly string[]): Promise<number> {
 
 function unread(why: string): Report {
   return {
-    findings: [{ severity: 'error', rule: 'Unreadable', line: 1, column: 1, message: why }],
+    findings: [{ reason: 'Unreadable', text: why, line: 1, column: 1 }],
     objects: 0,
   };
 }
 
 function printReport(name: string, { findings }: Report): void {
-  for (const { severity, line, message } of findings)
-    console.log(`${name}:${line}: ${severity}: ${plainText(message)}`);
+  for (const finding of findings)
+    console.log(`${name}:${finding.line}: ${severityOf(finding)}: ${plainText(formatProblem(finding))}`);
 }
 
 function summarize(reports: readonly Report[], isStrict: boolean): number {
   const findings = reports.flatMap(report => report.findings);
-  const errors = findings.filter(finding => finding.severity === 'error').length;
-  const warnings = findings.filter(finding => finding.severity === 'warning').length;
+  const [errors = 0, warnings = 0] = ['error', 'warning'].map(
+    wanted => findings.filter(finding => severityOf(finding) === wanted).length,
+  );
   const objects = reports.reduce((sum, report) => sum + report.objects, 0);
   console.error(
     `${count(objects, 'object')} in ${count(reports.length, 'file')}: ${count(errors, 'error')}, ${count(warnings, 'warning')}`,

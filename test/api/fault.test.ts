@@ -5,6 +5,7 @@ import {
   outlineAt,
   stepsOfPath,
   stepsOfPointer,
+  typedSteps,
   valueAt,
 } from '../../src/api/validation/fault.ts';
 import type { Outline } from '../../src/api/validation/validator.ts';
@@ -101,6 +102,29 @@ describe('the value at the end of some steps', () => {
     [['toString'], undefined],
   ])('%j is found', (steps, found) => {
     expect(valueAt(value, steps)).toEqual(found);
+  });
+});
+
+describe('the steps to a fault', () => {
+  it.each([
+    [
+      ['ports', '0', 'number'],
+      ['ports', 0, 'number'],
+    ],
+    [
+      ['ports', '3'],
+      ['ports', 3],
+    ],
+    [
+      ['labels', '0'],
+      ['labels', '0'],
+    ],
+    [
+      ['none', '0'],
+      ['none', '0'],
+    ],
+  ])('%j have indexes of lists as numbers: %j', (steps, typed) => {
+    expect(typedSteps({ ports: [{ number: 80 }], labels: { 0: 'a' } }, steps)).toEqual(typed);
   });
 });
 

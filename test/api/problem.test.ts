@@ -86,8 +86,12 @@ describe('the texts of a place', () => {
 
 describe('a condition of problems', () => {
   const ifNone = { reason: 'Resolved', message: 'all is well' };
-  const of = (...severities: Problem['severity'][]) =>
-    severities.map((severity, index) => ({ ...problem, text: `${index}`, ...(severity && { severity }) }));
+  const of = (...severities: Problem['mattersAs'][]) =>
+    severities.map((severity, index) => ({
+      ...problem,
+      text: `${index}`,
+      ...(severity && { mattersAs: severity }),
+    }));
 
   it.each([
     [of(), 'True', ifNone.reason, ifNone.message],

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { formatProblem } from '../../src/api/problem.ts';
 import { readDeclarations } from '../../src/tools/check/cluster.ts';
 import { KubeError } from '../../src/kubernetes/transport/transport.ts';
 import type { KubeErrorReason, KubeTransport } from '../../src/kubernetes/transport/transport.ts';
@@ -29,7 +30,7 @@ async function readFrom(transport: KubeTransport, namespace?: string) {
   const kinds = objects.map(({ fields }) => fields['kind']);
   return {
     kinds,
-    findings: findings.map(({ message }) => message),
+    findings: findings.map(formatProblem),
     has: (kind: 'MeshEndpoints' | 'MeshTailnet') => complete?.has(kind),
   };
 }

@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { formatProblem } from '../../src/api/problem.ts';
+import { printed } from '../../src/tools/check/output.ts';
 import { stringify } from 'yaml';
 import type { ResourceKind } from '../../src/api/key.ts';
 import { check } from '../../src/tools/check/check.ts';
@@ -19,11 +21,11 @@ const good = [web(), tailnet, gateway, route('HTTPRoute', 'default/web')];
 
 /** The findings of objects in one file, without the notes. */
 const found = (...objects: readonly object[]) =>
-  check(
-    readObjects([{ name: 'all.yaml', text: objects.map(each => stringify(each)).join('---\n') }]),
-  ).findings.flatMap(({ severity, rule, message }) =>
-    severity === 'note' ? [] : [`${severity} ${rule}: ${message}`],
-  );
+  check(readObjects([{ name: 'all.yaml', text: objects.map(each => stringify(each)).join('---\n') }]))
+    .findings.map(printed)
+    .flatMap(({ severity, rule, message }) =>
+      severity === 'note' ? [] : [`${severity} ${rule}: ${message}`],
+    );
 
 const toWeb = { name: 'web', port: 80 };
 const labelled = (team: string) =>
@@ -293,7 +295,7 @@ describe('check finds', () => {
     const backends = [meshBackend(), { name: 'near', port: 80 }];
     const objects = [...good.slice(0, 3), toBackends('default/web', backends)];
     const { findings } = check(servedObjects(objects, new Set<ResourceKind>(['EndpointSlice'])));
-    expect(findings.filter(({ message }) => message.includes('backendRefs[1]'))).toEqual([]);
+    expect(findings.filter(each => formatProblem(each).includes('backendRefs[1]'))).toEqual([]);
   });
 
   it('what objects of a cluster have in the order of their fields, since they have no lines', () => {
@@ -301,7 +303,7 @@ describe('check finds', () => {
     const { findings } = check(
       servedObjects([...good.slice(0, 3), toBackends('default/web', refs)], new Set()),
     );
-    expect(findings.filter(({ rule }) => rule === 'NoTraffic').map(({ message }) => message)).toEqual(
+    expect(findings.filter(({ reason }) => reason === 'NoTraffic').map(formatProblem)).toEqual(
       [0, 1, 2].map(at => `spec.rules[0].backendRefs[${at}].weight: 0 means no traffic`),
     );
   });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { printed } from '../../src/tools/check/output.ts';
 import { parse, stringify } from 'yaml';
 import { check as checkAll } from '../../src/tools/check/check.ts';
 import { readObjects } from '../../src/tools/check/objects.ts';
@@ -21,7 +22,9 @@ const checked = (...objects: readonly object[]) =>
   check([{ name: 'all.yaml', text: objects.map(object => stringify(object)).join('---\n') }]).findings;
 /** The findings, each with its rule and the start of its message. */
 const found = (...objects: readonly object[]) =>
-  checked(...objects).map(({ severity, rule, message }) => `${severity} ${rule}: ${message}`);
+  checked(...objects)
+    .map(printed)
+    .map(({ severity, rule, message }) => `${severity} ${rule}: ${message}`);
 
 const services = (name: string, targetEndpoint: string) => ({
   serviceDiscovery: { vipServices: [{ name, port: 443, targetEndpoint }] },
@@ -130,8 +133,8 @@ describe('check finds a backendRef with', () => {
     const far = named(meshEndpoints(), 'far/web');
     const reference = routeTo(meshBackend({ namespace: 'far' }));
     const [finding] = checked(far, tailnet, gateway, reference);
-    expect(finding?.rule).toBe('RefNotPermitted');
-    const [, grant = ''] = finding?.message.split('\n\n') ?? [];
+    expect(finding?.reason).toBe('RefNotPermitted');
+    const [, grant = ''] = finding ? printed(finding).message.split('\n\n') : [];
     const granted = check([
       {
         name: 'all.yaml',
@@ -380,11 +383,11 @@ describe('check finds', () => {
     const annotations = { 'mesh-gateway.dev/backend-type': 'tailscale' };
     const objects = [web(), tailnet, gateway, near];
     const findings = checked(...objects, legacy(before, annotations));
-    const { message = '' } = findings.find(({ rule }) => rule === 'LegacyAnnotation') ?? {};
-    const [fix, printed = ''] = message.split('\n\n');
+    const message = findings.map(printed).find(({ rule }) => rule === 'LegacyAnnotation')?.message ?? '';
+    const [fix, example = ''] = message.split('\n\n');
     expect(fix).toContain('remove it, and write as spec.rules[0].backendRefs[0]:');
-    expect(parse(printed)).toEqual([meshBackend({ weight: 9 })]);
-    const after = [...(parse(printed) as readonly object[]), ...before.slice(1)];
+    expect(parse(example)).toEqual([meshBackend({ weight: 9 })]);
+    const after = [...(parse(example) as readonly object[]), ...before.slice(1)];
     expect(found(...objects, legacy(after, {}))).toEqual([]);
   });
 
@@ -411,7 +414,7 @@ describe('check finds', () => {
     ]);
     expect(
       findings.map(each =>
-        each.file === undefined ? each.rule : `${each.file}:${each.line}:${each.column} ${each.rule}`,
+        each.file === undefined ? each.reason : `${each.file}:${each.line}:${each.column} ${each.reason}`,
       ),
     ).toEqual([
       'a.yaml:8:18 WrongGroup',

@@ -2,6 +2,7 @@ import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
+import { severityOf } from '../../src/api/problem.ts';
 import { lint } from '../../src/tools/lint-text.ts';
 import { makeFolders } from '../support/files/folder.ts';
 import { PROJECT, succeed, typescript } from '../support/lab/command-line.ts';
@@ -48,7 +49,7 @@ describe('examples', () => {
       const path = join(PROJECT, 'examples', folder);
       const reports = readdirSync(path).map(file => lint(readFileSync(join(path, file), 'utf8')));
       const findings = reports.flatMap(report => report.findings);
-      expect(findings.filter(({ severity }) => severity !== 'note')).toEqual([]);
+      expect(findings.filter(each => severityOf(each) !== 'note')).toEqual([]);
       expect(reports.reduce((sum, { objects }) => sum + objects, 0)).toBeGreaterThan(0);
     },
   );

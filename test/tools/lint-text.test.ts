@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import { formatProblem, severityOf } from '../../src/api/problem.ts';
 import { lint } from '../../src/tools/lint-text.ts';
 import { CERTIFICATE } from '../support/traffic/certificates.ts';
 
 /** `line severity message` of each finding. */
 function findingsOf(text: string): readonly string[] {
-  return lint(text).findings.map(({ line, severity, message }) => `${line} ${severity} ${message}`);
+  return lint(text).findings.map(each => `${each.line} ${severityOf(each)} ${formatProblem(each)}`);
 }
 
 const HEAD = `apiVersion: mesh-gateway.dev/v1alpha1
@@ -226,12 +227,12 @@ describe('lint is not fooled by', () => {
     const { findings } = lint(
       `${line}kind: MeshTailnet\nmetadata: {name: a}\nspec: {tailnet: example.ts.net}\n`,
     );
-    expect(findings.map(({ message }) => message.split(':')[0])).toEqual(['apiVersion']);
+    expect(findings.map(each => formatProblem(each).split(':')[0])).toEqual(['apiVersion']);
   });
 
   it('a kind that is not a string', () => {
     const { findings } = lint('apiVersion: mesh-gateway.dev/v1alpha1\nkind: {toString: x}\n');
-    expect(findings.map(({ message }) => message)).toEqual([
+    expect(findings.map(formatProblem)).toEqual([
       'kind: the kind is not a kind of mesh-gateway.dev/v1alpha1',
     ]);
   });

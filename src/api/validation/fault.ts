@@ -39,6 +39,13 @@ export function valueAt(root: unknown, steps: Steps): unknown {
   );
 }
 
+/** The steps to a fault of an object, with indexes of lists as numbers. */
+export function typedSteps(object: unknown, steps: Steps): readonly (string | number)[] {
+  return steps.map((step, index) =>
+    Array.isArray(valueAt(object, steps.slice(0, index))) ? Number(step) : step,
+  );
+}
+
 /** The text of a path: spec.endpoints[2].metadata["a.b"]. */
 export function formatPath(root: Outline, steps: Steps): string {
   return steps

@@ -4,6 +4,9 @@ import type { Fields } from '../../api/json.ts';
 import { keyOf, ROUTE_KINDS } from '../../api/key.ts';
 import type { ResourceKind } from '../../api/key.ts';
 import { GATEWAY_GROUP } from '../../api/objects/gateway-api.ts';
+import { pathOf } from '../../api/problem.ts';
+import type { Steps } from '../../api/problem.ts';
+import type { Reason } from '../../api/reasons.ts';
 import { nearest } from '../../api/validation/nearest.ts';
 import { yamlOf } from '../../api/yaml-documents.ts';
 import { groupOf } from './objects.ts';
@@ -15,7 +18,7 @@ const KIND = 'MeshEndpoints';
 const LEGACY = `${GROUP}/backend-type`;
 
 /** A backendRef of a route, as it is written. */
-type WrittenRef = { readonly ref: Fields; readonly steps: readonly string[]; readonly path: string };
+type WrittenRef = { readonly ref: Fields; readonly steps: Steps };
 
 /** Whether an object is a route of Gateway API. */
 export function isRoute({ fields }: Declared): boolean {
@@ -36,9 +39,9 @@ export function checkBackendRefs(route: Declared, catalog: Catalog): readonly Fi
 /** Whether a route has a backendRef to a MeshEndpoints, or one that is meant so. */
 export function isForMesh(route: Declared, catalog: Catalog): boolean {
   return refsOf(route.fields).some(
-    ({ ref, path, steps }) =>
-      (ref['group'] === GROUP && ref['kind'] === KIND) ||
-      checkRef(route, { ref, path, steps }, catalog).length > 0,
+    written =>
+      (written.ref['group'] === GROUP && written.ref['kind'] === KIND) ||
+      checkRef(route, written, catalog).length > 0,
   );
 }
 
@@ -47,8 +50,7 @@ function refsOf({ spec }: Fields): readonly WrittenRef[] {
   return rules.flatMap(([rule, index]) =>
     recordsIn(rule['backendRefs']).map(([ref, at]) => ({
       ref,
-      steps: ['spec', 'rules', String(index), 'backendRefs', String(at)],
-      path: `spec.rules[${index}].backendRefs[${at}]`,
+      steps: ['spec', 'rules', index, 'backendRefs', at],
     })),
   );
 }
@@ -58,35 +60,30 @@ function recordsIn(value: unknown): readonly (readonly [Fields, number])[] {
   return value.flatMap((item, index) => (isRecord(item) ? [[item, index] as const] : []));
 }
 
-function checkRef(route: Declared, { ref, steps, path }: WrittenRef, catalog: Catalog): readonly Finding[] {
+function checkRef(route: Declared, { ref, steps }: WrittenRef, catalog: Catalog): readonly Finding[] {
   const { group = '', kind, name, weight } = ref;
-  const error = (rule: string, message: string, step?: string) => [
-    route.at(step === undefined ? steps : [...steps, step], 'error', rule, `${path}${message}`),
+  const problem = (reason: Reason, text: string, fix?: string, ...more: Steps) => [
+    route.at({ reason, at: [...steps, ...more], text, ...(fix !== undefined && { fix }) }),
   ];
   const isMeant = typeof kind === 'string' && nearest(kind, [KIND]) === KIND;
   if (group === GROUP) {
     if (kind === KIND)
-      return weight === 0
-        ? [route.at([...steps, 'weight'], 'note', 'NoTraffic', `${path}.weight: 0 means no traffic`)]
-        : [];
+      return weight === 0 ? problem('NoTraffic', '0 means no traffic', undefined, 'weight') : [];
+    const text = `only ${KIND} can be a backend of group ${GROUP}`;
     return kind === undefined
-      ? error('KindMissing', `: has no kind, which means Service: add kind: ${KIND}`)
-      : error('UnknownKind', `.kind: only ${KIND} can be a backend of group ${GROUP}: write ${KIND}`, 'kind');
+      ? problem('KindMissing', 'has no kind, which means Service', `add kind: ${KIND}`)
+      : problem('UnknownKind', text, `write ${KIND}`, 'kind');
   }
-  if (isMeant && group === '')
-    return error(
-      'GroupMissing',
-      `: has no group, so Envoy Gateway looks for a kind of Kubernetes itself: add group: ${GROUP}`,
-    );
+  if (isMeant && group === '') {
+    const text = 'has no group, so Envoy Gateway looks for a kind of Kubernetes itself';
+    return problem('GroupMissing', text, `add group: ${GROUP}`);
+  }
   if (isMeant || (typeof group === 'string' && group !== '' && nearest(group, [GROUP]) !== undefined))
-    return error('WrongGroup', `.group: ${KIND} are of group ${GROUP}: write ${GROUP}`, 'group');
+    return problem('WrongGroup', `${KIND} are of group ${GROUP}`, `write ${GROUP}`, 'group');
   if (kind !== undefined && kind !== 'Service') return [];
-  return mistakenForService(route, ref, catalog)
-    ? error(
-        'KindMissing',
-        `: names a Service, and ${name as string} is a ${KIND}: add group: ${GROUP} and kind: ${KIND}`,
-      )
-    : [];
+  if (!mistakenForService(route, ref, catalog)) return [];
+  const text = `names a Service, and ${name as string} is a ${KIND}`;
+  return problem('KindMissing', text, `add group: ${GROUP} and kind: ${KIND}`);
 }
 
 /** Whether a reference without kind has the name of a MeshEndpoints, and there is no such Service. */
@@ -115,10 +112,12 @@ function legacyAnnotation(route: Declared, catalog: Catalog): readonly Finding[]
       (isIn(catalog, KIND, ref, route) || !isIn(catalog, 'Service', ref, route)),
   );
   const backendRefs = replaced.map(({ ref }) => ({ ...ref, group: GROUP, kind: KIND }));
+  const paths = replaced.map(({ steps }) => pathOf(steps)).join(', ');
   const fix =
     backendRefs.length === 0
-      ? 'remove it'
-      : `remove it, and write as ${replaced.map(({ path }) => path).join(', ')}:\n\n${yamlOf(backendRefs)}`;
-  const message = `metadata.annotations: ${LEGACY} has no effect any more: ${fix}`;
-  return [at(['metadata', 'annotations', LEGACY], 'error', 'LegacyAnnotation', message)];
+      ? { fix: 'remove it' }
+      : { fix: `remove it, and write as ${paths}:`, example: yamlOf(backendRefs) };
+  const problem = { reason: 'LegacyAnnotation', text: `${LEGACY} has no effect any more`, ...fix } as const;
+  const steps = ['metadata', 'annotations'];
+  return [at({ ...problem, at: steps }, [...steps, LEGACY])];
 }

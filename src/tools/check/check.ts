@@ -4,7 +4,7 @@ import { keyOf } from '../../api/key.ts';
 import { meshBackendsOf, refTo } from '../../api/objects/references.ts';
 import { checkBackendRefs, isForMesh, isRoute } from './backend-refs.ts';
 import { checkSelectors, checkVipServices } from './discovery.ts';
-import { Catalog, groupOf, titleOf } from './objects.ts';
+import { Catalog, groupOf, objectOf, titleOf } from './objects.ts';
 import type { Declarations, Declared, Finding } from './objects.ts';
 import { checkParents } from './parents.ts';
 import { checkAddresses, checkRepeated } from './repeated.ts';
@@ -58,21 +58,22 @@ function unrouted(objects: readonly Declared[], routes: readonly Declared[]): re
   if (routes.length === 0) return [];
   return objects.flatMap(({ resource, at }) => {
     if (resource?.kind !== 'MeshEndpoints' || named.has(keyOf(refTo(resource)))) return [];
-    return [
-      at(['metadata', 'name'], 'note', 'NoRoute', `no route names ${titleOf(resource)} in its backendRefs`),
-    ];
+    const text = `no route names ${titleOf(resource)} in its backendRefs`;
+    return [at({ reason: 'NoRoute', text }, ['metadata', 'name'])];
   });
 }
 
 const NOTHING: Finding = {
-  severity: 'error',
-  rule: 'NothingToCheck',
-  message: `there is no object of ${GROUP} and no route of Gateway API: name the files, which end in .yaml, .yml or .json, or the cluster that has them`,
+  reason: 'NothingToCheck',
+  text: `there is no object of ${GROUP} and no route of Gateway API`,
+  fix: 'name the files, which end in .yaml, .yml or .json, or the cluster that has them',
 };
 
 function sorted(findings: readonly Finding[]): readonly Finding[] {
   const order = (finding: Finding) =>
-    finding.file === undefined ? ['', finding.object ?? '', 0] : [finding.file, finding.line, finding.column];
+    finding.file === undefined
+      ? ['', objectOf(finding) ?? '', 0]
+      : [finding.file, finding.line, finding.column];
   return [...findings].sort((one, other) => {
     const [a, b] = [order(one), order(other)];
     const at = a.findIndex((value, index) => value !== b[index]);

@@ -86,7 +86,7 @@ export async function readDeclarations(
     if ('items' in listed) objects.push(...listed.items);
     if (listed.isComplete) complete.add(kind);
     if (listed.problem !== undefined)
-      findings.push({ severity: 'warning', rule: 'NotRead', message: listed.problem });
+      findings.push({ reason: 'NotRead', about: { kind }, text: listed.problem });
   }
   const served = servedObjects(objects, complete);
   return { ...served, findings: [...findings, ...served.findings] };

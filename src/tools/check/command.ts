@@ -1,4 +1,6 @@
 import { parseArgs } from 'node:util';
+import { severityOf } from '../../api/problem.ts';
+import type { Severity } from '../../api/reasons.ts';
 import { readSources } from '../sources.ts';
 import { check } from './check.ts';
 import { readCluster } from './cluster.ts';
@@ -70,8 +72,8 @@ export async function runCheck(
   const printed = formatFindings(output, findings, files);
   if (printed !== '') console.log(printed);
   console.error(summaryOf(findings, objects, source));
-  if (findings.some(({ rule }) => rule === 'Unreadable')) return 2;
-  return findings.some(({ severity }) => severity !== 'note') ? 1 : 0;
+  if (findings.some(({ reason }) => reason === 'Unreadable')) return 2;
+  return findings.some(finding => severityOf(finding) !== 'note') ? 1 : 0;
 }
 
 async function checkFiles(paths: readonly string[]): Promise<Checked> {
@@ -84,13 +86,13 @@ async function checkFiles(paths: readonly string[]): Promise<Checked> {
       continue;
     }
     const place = { file: name, line: 1, column: 1 };
-    unread.push({ ...place, severity: 'error', rule: 'Unreadable', message: source.why });
+    unread.push({ reason: 'Unreadable', text: source.why, ...place });
   }
   showProgress(`checking ${count(files.length, 'file')} ...`);
   const { findings, objects } = check(readObjects(files));
   showProgress('');
   // What was not read may hold the objects.
-  const own = unread.length === 0 ? findings : findings.filter(({ rule }) => rule !== 'NothingToCheck');
+  const own = unread.length === 0 ? findings : findings.filter(({ reason }) => reason !== 'NothingToCheck');
   return { findings: [...unread, ...own], objects, files, source: count(files.length, 'file') };
 }
 
@@ -99,8 +101,8 @@ async function checkCluster(options: Omit<Parameters<typeof readCluster>[0], 'on
   const declarations = await readCluster({ ...options, onKind: kind => showProgress(`reading ${kind} ...`) });
   showProgress('');
   const { findings, objects } = check(declarations);
-  const isWanted = ({ object }: Finding) =>
-    namespace === undefined || object === undefined || object.includes(` ${namespace}/`);
+  const isWanted = ({ about }: Finding) =>
+    namespace === undefined || about?.name === undefined || about.namespace === namespace;
   return { findings: findings.filter(isWanted), objects, files: [], source: 'the cluster' };
 }
 
@@ -114,6 +116,6 @@ function count(number: number, noun: string): string {
 }
 
 function summaryOf(findings: readonly Finding[], objects: number, source: string): string {
-  const of = (wanted: Finding['severity']) => findings.filter(({ severity }) => severity === wanted).length;
+  const of = (wanted: Severity) => findings.filter(finding => severityOf(finding) === wanted).length;
   return `${count(objects, 'object')} in ${source}: ${count(of('error'), 'error')}, ${count(of('warning'), 'warning')}, ${count(of('note'), 'note')}`;
 }

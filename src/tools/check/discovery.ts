@@ -10,18 +10,19 @@ export function checkVipServices(objects: readonly Declared[]): readonly Finding
     if (resource?.kind !== 'MeshEndpoints') return [];
     const { tailnet, endpoints = [] } = resource.spec;
     return vipServicesIn(resource).flatMap(({ name, targetEndpoint }, index) => {
-      const steps = ['spec', 'serviceDiscovery', 'vipServices', String(index)];
-      const path = `spec.serviceDiscovery.vipServices[${index}]`;
+      const steps = ['spec', 'serviceDiscovery', 'vipServices', index];
       const service = `${tailnet} ${name.replace(/^svc:/, '')}`;
       const other = first.get(service);
       if (other?.resource) {
-        const message = `${path}.name: ${titleOf(other.resource)} lists service ${name}, too, and the older object has it: use another name, or remove one of them`;
-        return [at([...steps, 'name'], 'error', 'ListedByOther', message)];
+        const text = `${titleOf(other.resource)} lists service ${name}, too, and the older object has it`;
+        const fix = 'use another name, or remove one of them';
+        return [at({ reason: 'ListedByOther', at: [...steps, 'name'], text, fix })];
       }
       first.set(service, declared);
       if (discovers(resource) || endpoints.some(each => each.name === targetEndpoint)) return [];
-      const message = `${path}.targetEndpoint: the object has no endpoint ${targetEndpoint}: use the name of one that it has (${endpoints.map(each => each.name).join(', ') || 'it has none'})`;
-      return [at([...steps, 'targetEndpoint'], 'error', 'TargetNotFound', message)];
+      const text = `the object has no endpoint ${targetEndpoint}`;
+      const fix = `use the name of one that it has (${endpoints.map(each => each.name).join(', ') || 'it has none'})`;
+      return [at({ reason: 'TargetNotFound', at: [...steps, 'targetEndpoint'], text, fix })];
     });
   });
 }
@@ -34,6 +35,7 @@ export function checkSelectors({ resource, at }: Declared): readonly Finding[] {
   const selectors = (resource.spec.tagSelectors ?? []).map(({ key, operator, values = [] }) =>
     [key, operator, values.join('|')].filter(text => text !== '').join(' '),
   );
-  const message = `spec.tagSelectors: none of the ${devices} devices of ${resource.spec.tailnet} matches all selectors (${selectors.join(', ')}): tag a device, or correct the selectors`;
-  return [at(['spec', 'tagSelectors'], 'error', 'NoDevices', message)];
+  const text = `none of the ${devices} devices of ${resource.spec.tailnet} matches all selectors (${selectors.join(', ')})`;
+  const fix = 'tag a device, or correct the selectors';
+  return [at({ reason: 'NoDevices', at: ['spec', 'tagSelectors'], text, fix })];
 }

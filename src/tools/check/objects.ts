@@ -2,22 +2,19 @@ import { decode } from '../../api/objects/decode.ts';
 import type { Decoding } from '../../api/objects/decode.ts';
 import type { Position } from '../../api/yaml-documents.ts';
 import type { Resource } from '../../api/objects/resource.ts';
-import { formatFault } from '../../api/validation/fault.ts';
 import { isRecord } from '../../api/json.ts';
 import type { Fields } from '../../api/json.ts';
 import { GROUP } from '../../api/generated/kinds.ts';
 import { keyOf } from '../../api/key.ts';
 import type { Key, ResourceKind } from '../../api/key.ts';
-import type { Steps } from '../../api/problem.ts';
+import { titleOfSubject } from '../../api/problem.ts';
+import type { Problem, Steps } from '../../api/problem.ts';
 import { refTo } from '../../api/objects/references.ts';
-import { lintPlaced, placedIn } from '../lint-text.ts';
-import type { Finding as LintFinding, Placed } from '../lint-text.ts';
+import { lintPlaced, placedIn, problemOfFault, subjectIn } from '../lint-text.ts';
+import type { Placed } from '../lint-text.ts';
 
-/** A finding, with the object and the place in a file that it is about. */
-export type Finding = Pick<LintFinding, 'severity' | 'rule' | 'message'> & {
-  /** Such as HTTPRoute default/web; absent for what is not about one. */
-  readonly object?: string;
-} & (FilePlace | { readonly file?: undefined });
+/** A problem, with its place if its object is in a file. */
+export type Finding = Problem & (FilePlace | { readonly file?: undefined });
 
 /** Where a finding is, if its object is in a file. */
 type FilePlace = Position & { readonly file: string };
@@ -31,8 +28,8 @@ export type Declared = {
   readonly fields: Fields;
   /** As traffic reads it; undefined where it is not valid, or of a kind that is not read. */
   readonly resource: Resource | undefined;
-  /** A finding at a field of it. */
-  readonly at: (steps: Steps, severity: Finding['severity'], rule: string, message: string) => Finding;
+  /** A problem of it as a finding; `steps` where that is at another field in the file. */
+  readonly at: (problem: Omit<Problem, 'about'>, steps?: Steps) => Finding;
 };
 
 /** The objects of files, and what is wrong with each by itself. */
@@ -84,12 +81,10 @@ function declaredIn(
   if (!isRecord(object) || object['apiVersion'] === undefined || object['kind'] === undefined) return [];
   const decoding = decode(object);
   const resource = decoding.is === 'resource' ? decoding.resource : undefined;
-  const title = resource ? titleOf(resource) : titleIn(object);
-  const at: Declared['at'] = (steps, severity, rule, message) => ({
-    severity,
-    rule,
-    object: title,
-    message,
+  const about = resource ? refTo(resource) : subjectIn(object);
+  const at: Declared['at'] = (problem, steps = problem.at ?? []) => ({
+    ...problem,
+    about,
     ...placeOf(steps),
   });
   return [{ declared: { fields: object, resource, at }, decoding }];
@@ -98,7 +93,7 @@ function declaredIn(
 /** Faults of objects of other groups; `lint` finds those of mesh-gateway. */
 function faultsOf({ declared: { fields, at }, decoding }: Read): readonly Finding[] {
   if (decoding.is !== 'faulty' || groupOf(fields) === GROUP) return [];
-  return decoding.faults.map(fault => at(fault.steps, 'error', 'Invalid', formatFault(fault)));
+  return decoding.faults.map(fault => at(problemOfFault(fields, fault)));
 }
 
 /** The API group of an object; empty for those of Kubernetes itself. */
@@ -108,29 +103,20 @@ export function groupOf({ apiVersion }: Fields): string {
 }
 
 /** An object for people, such as MeshEndpoints default/web. */
-export function titleOf({ kind, metadata }: Resource): string {
-  const { namespace, name } = metadata as { readonly namespace?: string; readonly name: string };
-  return `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`;
+export function titleOf(object: Resource): string {
+  return titleOfSubject(refTo(object));
 }
 
-function titleIn(fields: Fields): string {
-  return invalidKeyOf(fields).replace('/', ' ');
+/** The object that a finding is about, for users; undefined where it is about none, or all of a kind. */
+export function objectOf({ about }: Finding): string | undefined {
+  return about?.name === undefined ? undefined : titleOfSubject(about);
 }
-
-function invalidKeyOf({ kind, metadata }: Fields): string {
-  const { namespace = 'default', name } = isRecord(metadata) ? metadata : {};
-  return [kind, namespace, name]
-    .map(text => (typeof text === 'string' ? text.slice(0, MAX_TEXT) : ''))
-    .join('/');
-}
-
-const MAX_TEXT = 253;
 
 /** The valid objects by their keys; of equal keys the first. */
 export class Catalog {
   readonly #byKey = new Map<Key, Declared>();
   readonly #kinds: Set<unknown>;
-  readonly #invalid = new Set<string>();
+  readonly #invalid = new Set<Key>();
   /** Whether objects have the status that an API server has. */
   readonly hasStatus: boolean;
 
@@ -140,7 +126,7 @@ export class Catalog {
     for (const object of objects) {
       const { fields, resource } = object;
       this.#kinds.add(fields['kind']);
-      if (!resource) this.#invalid.add(invalidKeyOf(fields));
+      if (!resource) this.#invalid.add(keyOf(subjectIn(fields)));
       else if (!this.#byKey.has(keyOf(refTo(resource)))) this.#byKey.set(keyOf(refTo(resource)), object);
     }
   }

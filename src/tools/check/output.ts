@@ -1,5 +1,7 @@
+import { formatWithExample, severityOf } from '../../api/problem.ts';
 import { jsonText, plainText } from '../plain-text.ts';
 import { excerptGuard } from './hidden.ts';
+import { objectOf } from './objects.ts';
 import type { Finding, SourceFile } from './objects.ts';
 
 /** The forms of output. */
@@ -18,12 +20,25 @@ export function formatFindings(
     case 'text':
       return textOf(findings, files);
     case 'json':
-      return jsonText(findings);
+      return jsonText(findings.map(printed));
     case 'sarif':
       return jsonText(sarifOf(findings));
     case 'github':
       return findings.map(annotationOf).join('\n');
   }
+}
+
+/** A finding as it is printed. */
+export function printed(finding: Finding) {
+  const object = objectOf(finding);
+  const { file } = finding;
+  return {
+    severity: severityOf(finding),
+    rule: finding.reason,
+    ...(object !== undefined && { object }),
+    message: formatWithExample(finding),
+    ...(file !== undefined && { file, line: finding.line, column: finding.column }),
+  };
 }
 
 /** Each with the line that it is about, and a mark below its column. */
@@ -32,8 +47,8 @@ function textOf(findings: readonly Finding[], files: readonly SourceFile[]): str
   const mayShow = excerptGuard(files);
   return findings
     .map(finding => {
-      const { severity, rule, object } = finding;
-      const [first = '', ...rest] = plainText(finding.message).split('\n');
+      const { severity, rule, object, message } = printed(finding);
+      const [first = '', ...rest] = plainText(message).split('\n');
       if (finding.file === undefined) {
         const subject = object === undefined ? '' : `${object}: `;
         return [`${subject}${severity}: ${first} [${rule}]`, ...rest].join('\n');
@@ -56,14 +71,14 @@ function excerptOf(text: string, line: number, column: number): readonly string[
   return [`${number} | ${shown}`, `${' '.repeat(number.length)} | ${' '.repeat(column - 1)}^`];
 }
 
-const LEVELS = { error: 'error', warning: 'warning', note: 'note' } as const;
+const LEVELS = { error: 'error', warning: 'warning', note: 'note', unknown: 'note' } as const;
 
 /** SARIF 2.1.0, which code scanning tools read. */
 function sarifOf(findings: readonly Finding[]): object {
-  const rules = [...new Set(findings.map(({ rule }) => rule))].map(id => ({ id }));
+  const rules = [...new Set(findings.map(({ reason }) => reason))].map(id => ({ id }));
   const results = findings.map(finding => ({
-    ruleId: finding.rule,
-    level: LEVELS[finding.severity],
+    ruleId: finding.reason,
+    level: LEVELS[severityOf(finding)],
     message: { text: textWithObject(finding) },
     ...(finding.file !== undefined && {
       locations: [
@@ -83,7 +98,7 @@ function sarifOf(findings: readonly Finding[]): object {
   };
 }
 
-const COMMANDS = { error: 'error', warning: 'warning', note: 'notice' } as const;
+const COMMANDS = { error: 'error', warning: 'warning', note: 'notice', unknown: 'notice' } as const;
 
 /** A workflow command of GitHub Actions, which shows the finding in the diff. */
 function annotationOf(finding: Finding): string {
@@ -91,11 +106,12 @@ function annotationOf(finding: Finding): string {
     finding.file === undefined
       ? ''
       : `file=${escaped(finding.file)},line=${finding.line},col=${finding.column},`;
-  return `::${COMMANDS[finding.severity]} ${place}title=${finding.rule}::${escapedText(textWithObject(finding))}`;
+  return `::${COMMANDS[severityOf(finding)]} ${place}title=${finding.reason}::${escapedText(textWithObject(finding))}`;
 }
 
 /** Where no file shows what the message is about. */
-function textWithObject({ file, object, message }: Finding): string {
+function textWithObject(finding: Finding): string {
+  const { file, object, message } = printed(finding);
   return file === undefined && object !== undefined ? `${object}: ${message}` : message;
 }
 

@@ -10,6 +10,7 @@ import type {
   Route,
 } from '../../api/objects/gateway-api.ts';
 import { gatewayOfListenerSet } from '../../api/objects/references.ts';
+import type { Reason } from '../../api/reasons.ts';
 import { nearest } from '../../api/validation/nearest.ts';
 import { acceptsKind, acceptsListenerSet, selectsNamespace } from '../../traffic/attachments.ts';
 import type { AttachmentResources } from '../../traffic/attachments.ts';
@@ -19,27 +20,26 @@ import type { Catalog, Declared, Finding } from './objects.ts';
 export function checkParents(declared: Declared, route: Route, catalog: Catalog): readonly Finding[] {
   if (route.parentRefs.length === 0)
     return [
-      declared.at(
-        ['spec'],
-        'error',
-        'NoParent',
-        'spec.parentRefs: is missing: name the Gateway of the route',
-      ),
+      declared.at({
+        reason: 'NoParent',
+        at: ['spec', 'parentRefs'],
+        text: 'is missing',
+        fix: 'name the Gateway of the route',
+      }),
     ];
   return route.parentRefs.flatMap((ref, index) => {
-    const problem = problemOf(ref, route, catalog);
-    if (!problem) return [];
-    const [rule, field, message] = problem;
-    const steps = ['spec', 'parentRefs', String(index), ...(field === '' ? [] : [field])];
-    const path = `spec.parentRefs[${index}]${field === '' ? '' : `.${field}`}`;
-    return [declared.at(steps, 'error', rule, `${path}: ${message}`)];
+    const found = problemOf(ref, route, catalog);
+    if (!found) return [];
+    const [reason, field, text, fix] = found;
+    const at = ['spec', 'parentRefs', index, ...(field === '' ? [] : [field])];
+    return [declared.at({ reason, at, text, fix })];
   });
 }
 
-/** The rule, the field of the parentRef, and the message with the fix. */
-type Problem = readonly [rule: string, field: string, message: string];
+/** The field of the parentRef is empty where it is the whole. */
+type ParentProblem = readonly [reason: Reason, field: string, text: string, fix: string];
 
-function problemOf(ref: ParentRef, route: Route, catalog: Catalog): Problem | undefined {
+function problemOf(ref: ParentRef, route: Route, catalog: Catalog): ParentProblem | undefined {
   const { group, kind, namespace, name } = ref;
   if (group !== GATEWAY_GROUP || (kind !== 'Gateway' && kind !== 'ListenerSet')) return undefined;
   // Of a kind without any object, all may be elsewhere.
@@ -49,7 +49,7 @@ function problemOf(ref: ParentRef, route: Route, catalog: Catalog): Problem | un
   if (!parent) {
     const meant = nearest(name, catalog.namesOf(kind, namespace));
     const hint = meant === undefined ? 'create it, or correct name and namespace' : `did you mean ${meant}?`;
-    return ['ParentNotFound', 'name', `${title} does not exist: ${hint}`];
+    return ['ParentNotFound', 'name', `${title} does not exist`, hint];
   }
   return (
     listenerProblem(ref, route, { parent, title }, catalog) ??
@@ -58,19 +58,25 @@ function problemOf(ref: ParentRef, route: Route, catalog: Catalog): Problem | un
 }
 
 /** Why a route that attaches to a ListenerSet attaches to no Gateway. */
-function listenerSetProblem(set: ListenerSet, title: string, catalog: Catalog): Problem | undefined {
+function listenerSetProblem(set: ListenerSet, title: string, catalog: Catalog): ParentProblem | undefined {
   const [key] = gatewayOfListenerSet(set);
   if (key === undefined || !catalog.has('Gateway') || catalog.isInvalid(key)) return undefined;
   const name = `Gateway ${set.parentRef.namespace}/${set.parentRef.name}`;
   const gateway = catalog.get(key)?.resource as Gateway | undefined;
   if (!gateway)
-    return ['ParentNotFound', 'name', `${title} is of ${name}, which does not exist: correct its parentRef`];
+    return [
+      'ParentNotFound',
+      'name',
+      `${title} is of ${name}, which does not exist`,
+      'correct its parentRef',
+    ];
   const isSelected = gateway.allowedListeners.from === 'Selector' && !catalog.has('Namespace');
   if (isSelected || acceptsListenerSet(gateway, set, attachmentResources(catalog))) return undefined;
   return [
     'NotAllowedByListeners',
     'name',
-    `${name} does not admit ${title}: let its allowedListeners.namespaces have from: Same or All, or a selector for the labels of the namespace`,
+    `${name} does not admit ${title}`,
+    'let its allowedListeners.namespaces have from: Same or All, or a selector for the labels of the namespace',
   ];
 }
 
@@ -79,28 +85,31 @@ function listenerProblem(
   route: Route,
   { parent, title }: { readonly parent: Gateway | ListenerSet; readonly title: string },
   catalog: Catalog,
-): Problem | undefined {
+): ParentProblem | undefined {
   const { listeners } = parent;
   const named = listeners.filter(each => (sectionName ?? each.name) === each.name);
   if (named.length === 0)
     return [
       'ListenerNotFound',
       'sectionName',
-      `${title} has no listener ${sectionName}: use one that it has (${listed(listeners.map(({ name }) => name))})`,
+      `${title} has no listener ${sectionName}`,
+      `use one that it has (${listed(listeners.map(({ name }) => name))})`,
     ];
   const atPort = named.filter(each => (port ?? each.port) === each.port);
   if (atPort.length === 0)
     return [
       'ListenerNotFound',
       'port',
-      `no such listener of ${title} has port ${port}: use one that it has (${listed(named.map(each => String(each.port)))})`,
+      `no such listener of ${title} has port ${port}`,
+      `use one that it has (${listed(named.map(each => String(each.port)))})`,
     ];
   const ofKind = atPort.filter(each => acceptsKind(each, route.kind));
   if (ofKind.length === 0)
     return [
       'NotAllowedByListeners',
       '',
-      `no listener of ${title} takes a ${route.kind} (${listed(atPort.map(({ name, protocol }) => `${name} is for ${protocol}`))}): add one, or let allowedRoutes.kinds have ${route.kind}`,
+      `no listener of ${title} takes a ${route.kind} (${listed(atPort.map(({ name, protocol }) => `${name} is for ${protocol}`))})`,
+      `add one, or let allowedRoutes.kinds have ${route.kind}`,
     ];
   const { namespace = '' } = route.metadata;
   const admitting = ofKind.filter(each => admits(each, parent, namespace, catalog));
@@ -108,14 +117,16 @@ function listenerProblem(
     return [
       'NotAllowedByListeners',
       '',
-      `no listener of ${title} admits routes of namespace ${namespace}: let allowedRoutes.namespaces of ${listed(ofKind.map(({ name }) => `listener ${name}`))} have from: All, or a selector for its labels`,
+      `no listener of ${title} admits routes of namespace ${namespace}`,
+      `let allowedRoutes.namespaces of ${listed(ofKind.map(({ name }) => `listener ${name}`))} have from: All, or a selector for its labels`,
     ];
   const { hostnames } = route;
   if (hostnames.length === 0 || admitting.some(each => isForOneOf(each, hostnames))) return undefined;
   return [
     'HostnamesDoNotIntersect',
     '',
-    `none of the hostnames of the route (${listed(hostnames)}) is in those of ${title} (${listed(admitting.map(({ name, hostname }) => `listener ${name}: ${hostname}`))}): change either`,
+    `none of the hostnames of the route (${listed(hostnames)}) is in those of ${title} (${listed(admitting.map(({ name, hostname }) => `listener ${name}: ${hostname}`))})`,
+    'change either',
   ];
 }
 

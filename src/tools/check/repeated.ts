@@ -16,11 +16,13 @@ export function checkRepeated(objects: readonly Declared[]): readonly Finding[] 
       first.set(key, declared);
       return [];
     }
-    const [here, before] = [at, other.at].map(each => each([], 'error', 'Repeated', ''));
-    if (!here || before?.file === undefined) return [];
+    const problem = { reason: 'Repeated', text: titleOf(resource), fix: 'remove one of them' } as const;
+    const [here, before] = [at(problem), other.at(problem)];
+    if (before.file === undefined) return [];
     const place = `${before.file === here.file ? '' : `${before.file}, `}line ${before.line}`;
-    const message = `${titleOf(resource)} is also in ${place}: what is applied last replaces the other: remove one of them`;
-    return [{ ...here, message }];
+    return [
+      { ...here, text: `${problem.text} is also in ${place}: what is applied last replaces the other` },
+    ];
   });
 }
 
@@ -35,8 +37,8 @@ export function checkAddresses({ resource, at }: Declared): readonly Finding[] {
       first.set(address, name);
       return [];
     }
-    const path = `spec.endpoints[${index}]`;
-    const message = `${path}: ${name} has the address and port of ${other}, and Envoy keeps one endpoint per address: correct one, or remove it`;
-    return [at(['spec', 'endpoints', String(index)], 'error', 'DuplicateAddress', message)];
+    const text = `${name} has the address and port of ${other}, and Envoy keeps one endpoint per address`;
+    const fix = 'correct one, or remove it';
+    return [at({ reason: 'DuplicateAddress', at: ['spec', 'endpoints', index], text, fix })];
   });
 }

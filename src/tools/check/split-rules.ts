@@ -31,9 +31,10 @@ export function checkSplitRules(routes: readonly Route[], catalog: Catalog): rea
       return policies
         .filter(policy => found.has(policy))
         .flatMap(policy => {
-          const message = `spec.loadBalancer.zoneAware: with it Envoy Gateway sends no requests to MeshEndpoints in rules of several backends, such as spec.rules[${rule}] of ${titleOf(route)}: remove it, or give the backends rules of their own`;
+          const text = `with it Envoy Gateway sends no requests to MeshEndpoints in rules of several backends, such as spec.rules[${rule}] of ${titleOf(route)}`;
+          const fix = 'remove it, or give the backends rules of their own';
           const declared = catalog.get(keyOf(refTo(policy)));
-          return declared ? [declared.at(STEPS, 'error', 'NotSupported', message)] : [];
+          return declared ? [declared.at({ reason: 'NotSupported', at: STEPS, text, fix })] : [];
         });
     }),
   );

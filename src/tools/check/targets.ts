@@ -2,6 +2,8 @@ import { keyOf } from '../../api/key.ts';
 import type { ResourceKind } from '../../api/key.ts';
 import { meshBackendsOf } from '../../api/objects/references.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
+import type { Problem } from '../../api/problem.ts';
+import { titleOf } from './objects.ts';
 import type { Catalog, Declared, Finding } from './objects.ts';
 
 type TargetRef = { readonly kind: string; readonly name: string; readonly sectionName?: string };
@@ -19,20 +21,24 @@ export function checkTargets(declared: Declared, catalog: Catalog): readonly Fin
         ? problemOfRoute(target, found.resource as Route)
         : undefined
       : catalog.has(kind)
-        ? `${kind} ${namespace}/${target.name} does not exist: create it, or correct the name`
+        ? {
+            text: `${kind} ${namespace}/${target.name} does not exist`,
+            fix: 'create it, or correct the name',
+          }
         : undefined;
     if (problem === undefined) return [];
-    const path = `spec.targetRefs[${index}]`;
-    return [
-      declared.at(['spec', 'targetRefs', String(index)], 'error', 'TargetNotFound', `${path}: ${problem}`),
-    ];
+    return [declared.at({ reason: 'TargetNotFound', at: ['spec', 'targetRefs', index], ...problem })];
   });
 }
 
-function problemOfRoute({ sectionName }: TargetRef, route: Route): string | undefined {
-  const title = `${route.kind} ${route.metadata.namespace ?? ''}/${route.metadata.name}`;
+function problemOfRoute({ sectionName }: TargetRef, route: Route): Pick<Problem, 'text' | 'fix'> | undefined {
+  const title = titleOf(route);
   if (sectionName !== undefined && !route.rules.some(({ name }) => name === sectionName))
-    return `no rule of ${title} has the name ${sectionName}: set the name of a rule, or correct sectionName`;
-  if (meshBackendsOf(route).length === 0) return `no rule of ${title} has MeshEndpoints among its backends`;
+    return {
+      text: `no rule of ${title} has the name ${sectionName}`,
+      fix: 'set the name of a rule, or correct sectionName',
+    };
+  if (meshBackendsOf(route).length === 0)
+    return { text: `no rule of ${title} has MeshEndpoints among its backends` };
   return undefined;
 }

@@ -1,6 +1,6 @@
 import { keyOf, refOf } from '../../api/key.ts';
 import type { Key, Ref, RouteKind } from '../../api/key.ts';
-import { distinct, formatWithExample } from '../../api/problem.ts';
+import { distinct } from '../../api/problem.ts';
 import type { UnusedReason } from '../../api/reasons.ts';
 import type { Resource } from '../../api/objects/resource.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
@@ -75,7 +75,7 @@ export function checkTraffic(
 ): readonly Finding[] {
   const rules = trafficOf(route).flatMap(each => each.rules);
   const unused = distinct(rules.flatMap(rule => rule.unused)).filter(each => isDecided(each, catalog));
-  return unused.map(each => declared.at(each.at ?? [], 'error', each.reason, formatWithExample(each)));
+  return unused.map(({ object: _object, ...problem }) => declared.at(problem));
 }
 
 /** Whether the objects are enough to decide that a backend is not used. */

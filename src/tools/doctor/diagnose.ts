@@ -1,4 +1,8 @@
+import type { ResourceKind } from '../../api/key.ts';
+import { formatWithReason, severityOf } from '../../api/problem.ts';
+import { SERVED } from '../../kubernetes/served-kinds.ts';
 import { check } from '../check/check.ts';
+import { objectOf } from '../check/objects.ts';
 import { checkAccess } from './access.ts';
 import { checkCertificates } from './certificates.ts';
 import { checkConditions } from './conditions.ts';
@@ -31,14 +35,15 @@ export function diagnose(observed: Observed): readonly Line[] {
 /** What `mesh-gateway check` reports about the routes of the cluster. */
 function routeLines({ declarations }: Observed): readonly Line[] {
   const { findings, objects } = check(declarations);
-  const errors = findings.filter(({ severity, rule }) => severity === 'error' && rule !== 'NothingToCheck');
-  const unread = findings.filter(({ rule }) => rule === 'NotRead');
-  const lines = errors.map(({ object = '', rule, message }) => {
-    const [text = '', ...more] = message.split('\n');
-    const fix = more.join('\n').trim();
-    return failed('routes', `${object}: ${rule}: ${text}`, fix === '' ? undefined : fix);
+  const errors = findings.filter(
+    finding => severityOf(finding) === 'error' && finding.reason !== 'NothingToCheck',
+  );
+  const unread = findings.flatMap(({ reason, about }) => (reason === 'NotRead' && about ? [about.kind] : []));
+  const lines = errors.map(finding => {
+    const text = `${objectOf(finding) ?? ''}: ${formatWithReason(finding)}`;
+    return failed('routes', text, finding.example?.trim());
   });
-  const plurals = unread.map(({ message }) => message.split(' ', 1)[0]).join(', ');
+  const plurals = unread.map(kind => SERVED[kind as ResourceKind].plural).join(', ');
   const holes =
     unread.length === 0
       ? []

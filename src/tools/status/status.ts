@@ -1,4 +1,5 @@
 import { COMPONENTS } from '../../api/names.ts';
+import { formatProblem } from '../../api/problem.ts';
 import type { Fields } from '../../api/json.ts';
 import { jsonObjectIn } from '../../api/json.ts';
 import { hasReported, lastTranslationOf } from '../../traffic/translation-report.ts';
@@ -101,8 +102,8 @@ export function statusOf({ declarations, envoys, servers, why }: StatusInput): S
 
 function unreadKinds({ findings }: Declarations): readonly string[] {
   return findings
-    .filter(({ rule, message }) => rule === 'NotRead' && message.startsWith('meshbindings '))
-    .map(({ message }) => message);
+    .filter(({ reason, about }) => reason === 'NotRead' && about?.kind === 'MeshBinding')
+    .map(formatProblem);
 }
 
 function gatewaysIn(

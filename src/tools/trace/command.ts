@@ -1,9 +1,11 @@
 import { parseArgs } from 'node:util';
 import { readDeclarations, withCluster } from '../check/cluster.ts';
 import type { ClusterOptions } from '../check/cluster.ts';
-import { readObjects } from '../check/objects.ts';
+import { objectOf, readObjects } from '../check/objects.ts';
 import type { Declarations, Finding } from '../check/objects.ts';
 import { ENVOY_POD, MESH_POD, NAMESPACE } from '../../api/names.ts';
+import { formatProblem } from '../../api/problem.ts';
+import type { Reason } from '../../api/reasons.ts';
 import { labelled, listEnvoys, readList } from '../doctor/cluster.ts';
 import { readFronts } from '../doctor/fronts.ts';
 import { jsonText, plainText } from '../plain-text.ts';
@@ -101,7 +103,7 @@ export async function runTrace(
     values.file.length > 0
       ? tracedIn(readObjects(await readFiles(values.file)), request, values.from)
       : await traceCluster({ kubeconfig, context, environment }, request, values);
-  for (const finding of declarations.findings) if (LEFT_OUT.includes(finding.rule)) printLeftOut(finding);
+  for (const finding of declarations.findings) if (LEFT_OUT.includes(finding.reason)) printLeftOut(finding);
   const ways = values.send ? await withAnswers(traced, request, declarations, address) : traced;
   const shown = ways.map(({ gateway, steps }): Way => ({ gateway, steps }));
   console.log(values.output === 'json' ? jsonText(shown) : textOf(shown));
@@ -111,10 +113,11 @@ export async function runTrace(
 }
 
 /** Of what is left out, a request may depend on everything: a route that is not valid seems not to exist. */
-const LEFT_OUT: readonly string[] = ['NotRead', 'Syntax', 'Invalid', 'UnknownKind'];
+const LEFT_OUT: readonly Reason[] = ['NotRead', 'Syntax', 'Invalid', 'UnknownKind'];
 
-function printLeftOut({ message, ...place }: Finding): void {
-  const where = place.file === undefined ? (place.object ?? '') : `${place.file}:${place.line}`;
+function printLeftOut(finding: Finding): void {
+  const message = formatProblem(finding);
+  const where = finding.file === undefined ? (objectOf(finding) ?? '') : `${finding.file}:${finding.line}`;
   console.error(plainText(where === '' ? message : `${where}: ${message}`));
 }
 
