@@ -123,11 +123,23 @@ const ROUTES = {
   HostnamesDoNotIntersect: 'error',
 } as const satisfies Severities;
 
+/** What Envoys do with what they are sent. */
+const ENVOYS = {
+  /** An Envoy rejects endpoints; the log of the extension server has this reason. */
+  EndpointsRejected: 'error',
+} as const satisfies Severities;
+
 /** Why a backendRef, or an endpoint of the object that it names, gets no traffic. */
 export type UnusedReason = keyof typeof UNUSED;
 
 /** Every reason of a problem, with its severity. A reason means the same wherever it is reported. */
-export const REASONS = { ...UNUSED, ...POLICY, ...OBJECTS, ...ROUTES } as const satisfies Severities;
+export const REASONS = {
+  ...UNUSED,
+  ...POLICY,
+  ...OBJECTS,
+  ...ROUTES,
+  ...ENVOYS,
+} as const satisfies Severities;
 
 /** Why something is a problem, for machines. */
 export type Reason = keyof typeof REASONS;

@@ -32,6 +32,7 @@ const NACK = {
   ...{ level: 'warn', time: '2026-11-26T11:58:00.000Z', gateway: 'default/public' },
   ...{ clusters: ['httproute/default/web/rule/0'], error: 'malformed IP address: web', nacks: 1 },
   msg: 'Envoy rejected endpoints',
+  reason: 'EndpointsRejected',
 };
 const LOG = [
   JSON.stringify({
@@ -41,7 +42,7 @@ const LOG = [
     secret: 'planted-7f3a9',
   }),
   JSON.stringify(NACK),
-  'a line that is no JSON, of Envoy rejected endpoints',
+  'a line that is no JSON, with EndpointsRejected',
   '',
 ].join('\n');
 const texts = (log: string, metrics = METRICS) => ({

@@ -1,4 +1,5 @@
 import type { Clock } from '../../api/clock.ts';
+import type { Reason } from '../../api/reasons.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { extensionMetrics } from '../../telemetry/metrics.ts';
 import type { GaugeReaders, Recorder } from '../../telemetry/metric-recorder.ts';
@@ -142,7 +143,10 @@ class EdsServer implements StreamDeps {
     metrics.record.edsAnswers({ answer: error === undefined ? 'ack' : 'nack' });
     if (error === undefined) return;
     const { gateway, someClusters: clusters } = stream;
-    this.#limitedLog(nacks => log.warn('Envoy rejected endpoints', { gateway, clusters, error, nacks }));
+    const reason: Reason = 'EndpointsRejected';
+    this.#limitedLog(nacks =>
+      log.warn('Envoy rejected endpoints', { reason, gateway, clusters, error, nacks }),
+    );
   }
 
   closed(stream: EdsStream): void {

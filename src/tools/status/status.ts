@@ -1,5 +1,6 @@
 import { COMPONENTS } from '../../api/names.ts';
 import { formatProblem } from '../../api/problem.ts';
+import type { Reason } from '../../api/reasons.ts';
 import type { Fields } from '../../api/json.ts';
 import { jsonObjectIn } from '../../api/json.ts';
 import { hasReported, lastTranslationOf } from '../../traffic/translation-report.ts';
@@ -174,15 +175,15 @@ function samplesIn(text: string): readonly Sample[] {
   );
 }
 
-/** The constant message of the line that the extension server logs. */
-const REJECTED = 'Envoy rejected endpoints';
+/** The reason of the line that the extension server logs. */
+const REJECTED: Reason = 'EndpointsRejected';
 
 function rejectionsIn({ pod, log }: ReadServer): readonly Rejection[] {
   if ('why' in log) return [];
   return log.text.split('\n').flatMap(line => {
     // The last line may be cut.
     const fields = line.includes(REJECTED) ? jsonObjectIn(line) : undefined;
-    if (fields?.['msg'] !== REJECTED) return [];
+    if (fields?.['reason'] !== REJECTED) return [];
     return [
       {
         time: textAt(fields, 'time'),

@@ -36,7 +36,14 @@ describe('the ACK or NACK of a response', () => {
     const envoy = one.envoy().begin(GATEWAY, [WEB]).ack('a locality has no weight');
     await one.clock.advance(60_000);
     expect(one.lines).toMatchObject([
-      { level: 'warn', gateway: GATEWAY, clusters: [WEB], error: 'a locality has no weight', nacks: 1 },
+      {
+        level: 'warn',
+        reason: 'EndpointsRejected',
+        gateway: GATEWAY,
+        clusters: [WEB],
+        error: 'a locality has no weight',
+        nacks: 1,
+      },
     ]);
     expect(envoy.pushed).toEqual([[WEB]]);
     snapshots.set(WEB, GATEWAY, [81]);
