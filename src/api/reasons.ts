@@ -111,6 +111,8 @@ const ROUTES = {
   LegacyAnnotation: 'error',
   /** A backendRef has weight 0. */
   NoTraffic: 'note',
+  /** All backendRefs of a rule have weight 0. */
+  NoWeight: 'warning',
   /** The route has no parentRefs. */
   NoParent: 'error',
   /** A parentRef names what does not exist. */

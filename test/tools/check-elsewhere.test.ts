@@ -49,6 +49,17 @@ const zonePolicy = (zones: Fields) =>
     },
     'default/zones',
   );
+const policyOf = (name: string, spec: Fields = {}, ...routes: readonly string[]) => {
+  const targetRefs = (routes.length > 0 ? routes : ['web']).flatMap(
+    each => targeting('HTTPRoute', each).targetRefs,
+  );
+  const settings = { failover: { healthyPercent: 50 }, ...spec };
+  return named(meshRoutePolicy({ ...settings, targetRefs }), `default/${name}`);
+};
+const levelsWith = (name: string) => [
+  { backends: [{ group: 'mesh-gateway.dev', kind: 'MeshEndpoints', name: 'web' }] },
+  { backends: [{ group: '', kind: 'Service', name, port: 80 }] },
+];
 /** One of another namespace that selects all routes, and the ReferenceGrant that permits it, by the namespace of that. */
 const farZonePolicy = named(
   {
@@ -257,6 +268,43 @@ describe('check finds', () => {
         named(meshRoutePolicy(targeting('HTTPRoute', 'near')), 'default/p'),
       ],
       'error TargetNotFound: spec.targetRefs[0]: no rule of HTTPRoute default/near has MeshEndpoints among its backends',
+    ],
+    [
+      'a policy that selects no endpoint of a backend',
+      [...good, policyOf('p', { endpoints: { require: { matchLabels: { tier: 'gold' } } } })],
+      'error NoMatchingEndpoints: spec.rules[0].backendRefs[0]: spec.endpoints.require selects no endpoint of MeshEndpoints default/web',
+    ],
+    [
+      'a level with a Service that does not exist, once for two routes',
+      [
+        ...[...good, toBackends('default/b', [meshBackend()]), service('default/near')],
+        policyOf('p', { failover: { levels: levelsWith('gone') } }, 'web', 'b'),
+      ],
+      'error BackendNotFound: spec.failover.levels[1].backends[0]: Service default/gone:80 does not exist: create it',
+    ],
+    [
+      'a second policy of one route',
+      [...good, policyOf('p'), policyOf('q')],
+      'error Conflicted: spec.targetRefs[0]: MeshRoutePolicy default/p has HTTPRoute web too, and only the older one is used: remove it',
+    ],
+    [
+      'a second MeshGateway of one Gateway',
+      [
+        ...good,
+        named(meshGateway(targeting('Gateway', 'public')), 'default/a'),
+        named(meshGateway(targeting('Gateway', 'public')), 'default/b'),
+      ],
+      'error Conflicted: spec.targetRefs[0]: MeshGateway default/a has Gateway public too',
+    ],
+    [
+      'a second MeshTailnet of one domain',
+      [...good, named(meshTailnet(), 'other')],
+      'error Conflicted: spec.tailnet: MeshTailnet example has the tailnet example.ts.net too',
+    ],
+    [
+      'a rule in which all backends have weight 0',
+      [...good.slice(0, 3), toBackends('default/web', [meshBackend({ weight: 0 })])],
+      'warning NoWeight: spec.rules[0]: all backendRefs have weight 0: raise one',
     ],
     [
       'what is wrong with the first of two objects of one name alone',

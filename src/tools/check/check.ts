@@ -9,8 +9,8 @@ import type { Declarations, Declared, Finding } from './objects.ts';
 import { checkParents } from './parents.ts';
 import { checkAddresses, checkRepeated } from './repeated.ts';
 import { checkSplitRules } from './split-rules.ts';
-import { checkTargets } from './targets.ts';
-import { checkTraffic, isMeshRoute, trafficIn } from './traffic.ts';
+import { checkConflicts, checkTargets } from './targets.ts';
+import { checkPolicies, checkTraffic, isMeshRoute, trafficIn } from './traffic.ts';
 
 /** What is wrong with objects, and how many there are of our group and of routes. */
 export type CheckResult = { readonly findings: readonly Finding[]; readonly objects: number };
@@ -22,16 +22,16 @@ export function check(declarations: Declarations): CheckResult {
   const catalog = new Catalog(declarations);
   const trafficOf = trafficIn(catalog);
   const routes = objects.filter(isRoute);
+  const valid = routes.flatMap(({ resource }) => (resource ? [resource as Route] : []));
   const all = [
     ...findings,
     ...checkRepeated(objects),
     ...objects.flatMap(checkAddresses),
     ...checkVipServices(objects),
     ...objects.flatMap(checkSelectors),
-    ...checkSplitRules(
-      routes.flatMap(({ resource }) => (resource ? [resource as Route] : [])),
-      catalog,
-    ),
+    ...checkSplitRules(valid, catalog),
+    ...checkPolicies(valid, catalog, trafficOf),
+    ...checkConflicts(catalog),
     ...objects.flatMap(object => checkTargets(object, catalog)),
     ...routes.flatMap(route => {
       const refs = checkBackendRefs(route, catalog);

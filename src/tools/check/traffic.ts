@@ -13,6 +13,7 @@ import { trafficIndexes } from '../../store/traffic/resources.ts';
 import { trafficValues } from '../../store/traffic/values.ts';
 import { trafficOfRoute } from '../../traffic/endpoints/route-traffic.ts';
 import type { RouteTraffic } from '../../traffic/endpoints/route-traffic.ts';
+import { problemsOfRule } from '../../traffic/policy/problems.ts';
 import type { TlsBudgets } from '../../traffic/settings/tls-budget.ts';
 import type { TrafficResources } from '../../traffic/traffic-resources.ts';
 import type { UnusedBackend } from '../../traffic/unused.ts';
@@ -38,6 +39,7 @@ export function trafficIn(catalog: Catalog): TrafficOf {
     clusterEncoding: '',
     // Files have Services, but not their EndpointSlices.
     readsBackends: catalog.has('Service') && catalog.has('EndpointSlice'),
+    readsServices: catalog.has('Service'),
   });
   const resolve = (key: string, read: TrackedRead, change: Partial<TrafficResources> = {}) => {
     const route = read.get(refOf(key as Key) as Ref<RouteKind>);
@@ -75,7 +77,31 @@ export function checkTraffic(
 ): readonly Finding[] {
   const rules = trafficOf(route).flatMap(each => each.rules);
   const unused = distinct(rules.flatMap(rule => rule.unused)).filter(each => isDecided(each, catalog));
-  return unused.map(({ object: _object, ...problem }) => declared.at(problem));
+  return [
+    ...weightless(declared, route),
+    ...unused.map(({ object: _object, ...problem }) => declared.at(problem)),
+  ];
+}
+
+function weightless(declared: Declared, { rules }: Route): readonly Finding[] {
+  return rules.flatMap(({ backendRefs }, index) => {
+    if (!backendRefs.some(isMeshBackend) || backendRefs.some(({ weight }) => weight > 0)) return [];
+    const at = ['spec', 'rules', index];
+    return [declared.at({ reason: 'NoWeight', at, text: 'all backendRefs have weight 0', fix: 'raise one' })];
+  });
+}
+
+/** Finds what the MeshRoutePolicies of routes do not do for their rules; one may have many. */
+export function checkPolicies(
+  routes: readonly Route[],
+  catalog: Catalog,
+  trafficOf: TrafficOf,
+): readonly Finding[] {
+  const rules = routes.filter(isMeshRoute).flatMap(route => trafficOf(route).flatMap(each => each.rules));
+  return distinct(rules.flatMap(({ rule }) => problemsOfRule(rule))).flatMap(problem => {
+    const declared = problem.about && catalog.get(keyOf(problem.about as Ref));
+    return declared ? [declared.at(problem)] : [];
+  });
 }
 
 /** Whether the objects are enough to decide that a backend is not used. */
