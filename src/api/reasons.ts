@@ -125,6 +125,24 @@ const ROUTES = {
   HostnamesDoNotIntersect: 'error',
 } as const satisfies Severities;
 
+/** Why a condition of a MeshGateway is not True, beside the reasons above. */
+const GATEWAYS = {
+  /** No route to MeshEndpoints attaches to its Gateways. */
+  NoMeshRoutes: 'unknown',
+  /** Envoy Gateway has not reported that it has translated the settings. */
+  NotReported: 'unknown',
+  /** There is no endpoint. */
+  NoEndpoints: 'unknown',
+  /** No endpoint of a MeshEndpoints is healthy. */
+  NoHealthyEndpoints: 'error',
+  /** No MeshEndpoints lists VIP services. */
+  NoServices: 'unknown',
+  /** VIP services of a MeshEndpoints are not ready. */
+  ServicesNotReady: 'error',
+  /** The state of VIP services is not known yet. */
+  NotReconciled: 'unknown',
+} as const satisfies Severities;
+
 /** What Envoys do with what they are sent. */
 const ENVOYS = {
   /** An Envoy rejects endpoints; the log of the extension server has this reason. */
@@ -140,6 +158,7 @@ export const REASONS = {
   ...POLICY,
   ...OBJECTS,
   ...ROUTES,
+  ...GATEWAYS,
   ...ENVOYS,
 } as const satisfies Severities;
 

@@ -2,6 +2,10 @@ import { conditionsOf, findCondition } from '../../api/conditions.ts';
 import type { ConditionUpdate } from '../../api/conditions.ts';
 import type { Kinds, ServiceCleanup } from '../../api/generated/types.ts';
 import { isEqual } from '../../api/json.ts';
+import type { Ref } from '../../api/key.ts';
+import { refTo } from '../../api/objects/references.ts';
+import { conditionOf, titleOfSubject } from '../../api/problem.ts';
+import type { Problem, Subject } from '../../api/problem.ts';
 import { hasReported, lastTranslationOf } from '../../traffic/translation-report.ts';
 import type { Input, Target } from './gather.ts';
 
@@ -22,7 +26,7 @@ export function statusOf(
     programmed?.status === 'True' && programmed.observedGeneration === metadata.generation;
   const isAuto = (spec.healthChecks?.envoy ?? 'Auto') === 'Auto';
   const updates = [
-    acceptedOf(targets),
+    acceptedOf(refTo(object), targets),
     programmedOf(decided, wasProgrammed),
     endpointsReadyOf(endpoints),
     servicesReadyOf(services),
@@ -90,21 +94,23 @@ function gatewayOf(target: Target): NonNullable<Status['gateways']>[number] {
  *
  * The settings apply to the other targets in any case.
  */
-function acceptedOf(targets: readonly Target[]): ConditionUpdate {
-  const type = 'Accepted';
+function acceptedOf(about: Subject, targets: readonly Target[]): ConditionUpdate {
   const conflicts = targets.flatMap(each => (each.is === 'of-other' ? [each] : []));
   const missing = targets.filter(({ is }) => is === 'missing');
   const [conflict] = conflicts;
+  const problems: Problem[] = [];
   if (conflict) {
     const alike = conflicts.filter(({ decidedBy }) => decidedBy === conflict.decidedBy);
-    const message = `${namesOf(alike)}: MeshGateway ${conflict.decidedBy} decides, as the oldest that targets it: remove the Gateway from spec.targetRefs of one of them`;
-    return { type, status: 'False', reason: 'Conflicted', message };
+    const text = `${namesOf(alike)}: MeshGateway ${conflict.decidedBy} decides, as the oldest that targets it`;
+    const fix = 'remove the Gateway from spec.targetRefs of one of them';
+    problems.push({ reason: 'Conflicted', about, text, fix });
   }
   if (missing.length > 0) {
-    const message = `${namesOf(missing)}: no such Gateway in this namespace: create it, or correct spec.targetRefs`;
-    return { type, status: 'False', reason: 'TargetNotFound', message };
+    const text = `${namesOf(missing)}: no such Gateway in this namespace`;
+    problems.push({ reason: 'TargetNotFound', about, text, fix: 'create it, or correct spec.targetRefs' });
   }
-  return { type, status: 'True', reason: 'Accepted', message: `decides about ${namesOf(targets)}` };
+  const message = `decides about ${namesOf(targets)}`;
+  return conditionOf('Accepted', problems, { reason: 'Accepted', message });
 }
 
 /*
@@ -117,19 +123,21 @@ function acceptedOf(targets: readonly Target[]): ConditionUpdate {
  *   else                                                     Unknown, NotReported
  */
 function programmedOf(decided: readonly Decided[], wasProgrammed: boolean): ConditionUpdate {
-  const type = 'Programmed';
   const used = decided.filter(({ routes }) => routes.mesh.length > 0);
-  if (used.length === 0) {
-    const message = 'no route to MeshEndpoints attaches to a Gateway that this object decides about';
-    return { type, status: 'Unknown', reason: 'NoMeshRoutes', message };
-  }
   const waiting = used.find(each => !isProgrammed(each, wasProgrammed));
-  if (!waiting) {
-    const message = `Envoy Gateway has translated ${namesOf(used)} with these settings`;
-    return { type, status: 'True', reason: 'Programmed', message };
+  const problems: Problem[] = [];
+  if (used.length === 0) {
+    const text = 'no route to MeshEndpoints attaches to a Gateway that this object decides about';
+    problems.push({ reason: 'NoMeshRoutes', text });
   }
-  const message = `Envoy Gateway has not reported in MeshBinding ${waiting.gateway.name} that it has translated these settings: check that it runs and has policyResources with kind MeshBinding; without a cluster it never does`;
-  return { type, status: 'Unknown', reason: 'NotReported', message };
+  if (waiting) {
+    const text = `Envoy Gateway has not reported in MeshBinding ${waiting.gateway.name} that it has translated these settings`;
+    const fix =
+      'check that it runs and has policyResources with kind MeshBinding; without a cluster it never does';
+    problems.push({ reason: 'NotReported', about: waiting.gateway, text, fix });
+  }
+  const message = `Envoy Gateway has translated ${namesOf(used)} with these settings`;
+  return conditionOf('Programmed', problems, { reason: 'Programmed', message });
 }
 
 function isProgrammed({ gateway, settings, binding }: Decided, wasProgrammed: boolean): boolean {
@@ -145,21 +153,19 @@ function isProgrammed({ gateway, settings, binding }: Decided, wasProgrammed: bo
  *   else                                     True, EndpointsReady
  */
 function endpointsReadyOf(endpoints: Input['endpoints']): ConditionUpdate {
-  const type = 'EndpointsReady';
   const used = endpoints.filter(({ total }) => total > 0);
-  if (used.length === 0) {
-    const message = 'no route of these Gateways has an endpoint of a MeshEndpoints that it may use';
-    return { type, status: 'Unknown', reason: 'NoEndpoints', message };
-  }
   const [first, ...others] = used.filter(({ healthy }) => healthy === 0);
-  if (!first) {
-    const message = 'each MeshEndpoints of the routes of these Gateways has a healthy endpoint';
-    return { type, status: 'True', reason: 'EndpointsReady', message };
+  const problems: Problem[] = [];
+  if (used.length === 0) {
+    const text = 'no route of these Gateways has an endpoint of a MeshEndpoints that it may use';
+    problems.push({ reason: 'NoEndpoints', text });
   }
-  const { namespace, name } = first.object;
-  const more = others.length > 0 ? ` and ${others.length} more` : '';
-  const message = `MeshEndpoints ${namespace}/${name}${more}: no endpoint is healthy, so routes to it fail; its condition Ready has the reason`;
-  return { type, status: 'False', reason: 'NoHealthyEndpoints', message };
+  if (first) {
+    const text = `${titleOf(first, others)}: no endpoint is healthy, so routes to it fail; its condition Ready has the reason`;
+    problems.push({ reason: 'NoHealthyEndpoints', about: first.object, text });
+  }
+  const message = 'each MeshEndpoints of the routes of these Gateways has a healthy endpoint';
+  return conditionOf('EndpointsReady', problems, { reason: 'EndpointsReady', message });
 }
 
 /*
@@ -171,24 +177,27 @@ function endpointsReadyOf(endpoints: Input['endpoints']): ConditionUpdate {
  *   else                                     True, ServicesReady
  */
 function servicesReadyOf(services: Input['services']): ConditionUpdate {
-  const type = 'ServicesReady';
-  if (services.length === 0) {
-    const message = 'no MeshEndpoints that this object decides about lists VIP services';
-    return { type, status: 'Unknown', reason: 'NoServices', message };
-  }
   const [first, ...others] = services.filter(({ ready }) => ready?.status === 'False');
-  if (first) {
-    const more = others.length > 0 ? ` and ${others.length} more` : '';
-    const message = `MeshEndpoints ${placeOf(first)}${more}: VIP services are not ready (${first.ready?.reason}); its condition VIPServicesReady has the reason`;
-    return { type, status: 'False', reason: 'ServicesNotReady', message };
-  }
   const waiting = services.find(({ ready }) => ready?.status !== 'True');
+  const problems: Problem[] = [];
+  if (services.length === 0) {
+    const text = 'no MeshEndpoints that this object decides about lists VIP services';
+    problems.push({ reason: 'NoServices', text });
+  }
   if (waiting) {
-    const message = `MeshEndpoints ${placeOf(waiting)}: the state of its VIP services is not known yet`;
-    return { type, status: 'Unknown', reason: 'NotReconciled', message };
+    const text = `${titleOf(waiting)}: the state of its VIP services is not known yet`;
+    problems.push({ reason: 'NotReconciled', about: waiting.object, text });
+  }
+  if (first) {
+    const text = `${titleOf(first, others)}: VIP services are not ready (${first.ready?.reason}); its condition VIPServicesReady has the reason`;
+    problems.push({ reason: 'ServicesNotReady', about: first.object, text });
   }
   const message = 'the VIP services that this object decides about are registered and served';
-  return { type, status: 'True', reason: 'ServicesReady', message };
+  return conditionOf('ServicesReady', problems, { reason: 'ServicesReady', message });
+}
+
+function titleOf({ object }: { readonly object: Ref }, others: readonly unknown[] = []): string {
+  return `${titleOfSubject(object)}${others.length > 0 ? ` and ${others.length} more` : ''}`;
 }
 
 function placeOf({ object: { namespace, name } }: Input['services'][number]): string {
