@@ -6,7 +6,7 @@ import { parseRequest } from '../../src/tools/trace/request.ts';
 import { trace } from '../../src/tools/trace/trace.ts';
 import type { Step } from '../../src/tools/trace/trace.ts';
 import { gatewayObject, meshBackend, named, openGateway, route } from '../support/declared.ts';
-import { endpoint, meshEndpoints, meshTailnet } from '../support/objects.ts';
+import { endpoint, meshEndpoints, meshRoutePolicy, meshTailnet } from '../support/objects.ts';
 import { all, firstBroken, gateway, routeOf, tailnet, ways, web } from '../support/tools/traced.ts';
 
 describe('trace does not know what becomes of a request', () => {
@@ -59,6 +59,28 @@ describe('trace follows a request', () => {
       'ok backend: MeshEndpoints default/web, port 8080, 75 percent',
       'ok backend: Service default/near, port 80, 25 percent (not followed further)',
     ]);
+  });
+
+  it.each([
+    [
+      'gold',
+      ['ok backend: MeshEndpoints default/web, port 8080', 'ok endpoint: b at 100.64.0.2:8080: HEALTHY'],
+    ],
+    [
+      'none',
+      [
+        'broken backend: MeshEndpoints default/web, port 8080: NoMatchingEndpoints: spec.rules[0].backendRefs[0]: spec.endpoints.require selects no endpoint of MeshEndpoints default/web, so it gets no traffic: add the metadata to its endpoints, or correct require',
+      ],
+    ],
+  ])('to the endpoints alone that a policy requires, with the tier %s', (tier, expected) => {
+    const endpoints = [endpoint(), endpoint({ name: 'b', meshIP: '100.64.0.2', metadata: { tier: 'gold' } })];
+    const policy = meshRoutePolicy({
+      targetRefs: [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', name: 'web' }],
+      endpoints: { require: { matchLabels: { tier } } },
+    });
+    const objects = [named(meshEndpoints({ endpoints }), 'default/web'), named(policy, 'default/p'), tailnet];
+    const [steps = []] = ways([...objects, gateway, route('HTTPRoute', 'default/web')], 'http://a/');
+    expect(steps.filter(line => / (backend|endpoint): /.test(line))).toEqual(expected);
   });
 
   it('to the endpoints that can be used, and names those that cannot', () => {

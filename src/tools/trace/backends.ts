@@ -4,10 +4,13 @@ import { keyOf } from '../../api/key.ts';
 import type { Key } from '../../api/key.ts';
 import { isEqual } from '../../api/json.ts';
 import { formatWithExample, formatWithReason } from '../../api/problem.ts';
+import type { Problem } from '../../api/problem.ts';
 import { isMeshBackend } from '../../api/objects/references.ts';
 import { healthStatusesOf, statusEntriesOf } from '../../traffic/endpoints/health-status.ts';
 import type { EnvoyEndpoint } from '../../traffic/endpoints/load-assignment.ts';
 import type { RuleTraffic } from '../../traffic/endpoints/route-traffic.ts';
+import { problemsOfRule } from '../../traffic/policy/problems.ts';
+import { isRequired } from '../../traffic/policy/route-policy.ts';
 import { poolProblemOf } from '../../traffic/data-path.ts';
 import type { ResolvedBackend } from '../../traffic/resolve-route.ts';
 import type { ResolvedEndpoint } from '../../traffic/resolve-backend-ref.ts';
@@ -45,13 +48,16 @@ export function backendSteps(
         text: `all backendRefs of spec.rules[${rule}] have weight 0: raise one`,
       },
     ];
-  const unused = (ofRule?.unused ?? []).filter(each => isDecided(each, catalog));
+  const problems: readonly Problem[] = [
+    ...(ofRule?.unused ?? []).filter(each => isDecided(each, catalog)),
+    ...(ofRule ? problemsOfRule(ofRule.rule) : []),
+  ];
   return refs.flatMap((ref, index): readonly Step[] => {
     if (ref.weight === 0) return [];
     const title = `${titleOf(ref)}${shareText(ref.weight, total)}`;
     if (!isMeshBackend(ref)) return [otherBackend(ref, title, catalog)];
     const at = ['spec', 'rules', rule, 'backendRefs', index];
-    const reasons = unused.filter(each => isEqual(each.at, at));
+    const reasons = problems.filter(each => isEqual(each.at, at));
     const whole = reasons.find(({ endpoint }) => endpoint === undefined);
     if (whole || !ofRule) {
       const why = whole ? `: ${whole.reason}: ${formatWithExample(whole)}` : '';
@@ -101,12 +107,13 @@ const MAX_ENDPOINTS = 16;
 /** Of each endpoint: its health, the mesh pods that carry it, and the device. */
 function endpointSteps(
   backend: ResolvedBackend,
-  { localities }: RuleTraffic,
+  { rule, localities }: RuleTraffic,
   catalog: Catalog,
 ): readonly Step[] {
+  const used = backend.endpoints.filter(({ endpoint }) => isRequired(rule.policy, endpoint));
   const sent = localities.filter(each => each.backend === backend.index).flatMap(each => each.endpoints);
-  const steps = backend.endpoints.slice(0, MAX_ENDPOINTS).flatMap(each => stepsTo(each, sent, catalog));
-  const more = backend.endpoints.length - MAX_ENDPOINTS;
+  const steps = used.slice(0, MAX_ENDPOINTS).flatMap(each => stepsTo(each, sent, catalog));
+  const more = used.length - MAX_ENDPOINTS;
   return more > 0 ? [...steps, { is: 'ok', name: 'endpoint', text: `and ${more} more` }] : steps;
 }
 
