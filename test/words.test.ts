@@ -17,6 +17,7 @@ const INSTEAD: readonly (readonly [refused: RegExp, instead: string])[] = [
   [/\b(forbearance|patience|troubled)\b/i, 'timeout, rate limit, backoff; failing'],
   [/\bmeaningOf\b/, 'resolve'],
   [/\b(in vain|inVain|anew)\b/i, 'without success, timed out; again'],
+  [/\bafter (its|the) last byte\b/i, 'is detected after 25 s'],
 ];
 
 /** Sources in Go are left out: a part is built again when one of its comments changes. */
@@ -55,6 +56,7 @@ it.each([
   "log.info('the device is gone');",
   '// After so many restarts a pod crashes.',
   '// An owner of the tag gains nothing else.',
+  'A watch ends about 25 s after its last byte.',
 ])('finds them in %j', line => {
   expect(INSTEAD.some(([word]) => word.test(line))).toBe(true);
 });

@@ -9,7 +9,7 @@ import { allPairs, coveringPairs } from './pairs.ts';
 /** What differs between the runs of a scenario. */
 export type Run = { readonly disturbance?: Disturbance; readonly lag?: Lag };
 
-/** What there is at the end of a run, by names. */
+/** What exists at the end of a run, by names. */
 export type EndState = Readonly<Record<string, unknown>>;
 
 /** The ways in which any call may be disturbed. */
