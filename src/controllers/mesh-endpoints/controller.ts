@@ -9,10 +9,11 @@ import type { HealthMonitor } from '../../health/health.ts';
 import type { Controller } from '../../runtime/controller.ts';
 import { selectingByTailnet, udpEndpointsByTailnet, vipServicesByTailnet } from '../../store/indexes.ts';
 import type { Index, ReadObjects, RecordEvents, WriteResources } from '../../store/resources.ts';
+import type { TrackedRead } from '../../store/tracking.ts';
 import { operatorTrafficKinds } from '../../traffic/access.ts';
 import { devicesInUse, discoveryReader } from './discovery/discovery.ts';
 import { eventsOf } from './events.ts';
-import { gatherer } from './gather.ts';
+import { find, gatherer, ownTailnetOf } from './gather.ts';
 import type { GatherDeps } from './gather.ts';
 import { checkedEndpoints, plan } from './plan.ts';
 import { pausedStatusOf, statusOf } from './status.ts';
@@ -46,7 +47,7 @@ export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoi
   const { tracking, write, events, relayPorts, vipServices, health, inputs, tailnets, now, controlURL } =
     deps;
   const discovery = discoveryReader(tailnets);
-  const gather = gatherer(deps, discovery);
+  const gather = gatherer(deps);
   return {
     name: 'mesh-endpoints',
     kind: 'MeshEndpoints',
@@ -92,7 +93,7 @@ export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoi
         await writeStatus(object, pausedStatusOf(object, now()));
         return { requeue: 'on-change' };
       }
-      const input = await gather(object, read, signal);
+      const input = await gather(declare(object, read), read, signal);
       const planned = plan(input);
       health.set(keyOf(ref), checkedEndpoints(planned));
       const verdictOf = (endpoint: string) => health.verdict(keyOf(ref), endpoint);
@@ -101,6 +102,15 @@ export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoi
       return ms > 0 ? { requeue: 'after', ms } : { requeue: 'on-change' };
     },
   };
+
+  /** Has everything that an object uses read from now on, which `gather` reads as far as it is known; returns what discovery finds. */
+  function declare(object: MeshEndpoints, read: TrackedRead) {
+    const own = ownTailnetOf(object, deps.values.resources(read));
+    discovery.expect(object, own);
+    const found = find(object, own, discovery);
+    for (const source of inputs) source.use?.(found.object);
+    return found;
+  }
 
   async function writeStatus(object: MeshEndpoints, status: NonNullable<MeshEndpoints['status']>) {
     if (status === object.status) return;

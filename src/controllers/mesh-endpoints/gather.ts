@@ -14,7 +14,7 @@ import { hasSettings } from '../../traffic/settings/revision.ts';
 import { oldestOf } from '../../api/objects/oldest.ts';
 import type { TrafficResources } from '../../traffic/traffic-resources.ts';
 import type { ReadCaBundle } from '../../traffic/upstream-tls.ts';
-import type { DeviceLists, Discovery, ReadDiscovery } from './discovery/discovery.ts';
+import type { DeviceLists, Discovery, OwnTailnet, ReadDiscovery } from './discovery/discovery.ts';
 import { withFound } from './discovery/found-endpoints.ts';
 import { readInputs } from './inputs/inputs.ts';
 import type { EndpointInputs, InputSource } from './inputs/inputs.ts';
@@ -78,31 +78,39 @@ export type Input = {
   readonly now: Date;
 };
 
-/** Reads everything that decides the status of an object, and its checks. */
+/** What discovery finds for an object, of which the rest is gathered. */
+type Found = Pick<Input, 'object' | 'stored' | 'discovery' | 'tailnet' | 'isAllowed'>;
+
+/** The MeshTailnet of an object, and whether it may use it. */
+export function ownTailnetOf({ spec, metadata }: MeshEndpoints, traffic: TrafficResources): OwnTailnet {
+  const tailnet = oldestOf(traffic.tailnets(spec.tailnet));
+  const { namespace = '' } = metadata;
+  return {
+    tailnet,
+    isAllowed: tailnet !== undefined && isAllowed(traffic, tailnet.spec.allowedNamespaces, namespace),
+  };
+}
+
+/** Reads what discovery finds for an object. */
+export function find(stored: MeshEndpoints, own: OwnTailnet, discovery: Pick<ReadDiscovery, 'of'>): Found {
+  const found = discovery.of(stored, own);
+  return { ...own, stored, discovery: found, object: withFound(stored, found) };
+}
+
+/** Reads everything else that decides the status of an object, and its checks. */
 export function gatherer(
   deps: Omit<GatherDeps, 'tailnets'>,
-  discovery: ReadDiscovery,
-): (stored: MeshEndpoints, read: TrackedRead, signal: AbortSignal) => Promise<Input> {
+): (found: Found, read: TrackedRead, signal: AbortSignal) => Promise<Input> {
   const { values, relayPorts, vipServices, inputs, now, dataPath, anchorNamespace } = deps;
   const gatewaysNamed = gatewaysReader(deps);
-  return async (stored, read, signal) => {
+  return async (found, read, signal) => {
     const traffic = values.resources(read);
-    const { spec, metadata } = stored;
-    const tailnet = oldestOf(traffic.tailnets(spec.tailnet));
-    const mayUse =
-      tailnet !== undefined && isAllowed(traffic, tailnet.spec.allowedNamespaces, metadata.namespace ?? '');
-    const found = discovery.of(stored, tailnet, mayUse);
-    const object = withFound(stored, found);
+    const { object, tailnet } = found;
     const routes = routesTo(keyOf(refTo(object)), read.exceptStatus).filter(
       mayReferTo(refTo(object), traffic),
     );
-    for (const source of inputs) source.use?.(object);
     return {
-      object,
-      stored,
-      discovery: found,
-      tailnet,
-      isAllowed: mayUse,
+      ...found,
       relayPorts: tailnet && relayPorts?.of(tailnet.metadata.name),
       services: vipServices ? tailnet && vipServices.of(tailnet.metadata.name) : 'without a cluster',
       inputs: await readInputs(inputs, object, { traffic, signal }),

@@ -39,12 +39,17 @@ export type Discovery =
       readonly lastSync: Date | undefined;
     };
 
+/** The MeshTailnet of an object, and whether it allows its namespace. */
+export type OwnTailnet = { readonly tailnet: MeshTailnet | undefined; readonly isAllowed: boolean };
+
 /** The lists of devices, which the controller of MeshTailnets keeps. */
 export type DeviceLists = Pick<Tailnets, 'lastView' | 'subscribe' | 'expect' | 'retain'>;
 
 /** Reads what discovery finds for objects. */
 export interface ReadDiscovery {
-  of(object: MeshEndpoints, tailnet: MeshTailnet | undefined, isAllowed: boolean): Discovery;
+  /** To be called before `of`, which keeps the written devices that no list has until they were requested. */
+  expect(object: MeshEndpoints, own: OwnTailnet): void;
+  of(object: MeshEndpoints, own: OwnTailnet): Discovery;
   /**
    * The devices of a MeshTailnet have changed: returns whether an object may find something else since the call before. It is
    * asked for each object of the tailnet before the next change.
@@ -62,23 +67,15 @@ export function discoveryReader(lists: DeviceLists): ReadDiscovery {
   const expecting = new Set<Key>();
   const computed = new WeakMap<MeshEndpoints['spec'], Computed>();
   const seen = new Map<string, Seen>();
-  const expectOnce = (object: MeshEndpoints, tailnet: string) => {
-    const key = keyOf(refTo(object));
-    if (expecting.has(key)) return;
-    expecting.add(key);
-    lists.expect(
-      tailnet,
-      discoveredEntriesOf(object).flatMap(({ deviceID }) => deviceID ?? []),
-    );
-  };
   const isListed = ({ metadata, spec }: MeshTailnet): boolean => {
     const view = lists.lastView(metadata.name);
     // A list of another tailnet, by credentials of that, has none of these devices.
     return view?.devices !== undefined && otherDomainOf(view, spec.tailnet) === undefined;
   };
+  const listing = (object: MeshEndpoints, { tailnet, isAllowed }: OwnTailnet): MeshTailnet | undefined =>
+    discovers(object) && tailnet && isAllowed && isListed(tailnet) ? tailnet : undefined;
   const listed = (object: MeshEndpoints, { metadata, spec: { allowedTags } }: MeshTailnet): Discovery => {
     const { name } = metadata;
-    expectOnce(object, name);
     const { devices = [], expected = NONE, isStale = false, lastSuccess } = lists.lastView(name) ?? {};
     const last = computed.get(object.spec);
     const isSame = last?.devices === devices && last.allowedTags === allowedTags;
@@ -89,11 +86,22 @@ export function discoveryReader(lists: DeviceLists): ReadDiscovery {
     return { ...found, devices: devices.length, isStale, lastSync: lastSuccess };
   };
   return {
-    of: (object, tailnet, isAllowed) => {
-      if (discovers(object) && tailnet && isAllowed && isListed(tailnet)) return listed(object, tailnet);
-      computed.delete(object.spec);
+    expect: (object, own) => {
+      const key = keyOf(refTo(object));
+      const tailnet = listing(object, own);
+      if (tailnet && !expecting.has(key)) {
+        expecting.add(key);
+        const written = discoveredEntriesOf(object).flatMap(({ deviceID }) => deviceID ?? []);
+        lists.expect(tailnet.metadata.name, written);
+      }
       // A tailnet that is closed has forgotten what it expects.
-      if (!tailnet || !lists.lastView(tailnet.metadata.name)?.devices) expecting.delete(keyOf(refTo(object)));
+      if (!own.tailnet || !lists.lastView(own.tailnet.metadata.name)?.devices) expecting.delete(key);
+    },
+    of: (object, own) => {
+      const from = listing(object, own);
+      if (from) return listed(object, from);
+      const { tailnet, isAllowed } = own;
+      computed.delete(object.spec);
       if (!discovers(object)) return { is: 'off' };
       if (!tailnet) return { is: 'unlisted', tailnet: undefined, why: undefined };
       if (!isAllowed) return { is: 'refused' };

@@ -5,7 +5,10 @@ import type { Kinds } from '../../../../src/api/generated/types.ts';
 import { decodeDevices } from '../../../../src/control/decode.ts';
 import type { Device } from '../../../../src/control/control.ts';
 import { discoveryReader } from '../../../../src/controllers/mesh-endpoints/discovery/discovery.ts';
-import type { Discovery } from '../../../../src/controllers/mesh-endpoints/discovery/discovery.ts';
+import type {
+  Discovery,
+  ReadDiscovery,
+} from '../../../../src/controllers/mesh-endpoints/discovery/discovery.ts';
 import { DOMAIN, NOW, worlds } from '../../../support/controllers/mesh-endpoints/discovery-model.ts';
 import type { World } from '../../../support/controllers/mesh-endpoints/discovery-model.ts';
 import { device, GivenDevices } from '../../../support/controllers/mesh-endpoints/given-devices.ts';
@@ -17,9 +20,10 @@ import { resourceOf } from '../../../support/store/resources.ts';
 const seed = Number(process.env['SEED'] ?? 1);
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
+type MeshTailnet = Kinds['MeshTailnet'];
 
 const tailnetWith = (allowedTags: World['allowedTags']) =>
-  resourceOf(named(meshTailnet(allowedTags ? { allowedTags } : {}), 'example')) as Kinds['MeshTailnet'];
+  resourceOf(named(meshTailnet(allowedTags ? { allowedTags } : {}), 'example')) as MeshTailnet;
 
 /** An object whose status has an endpoint of the first device of the world, as an earlier process wrote it. */
 function objectOf({ spec, devices }: Pick<World, 'spec' | 'devices'>, at: number): MeshEndpoints {
@@ -47,6 +51,13 @@ function foundIn(discovery: Discovery | undefined): unknown {
   return { discovered, kept, isStale };
 }
 
+/** As the controller does. */
+function find(reader: ReadDiscovery, object: MeshEndpoints, tailnet: MeshTailnet): Discovery {
+  const own = { tailnet, isAllowed: true };
+  reader.expect(object, own);
+  return reader.of(object, own);
+}
+
 const lists = fc.array(fc.record({ world: worlds, isStale: fc.boolean(), isForgotten: fc.boolean() }), {
   ...{ minLength: 1, maxLength: 6 },
 });
@@ -69,10 +80,10 @@ describe('a change of a list of devices', () => {
           ...{ isStale, expected: new Set(isForgotten ? [] : left) },
         });
         for (const object of objects)
-          if (isConcerned(object)) found.set(object, reader.of(object, tailnet, true));
+          if (isConcerned(object)) found.set(object, find(reader, object, tailnet));
         for (const object of objects)
           expect(foundIn(found.get(object))).toEqual(
-            foundIn(reader.of({ ...object, spec: { ...object.spec } }, tailnet, true)),
+            foundIn(find(reader, { ...object, spec: { ...object.spec } }, tailnet)),
           );
       }
     });
@@ -89,13 +100,13 @@ describe('a change of a list of devices', () => {
     const [a, b] = [device('a', ['web']), device('b', ['db'])];
     given.list('example', [a, b]);
     reader.noteChange('example');
-    const before = reader.of(web, tailnet, true);
-    reader.of(db, tailnet, true);
+    const before = find(reader, web, tailnet);
+    find(reader, db, tailnet);
     for (const changed of [[a], [a, b], [a, { ...b, isOnline: false }], [a, device('c', ['mail'])]]) {
       given.list('example', changed);
       expect(reader.noteChange('example')(web)).toBe(false);
     }
-    const after = reader.of(web, tailnet, true);
+    const after = find(reader, web, tailnet);
     expect(after.is === 'listed' && before.is === 'listed' && after.discovered === before.discovered).toBe(
       true,
     );
@@ -111,7 +122,7 @@ describe('a change of a list of devices', () => {
     );
     const concerned = () => {
       const isConcerned = reader.noteChange('example')(web);
-      reader.of(web, tailnetWith(undefined), true);
+      find(reader, web, tailnetWith(undefined));
       return isConcerned;
     };
     expect(concerned()).toBe(true);
