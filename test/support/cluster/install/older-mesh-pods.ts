@@ -24,7 +24,7 @@ const OLDER: Readonly<Record<string, string>> = {
 /** A StatefulSet of mesh pods, and the namespace of the operator. */
 type Pool = { readonly namespace: string; readonly name: string; readonly replicas: number };
 
-/** Stops the operator and replaces all mesh pods of a pool by those of an older version, so many at once; returns when they are ready. */
+/** Stops the operator and replaces all mesh pods of a pool by those of an older version, this number at once; returns when they are ready. */
 export async function runOlderMeshPods(
   client: KubeClient,
   { namespace, name, replicas }: Pool,
