@@ -125,7 +125,7 @@ const ROUTES = {
   HostnamesDoNotIntersect: 'error',
 } as const satisfies Severities;
 
-/** Why a condition of a MeshGateway is not True, beside the reasons above. */
+/** Why a condition of a MeshGateway or MeshEndpoints is not True, beside the reasons above. */
 const GATEWAYS = {
   /** No route to MeshEndpoints attaches to its Gateways. */
   NoMeshRoutes: 'unknown',

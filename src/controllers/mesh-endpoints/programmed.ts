@@ -1,5 +1,7 @@
 import type { ConditionUpdate } from '../../api/conditions.ts';
 import type { Ref } from '../../api/key.ts';
+import { conditionOf } from '../../api/problem.ts';
+import type { Problem } from '../../api/problem.ts';
 
 /** A Gateway that a route to a MeshEndpoints attaches to. */
 export type NamedGateway = {
@@ -22,20 +24,24 @@ export type NamedGateway = {
 
 /** Whether Envoy Gateway has translated the present state of an object and its routes. */
 export function programmedOf(gateways: readonly NamedGateway[], wasProgrammed: boolean): ConditionUpdate {
-  const type = 'Programmed';
   const waiting = wasProgrammed ? undefined : gateways.find(({ isTranslated }) => !isTranslated());
   const missing = gateways.length === 0 ? NO_GATEWAY : waiting && missingReport(waiting);
-  if (missing === undefined) {
-    const message = 'Envoy Gateway has translated the routes to this object';
-    return { type, status: 'True', reason: 'Programmed', message };
-  }
-  return { type, status: 'Unknown', reason: 'NotReported', message: missing };
+  return conditionOf('Programmed', missing ? [missing] : [], {
+    reason: 'Programmed',
+    message: 'Envoy Gateway has translated the routes to this object',
+  });
 }
 
-const NO_GATEWAY =
-  'no Gateway exists that accepts a route to this object: see parentRefs of its routes, and allowedRoutes and allowedListeners of their Gateways';
+const NO_GATEWAY: Problem = {
+  reason: 'NotReported',
+  text: 'no Gateway exists that accepts a route to this object',
+  fix: 'see parentRefs of its routes, and allowedRoutes and allowedListeners of their Gateways',
+};
 
 /** Constant for a Gateway, so that no change of its MeshBinding alone is a write of the status of its objects. */
-function missingReport({ gateway: { namespace, name } }: NamedGateway): string {
-  return `Envoy Gateway has not reported in MeshBinding ${namespace}/${name} that it has translated the present revision: check that it runs and has policyResources with kind MeshBinding; without a cluster it never does`;
+function missingReport({ gateway: about }: NamedGateway): Problem {
+  const text = `Envoy Gateway has not reported in MeshBinding ${about.namespace}/${about.name} that it has translated the present revision`;
+  const fix =
+    'check that it runs and has policyResources with kind MeshBinding; without a cluster it never does';
+  return { reason: 'NotReported', about, text, fix };
 }
