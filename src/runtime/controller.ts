@@ -18,7 +18,7 @@ import { ObjectReads } from './object-reads.ts';
 import { WantedKeys } from './wanted-keys.ts';
 
 /** Reconciles the objects of one kind. */
-export type Controller<K extends ResourceKind = ResourceKind> = {
+export type Controller<K extends ResourceKind = ResourceKind, M = undefined> = {
   /** Its name in logs and metrics. */
   readonly name: string;
   readonly kind: K;
@@ -28,12 +28,16 @@ export type Controller<K extends ResourceKind = ResourceKind> = {
   readonly keys?: (read: TrackedRead) => readonly Ref<K>[];
   /** Enqueues objects for reasons that are not in the resources; returns the function that ends it. */
   readonly subscribe?: (enqueue: (ref: Ref<K>) => void) => (() => void) | undefined;
+  /** The time between the end of a reconcile that succeeded and the next one of the same object, at least. */
+  readonly minIntervalMs?: number;
+  /** Creates what it remembers of an object between reconciles, which is forgotten with the object. */
+  readonly memory?: () => M;
   /**
    * Reconciles one object in its current state, which may be that it does not exist. It runs again when the object changes,
    * or anything else that it has read through `read`. It is not given what changed, and never runs twice at once for one
    * object.
    */
-  readonly reconcile: (ref: Ref<K>, read: TrackedRead, context: RunContext) => Promise<Outcome>;
+  readonly reconcile: (ref: Ref<K>, read: TrackedRead, context: RunContext<M>) => Promise<Outcome>;
 };
 
 export type ControllerDeps = {
@@ -64,21 +68,23 @@ export interface RunningController {
 }
 
 /** Runs a controller: for every object once the source is synced, and from then on for each that a change concerns. */
-export function startController<K extends ResourceKind>(
-  { name, kind, reads, keys, reconcile, subscribe }: Controller<K>,
+export function startController<K extends ResourceKind, M = undefined>(
+  { name, kind, reads, keys, reconcile, subscribe, minIntervalMs = 0, memory }: Controller<K, M>,
   { tracking, clock, telemetry }: ControllerDeps,
   { concurrency, syncPeriodMs, alsoReads = [] }: ControllerOptions,
 ): RunningController {
   const read = tracking.untracked;
   const observer = observerOf(name, telemetry);
-  const runs = new Runs<Key>({ clock, observer, release: key => queue.release(key) });
+  const runs = new Runs<Key, M>({ clock, observer, release: key => queue.release(key) });
   const resync = new Resync<Key>({ clock, periodMs: syncPeriodMs, enqueue: enqueueForResync });
   const queue = new Queue<Key>({ clock, work, concurrency, observer, namespaceOf });
+  const memories = new Map<Key, M>();
   const objects = new ObjectReads({
     tracking,
     clock,
     name,
     kinds: new Set([kind, ...reads, ...alsoReads]),
+    minIntervalMs,
     enqueue: (key, cause) => queue.add(key, cause),
     isWanted: key => wanted?.has(key) === true,
   });
@@ -89,10 +95,11 @@ export function startController<K extends ResourceKind>(
     resync.keep(key);
     const rest = objects.restOf(key);
     if (rest) return rest;
-    const run = runs.begin(key);
+    if (memory && !memories.has(key)) memories.set(key, memory());
+    const run = runs.begin(key, memories.get(key) as M);
     const reading = objects.begin(key);
     const { result, outcome, error } = await attempt(() => reconcile(refOf(key) as Ref<K>, reading, run));
-    objects.end(key, reading, outcome);
+    if (objects.end(key, reading, outcome)) memories.delete(key);
     const ms = runs.end(run);
     if (!run.isAbandoned) observer.ran(result, ms);
     if (result === 'error') observer.failed(key, error);
@@ -145,7 +152,11 @@ function namespaceOf(key: Key): string {
   return refOf(key).namespace;
 }
 
-type InProgress = { readonly clock: Clock; readonly queue: Queue<Key>; readonly runs: Runs<Key> };
+type InProgress = {
+  readonly clock: Clock;
+  readonly queue: Queue<Key>;
+  readonly runs: Pick<Runs<Key>, 'abortAll'>;
+};
 
 async function drainRuns(
   { graceMs, abortMs }: DrainOptions,

@@ -15,6 +15,8 @@ type ObjectReadsOptions = {
   /** The kinds that it may read. */
   readonly kinds: ReadonlySet<ResourceKind>;
   readonly enqueue: (key: Key, cause: Cause) => void;
+  /** The time between the end of a reconcile that succeeded and the next one of the same object, at least. */
+  readonly minIntervalMs: number;
   /** Whether an object is reconciled although it does not exist. */
   readonly isWanted: (key: Key) => boolean;
 };
@@ -39,10 +41,12 @@ export class ObjectReads {
 
   /**
    * Where an object was enqueued because a derived value might have changed, and none has: what is left of its last outcome.
-   * Undefined where it must be reconciled.
+   * Where it was reconciled too recently: the rest of that time. Undefined where it must be reconciled.
    */
   restOf(key: Key): Outcome | undefined {
-    return this.#objects.get(key)?.restAt(this.#options.clock.now());
+    const { clock, minIntervalMs } = this.#options;
+    const object = this.#objects.get(key);
+    return object?.restAt(clock.now()) ?? object?.pauseAt(clock.now(), minIntervalMs);
   }
 
   begin(key: Key): OpenReads {
@@ -52,15 +56,17 @@ export class ObjectReads {
     return object.begin({ own: key, uses: this.#uses });
   }
 
-  /** An object that does not exist is forgotten once a reconcile has succeeded. */
-  end(key: Key, run: OpenReads, outcome: Outcome): void {
+  /** An object that does not exist is forgotten once a reconcile has succeeded; returns whether that is so. */
+  end(key: Key, run: OpenReads, outcome: Outcome): boolean {
     const { tracking, clock } = this.#options;
     const object = this.#objects.get(key);
     const hasSucceeded = object?.end(run, outcome, clock.now()) === true;
     const isGone = hasSucceeded && tracking.untracked.get(refOf(key)) === undefined;
-    if (!object || (!this.#isStopped && (!isGone || this.#options.isWanted(key)))) return;
-    object.clear();
-    this.#objects.delete(key);
+    if (object && (this.#isStopped || (isGone && !this.#options.isWanted(key)))) {
+      object.clear();
+      this.#objects.delete(key);
+    }
+    return isGone;
   }
 
   /** Nothing is enqueued any more; reconciles in progress go on. */
@@ -102,6 +108,11 @@ class TrackedObject implements Dependent {
     if (leftMs <= 0 || this.#reads.hasOtherValues()) return undefined;
     this.#mayHaveChanged = false;
     return outcome.requeue === 'after' ? { requeue: 'after', ms: leftMs } : outcome;
+  }
+
+  pauseAt(now: number, minIntervalMs: number): Outcome | undefined {
+    const ms = (this.#last?.at ?? -Infinity) + minIntervalMs - now;
+    return ms > 0 ? { requeue: 'after', ms } : undefined;
   }
 
   begin(scope: Scope): OpenReads {

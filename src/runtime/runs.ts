@@ -1,9 +1,11 @@
 import type { Clock } from '../api/clock.ts';
 
 /** What a reconcile is given beside the reference of its object. */
-export interface RunContext {
+export interface RunContext<M = unknown> {
   /** Aborted when the reconcile takes too long, or the process is about to exit. */
   readonly signal: AbortSignal;
+  /** What the controller remembers of the object, which it changes. */
+  readonly memory: M;
 }
 
 /** The age at which a run is reported, and at which its signal is aborted. */
@@ -15,8 +17,9 @@ const RELEASE_MS = 30_000;
 const CHECK_EVERY_MS = 1000;
 
 /** A run in progress. */
-class Run<K> implements RunContext {
+class Run<K, M> implements RunContext<M> {
   readonly key: K;
+  readonly memory: M;
   readonly beganAt: number;
   /** The age at which it is reported next. */
   reportMs = REPORT_MS;
@@ -25,8 +28,9 @@ class Run<K> implements RunContext {
   #abort: AbortController | undefined;
   #reason: Error | undefined;
 
-  constructor(key: K, beganAt: number) {
+  constructor(key: K, memory: M, beganAt: number) {
     this.key = key;
+    this.memory = memory;
     this.beganAt = beganAt;
   }
 
@@ -59,24 +63,24 @@ type RunsDeps<K> = {
  * The runs in progress. Those that take too long are reported, at intervals that double, then aborted, and abandoned if
  * they still go on.
  */
-export class Runs<K> {
+export class Runs<K, M = undefined> {
   readonly #deps: RunsDeps<K>;
-  readonly #runs = new Set<Run<K>>();
+  readonly #runs = new Set<Run<K, M>>();
   #cancelCheck: (() => void) | undefined;
 
   constructor(deps: RunsDeps<K>) {
     this.#deps = deps;
   }
 
-  begin(key: K): Run<K> {
-    const run = new Run(key, this.#deps.clock.now());
+  begin(key: K, memory: M): Run<K, M> {
+    const run = new Run(key, memory, this.#deps.clock.now());
     this.#runs.add(run);
     this.#checkLater();
     return run;
   }
 
   /** Returns how long it took. */
-  end(run: Run<K>): number {
+  end(run: Run<K, M>): number {
     this.#runs.delete(run);
     return this.#deps.clock.now() - run.beganAt;
   }
@@ -105,7 +109,7 @@ export class Runs<K> {
     });
   }
 
-  #check(run: Run<K>): void {
+  #check(run: Run<K, M>): void {
     const { clock, observer, release } = this.#deps;
     const ms = clock.now() - run.beganAt;
     if (ms >= ABORT_MS) run.abort(new Error(`the run took longer than ${ABORT_MS} ms`));

@@ -156,6 +156,62 @@ describe('a controller', () => {
   });
 });
 
+describe('what a controller remembers', () => {
+  it('is kept of each object between reconciles, and forgotten with it, also while its name is reconciled', async () => {
+    const runtime = new Runtime([web('a'), web('b')]);
+    const seen: string[] = [];
+    let isAway = false;
+    runtime.start({
+      kind: 'MeshEndpoints',
+      keys: () => [refOfWeb('a')],
+      memory: () => ({ runs: 0 }),
+      reconcile: ({ name }, read, { memory }) => {
+        const exists = read.get(refOfWeb(name)) !== undefined;
+        seen.push(`${name} ${exists ? '' : 'deleted '}${++memory.runs}`);
+        return isAway ? Promise.reject(new Error('away')) : Promise.resolve(DONE);
+      },
+    });
+    await runtime.memory.start();
+    await runtime.clock.settle();
+    for (const change of [
+      () => runtime.memory.author.put(web('a', 81)),
+      () => runtime.memory.author.remove(refOfWeb('a')),
+      () => runtime.memory.author.put(web('a')),
+    ]) {
+      await change();
+      await runtime.clock.settle();
+    }
+    expect(seen).toEqual(['a 1', 'b 1', 'a 2', 'a deleted 3', 'a 1']);
+    isAway = true;
+    await runtime.memory.author.remove(refOfWeb('b'));
+    await runtime.clock.settle();
+    isAway = false;
+    await runtime.clock.advance(5);
+    expect(seen.slice(5)).toEqual(['b deleted 2', 'b deleted 3']);
+  });
+});
+
+describe('a controller with a minimum interval', () => {
+  it('reconciles an object once within it, and retries one that failed before', async () => {
+    const runtime = new Runtime([web('a')]);
+    const times: number[] = [];
+    const reconcile = () => {
+      times.push(runtime.clock.now());
+      return times.length === 3 ? Promise.reject(new Error('no')) : Promise.resolve(DONE);
+    };
+    runtime.start({ kind: 'MeshEndpoints', minIntervalMs: 1000, reconcile });
+    await runtime.memory.start();
+    await runtime.clock.settle();
+    for (const port of [81, 82, 83]) {
+      await runtime.memory.author.put(web('a', port));
+      await runtime.clock.advance(400);
+    }
+    await runtime.memory.author.put(web('a', 84));
+    await runtime.clock.advance(5000);
+    expect(times).toEqual([0, 1000, 2000, 2005]);
+  });
+});
+
 describe('the metrics of a controller', () => {
   it('exist with 0 from the start', async () => {
     const runtime = new Runtime([web('a')]);

@@ -37,8 +37,8 @@ export class Runtime {
     this.telemetry = { log, metrics: this.#registry, activities: createActivities() };
   }
 
-  start<K extends ResourceKind>(
-    controller: Pick<Controller<K>, 'kind' | 'reconcile'> & Partial<Controller<K>>,
+  start<K extends ResourceKind, M = undefined>(
+    controller: Pick<Controller<K, M>, 'kind' | 'reconcile'> & Partial<Controller<K, M>>,
     settings: Partial<ControllerOptions> = {},
   ): RunningController {
     const { clock, telemetry } = this;
