@@ -1,5 +1,4 @@
 import type { Access } from '../../api/access.ts';
-import type { Clock } from '../../api/clock.ts';
 import { GROUP } from '../../api/generated/kinds.ts';
 import { refOf } from '../../api/key.ts';
 import type { Ref, ResourceKind } from '../../api/key.ts';
@@ -17,7 +16,6 @@ import type { Anchor } from './plan.ts';
 export type AnchorsDeps = GatherDeps & {
   readonly ownNamespace: Pick<OwnNamespace, 'namespace'>;
   readonly write: ApplyObjects<OwnedResource> & Pick<WriteResources, 'remove'>;
-  readonly clock: Pick<Clock, 'now'>;
 };
 
 /** The kinds that the controller reads: its HTTPRoutes, and what decides whether a route may refer to a MeshEndpoints. */
@@ -31,7 +29,7 @@ export const access: Access = {
   ],
 };
 
-/** After a run: each write makes Envoy Gateway read all objects of the GatewayClass, and many routes may be new at once. */
+/** Between two runs: each write makes Envoy Gateway read all objects of the GatewayClass, and many routes may be new at once. */
 export const PAUSE_MS = 1000;
 
 /**
@@ -40,22 +38,19 @@ export const PAUSE_MS = 1000;
  * other routes until then.
  */
 export function anchorsController(deps: AnchorsDeps): Controller<'Namespace'> {
-  const { write, clock } = deps;
+  const { write } = deps;
   const { namespace } = deps.ownNamespace;
   const gather = gatherer(deps);
   const own: Ref<'Namespace'> = { kind: 'Namespace', namespace: '', name: namespace };
-  let pausedUntil = -Infinity;
   return {
     name: 'anchors',
     kind: 'Namespace',
     reads,
     keys: () => [own],
+    minIntervalMs: PAUSE_MS,
     reconcile: async ({ name }, read) => {
       if (name !== namespace) return { requeue: 'on-change' };
-      const ms = pausedUntil - clock.now();
-      if (ms > 0) return { requeue: 'after', ms };
       const { anchors, remove } = plan(gather(namespace, read));
-      pausedUntil = clock.now() + PAUSE_MS;
       // One that has not changed since it was written is not sent.
       for (const anchor of anchors) await write.apply(httpRouteOf(anchor, namespace));
       for (const each of remove) await write.remove({ kind: 'HTTPRoute', namespace, name: each });

@@ -28,7 +28,7 @@ async function controllerOn(objects: readonly object[]) {
   const { read, write, author } = memory;
   const values = trafficValues(tracking, TRAFFIC);
   const ownNamespace = { namespace: OWN };
-  runtime.start(anchorsController({ values, ownNamespace, write, clock }));
+  runtime.start(anchorsController({ values, ownNamespace, write }));
   await memory.start();
   await clock.settle();
   const routesInOwn = () => read.list('HTTPRoute').filter(({ metadata }) => metadata.namespace === OWN);
