@@ -28,7 +28,7 @@ export type TrustDeps = GatherDeps & {
 /** A reference stays published for this time after the last MeshEndpoints with it. */
 const KEPT_MS = 60_000;
 
-/** After a run that has read or published: so reads are limited, and extension servers get at most one change a second. */
+/** Between two runs: so reads are limited, and extension servers get at most one change a second. */
 const PAUSE_MS = 1000;
 
 /**
@@ -48,7 +48,6 @@ export function trustController(deps: TrustDeps): Controller<'ConfigMap'> {
   const { ownNamespace, clock, log } = deps;
   const unreferencedSince = new Map<string, number>();
   const schedule = new ReadSchedule(deps.syncPeriodMs / 2);
-  let pausedUntil = -Infinity;
   let lastPlanned: Trust | undefined;
   const trust: Ref<'ConfigMap'> = {
     kind: 'ConfigMap',
@@ -76,7 +75,6 @@ export function trustController(deps: TrustDeps): Controller<'ConfigMap'> {
     const planned = plan({ refs, found, published });
     const isPublished = stored !== undefined && isAsPlanned(data, planned);
     if (!isPublished) await publish(planned, ownNamespace);
-    if (due.length > 0 || !isPublished) pausedUntil = clock.now() + PAUSE_MS;
     if (failures.length > 0) {
       log.warn('ConfigMaps of tls.caRef cannot be read', { count: failures.length, error: failures[0] });
     }
@@ -89,11 +87,9 @@ export function trustController(deps: TrustDeps): Controller<'ConfigMap'> {
     kind: 'ConfigMap',
     reads,
     keys: () => [trust],
-    reconcile: async (ref, read, { signal }) => {
-      if (ref.name !== trust.name) return { requeue: 'on-change' };
-      const ms = pausedUntil - clock.now();
-      return ms > 0 ? { requeue: 'after', ms } : await run(read, signal);
-    },
+    minIntervalMs: PAUSE_MS,
+    reconcile: async (ref, read, { signal }) =>
+      ref.name === trust.name ? await run(read, signal) : { requeue: 'on-change' },
   };
 }
 
