@@ -12,7 +12,7 @@ import { intervalMsOf } from './connection.ts';
 import { creationReconciler } from './creation/reconcile.ts';
 import type { CreationDeps } from './creation/reconcile.ts';
 import type { PolicyEnforcement } from './enforcement/enforcement.ts';
-import { authenticationLog, eventsOf } from './events.ts';
+import { eventsOf, logAuthentication } from './events.ts';
 import { gather } from './gather.ts';
 import type { GatherDeps } from './gather.ts';
 import { perform } from './perform.ts';
@@ -88,11 +88,10 @@ export const access: Access = {
 };
 
 /** Authenticates with the control API of each MeshTailnet, runs its mesh pods, and writes its status. */
-export function tailnetController(deps: TailnetDeps): Controller<'MeshTailnet'> {
+export function tailnetController(deps: TailnetDeps): Controller<'MeshTailnet', { logged: string }> {
   const { write, tailnets, events, enforcement } = deps;
   const create = creationReconciler(deps);
   const pools = deps.pools && poolReconciler({ ...deps, ...deps.pools });
-  const authentication = authenticationLog(deps.log);
   return {
     name: 'mesh-tailnet',
     kind: 'MeshTailnet',
@@ -104,12 +103,13 @@ export function tailnetController(deps: TailnetDeps): Controller<'MeshTailnet'> 
       const ends = [enforcement?.subscribe(all), deps.pools?.fronts.subscribe(one)];
       return () => ends.forEach(end => end?.());
     },
-    reconcile: async (ref, read) => {
+    memory: () => ({ logged: '' }),
+    reconcile: async (ref, read, { memory }) => {
       const { name } = ref;
       const tailnet = read.get(ref);
       const outcome = await create(name, tailnet, read);
       if (!tailnet) {
-        for (const memory of [tailnets, authentication, pools]) memory?.forget(name);
+        for (const each of [tailnets, pools]) each?.forget(name);
         return outcome;
       }
       if (skipsCleanup(tailnet)) {
@@ -123,7 +123,7 @@ export function tailnetController(deps: TailnetDeps): Controller<'MeshTailnet'> 
       const status = statusOf({ ...input, pool, policies: enforcement?.finding() });
       if (status !== tailnet.status) await write.replaceStatus(tailnet, status);
       for (const event of eventsOf(tailnet, status)) events.record(event);
-      authentication.write(name, status);
+      logAuthentication(name, status, memory, deps.log);
       // A write that failed is retried with a backoff, and counted as an error.
       if (pool?.error instanceof ResourceError) throw pool.error;
       return outcomeOf(input, pool, deps.now());

@@ -32,19 +32,18 @@ function isReported({ spec }: MeshTailnet, { type, status, reason }: ConditionUp
   return !UNREPORTED.includes(reason);
 }
 
-/** Logs whether MeshTailnets are authenticated: at the start of the process, and whenever that or its reason changes. */
-export function authenticationLog(log: Log) {
-  const logged = new Map<string, string>();
-  return {
-    forget: (name: string) => void logged.delete(name),
-    write: (name: string, { conditions }: Status) => {
-      const condition = findCondition(conditions, 'Authenticated');
-      const key = `${condition?.status} ${condition?.reason}`;
-      if (!condition || logged.get(name) === key) return;
-      logged.set(name, key);
-      logLine(log, name, condition);
-    },
-  };
+/** Logs whether a MeshTailnet is authenticated: at the start of the process, and whenever that or its reason changes. */
+export function logAuthentication(
+  name: string,
+  { conditions }: Status,
+  memory: { logged: string },
+  log: Log,
+) {
+  const condition = findCondition(conditions, 'Authenticated');
+  const key = `${condition?.status} ${condition?.reason}`;
+  if (!condition || memory.logged === key) return;
+  memory.logged = key;
+  logLine(log, name, condition);
 }
 
 /** These messages are part of the contract. */
