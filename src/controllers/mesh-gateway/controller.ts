@@ -3,8 +3,7 @@ import type { Clock } from '../../api/clock.ts';
 import { GROUP } from '../../api/generated/kinds.ts';
 import type { Kinds, ServiceCleanup } from '../../api/generated/types.ts';
 import { FORCE_CLEANUP } from '../../api/names.ts';
-import { keyOf } from '../../api/key.ts';
-import type { Key, ResourceKind } from '../../api/key.ts';
+import type { ResourceKind } from '../../api/key.ts';
 import { isEqual } from '../../api/json.ts';
 import { HEALTH_WRITE_INTERVAL_MS } from '../../api/shares.ts';
 import type { Controller } from '../../runtime/controller.ts';
@@ -46,32 +45,31 @@ export const access: Access = {
  * Writes the status of each MeshGateway, at most once a second: it counts the endpoints of any number of MeshEndpoints. What it
  * decides reaches traffic by the MeshBindings of its Gateways.
  */
-export function meshGatewayController(deps: MeshGatewayDeps): Controller<'MeshGateway'> {
+export function meshGatewayController(
+  deps: MeshGatewayDeps,
+): Controller<'MeshGateway', { pausedUntil: number }> {
   const { write, events, clock, now, sweep } = deps;
   const gather = gatherer(deps);
   const cleanups = sweep && cleanupsBy(sweep, { clock, now });
-  const pausedUntil = new Map<Key, number>();
   return {
     name: 'mesh-gateway',
     kind: 'MeshGateway',
     reads,
-    reconcile: async (ref, read, { signal }) => {
+    memory: () => ({ pausedUntil: 0 }),
+    reconcile: async (ref, read, { signal, memory }) => {
       const object = read.get(ref);
       const asks = object !== undefined && asksForCleanup(object);
       if (!asks) cleanups?.forget(ref);
-      if (!object) {
-        pausedUntil.delete(keyOf(ref));
-        return { requeue: 'on-change' };
-      }
+      if (!object) return { requeue: 'on-change' };
       const cleanup = asks ? await cleanups?.advance(object, read, signal) : undefined;
       const status = statusOf(gather(object, read), now(), cleanup?.result);
-      const ms = (pausedUntil.get(keyOf(ref)) ?? 0) - clock.now();
+      const ms = memory.pausedUntil - clock.now();
       const isUrgent = !isEqual(status.lastCleanup, object.status?.lastCleanup);
       if (!isEqual(status, object.status)) {
         if (ms > 0 && !isUrgent) return { requeue: 'after', ms };
         await write.replaceStatus(object, status);
         // Not where it fails, so that the backoff of the retry counts.
-        pausedUntil.set(keyOf(ref), clock.now() + HEALTH_WRITE_INTERVAL_MS);
+        Object.assign(memory, { pausedUntil: clock.now() + HEALTH_WRITE_INTERVAL_MS });
         for (const event of eventsOf(object, status)) events.record(event);
       }
       if (!cleanup) return { requeue: 'on-change' };

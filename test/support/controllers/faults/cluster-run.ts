@@ -29,7 +29,7 @@ export type ProcessDeps = {
   readonly log: Log;
   /** The same port with calls that may be disturbed. */
   readonly counted: <T extends object>(port: T) => T;
-  readonly start: <K extends ResourceKind>(controller: Controller<K>) => void;
+  readonly start: <K extends ResourceKind, M>(controller: Controller<K, M>) => void;
 };
 
 export type ClusterOptions = {
