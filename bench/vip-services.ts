@@ -60,7 +60,7 @@ function decisions(store: ResourceStore) {
   return async () => {
     const read = reads.open();
     const tailnet = read.get({ kind: 'MeshTailnet', namespace: '', name: TAILNET }) as Kinds['MeshTailnet'];
-    const offering = await offerings.of(tailnet, read);
+    const offering = await offerings(tailnet, read);
     const rest = { exists: () => true, isUnserved: () => true, registrants: new Map<string, string>() };
     const most = { maxNames: NAMES, maxVipServices: NAMES };
     const before = ledgers.get(TAILNET) ?? new Map<string, Holder>();

@@ -18,7 +18,7 @@ import type { ServicesOfTailnet } from '../mesh-endpoints/vip-services.ts';
 import { connectionOf } from './connection.ts';
 import type { ConnectionDeps } from './connection.ts';
 import { coordinate, NOTHING_KNOWN } from './coordination.ts';
-import type { Memory } from './coordination.ts';
+import type { CoordinationDeps } from './coordination.ts';
 import { FINALIZER, hasFinalizer, skipsCleanup } from './finalizer.ts';
 import {
   addressesOf,
@@ -93,12 +93,17 @@ const NOTHING: ServicesOfTailnet = {
 /** A list may lack a service that was just created: this many in a row must have none before the finalizer is removed. */
 const LISTS_WITHOUT = 3;
 
+/** What is remembered of a tailnet: also the addresses of all services when they were listed last. */
+function nothingKnown(clock: VipServicesDeps['clock']) {
+  return { coordination: NOTHING_KNOWN, addresses: NO_ADDRESSES, readOffering: offeringReader(clock) };
+}
+
 /** Registers the VIP services that the MeshEndpoints of each tailnet list, and removes those that none lists any more. */
-export function vipServicesController(deps: VipServicesDeps): Controller<'MeshTailnet'> {
+export function vipServicesController(
+  deps: VipServicesDeps,
+): Controller<'MeshTailnet', ReturnType<typeof nothingKnown>> {
   const { tailnets, vipServices, write } = deps;
-  const memories = new Map<string, Memory>();
-  const addresses = new Map<string, ReadonlySet<string>>();
-  const [ledgers, offerings] = [ledgerStore(deps), offeringReader(deps.clock)];
+  const ledgers = ledgerStore(deps);
   return {
     name: 'vip-services',
     kind: 'MeshTailnet',
@@ -108,13 +113,13 @@ export function vipServicesController(deps: VipServicesDeps): Controller<'MeshTa
       const ends = [tailnets, deps.unserved].map(published => published.subscribe(listener));
       return () => ends.forEach(end => end());
     },
-    reconcile: async (ref, read, { signal }): Promise<Outcome> => {
+    memory: () => nothingKnown(deps.clock),
+    reconcile: async (ref, read, { signal, memory }): Promise<Outcome> => {
       const { name } = ref;
       const tailnet = read.get(ref);
       const heir = tailnet && heirOf(tailnet, read);
       if (!tailnet || heir) {
-        memories.delete(name);
-        offerings.forget(name);
+        Object.assign(memory, { coordination: NOTHING_KNOWN });
         vipServices.publish(name, undefined);
       }
       if (!tailnet) return ON_CHANGE;
@@ -128,7 +133,7 @@ export function vipServicesController(deps: VipServicesDeps): Controller<'MeshTa
       const connection = isIdle ? undefined : await connectionOf(tailnet, deps);
       const later: Outcome = { requeue: 'after', ms: intervalMsOf(tailnet) };
       // As it is now: an object that was created meanwhile keeps its name.
-      const offering = await offerings.of(tailnet, read);
+      const offering = await memory.readOffering(tailnet, read);
       if (connection?.is === 'without-services') {
         vipServices.publish(name, { ...NOTHING, all: NOT_SUPPORTED });
         await write.removeFinalizer(tailnet, FINALIZER);
@@ -139,11 +144,10 @@ export function vipServicesController(deps: VipServicesDeps): Controller<'MeshTa
       const held = { offering, stored, connection, read };
       const ledger = isKnown ? await holdNames(tailnet, held, { ...deps, ledgers }) : undefined;
       const claims = claimsOf(tailnet, offering, ledger ?? NO_HOLDERS, { ...deps, connection, read });
-      if (connection?.is === 'usable') addresses.set(name, addressesOf(connection.services));
-      const known = { ...deps, addresses: addresses.get(name) ?? NO_ADDRESSES };
-      const names = ledger && namesOf(claims, ledger, known);
+      if (connection?.is === 'usable') Object.assign(memory, { addresses: addressesOf(connection.services) });
+      const names = ledger && namesOf(claims, ledger, { ...deps, addresses: memory.addresses });
       if (!connection) {
-        memories.delete(name);
+        Object.assign(memory, { coordination: NOTHING_KNOWN });
         vipServices.publish(name, { ...NOTHING, names });
         return ledger?.size === 0 ? ON_CHANGE : later;
       }
@@ -152,27 +156,31 @@ export function vipServicesController(deps: VipServicesDeps): Controller<'MeshTa
         vipServices.publish(name, { ...NOTHING, ...before, names, problem: connection.problem });
         return later;
       }
-      const before = memories.get(name) ?? NOTHING_KNOWN;
       if (claims.claims.size > 0 && !hasFinalizer(tailnet)) await write.addFinalizer(tailnet, FINALIZER);
       const { devices, isStale = true } = tailnets.lastView(name) ?? {};
       // A change of health alone needs no list of the services.
       const advertised = advertisedOf(claims, deps.tracking.untracked);
       const of = { ...connection, claims: claims.claims, tags: tailnet.spec.tags, devices, isStale };
-      const { memory, states, nextMs } = await coordinate(
-        { ...of, advertised, before, signal },
-        {
-          ...deps,
-          installation: connection.installation,
-          log: deps.log.child({ tailnet: name }),
-          count: result => deps.record.registrations({ tailnet: name, result }),
-        },
+      const {
+        memory: coordination,
+        states,
+        nextMs,
+      } = await coordinate(
+        { ...of, advertised, before: memory.coordination, signal },
+        { ...deps, ...reporting(name, deps), installation: connection.installation },
       );
-      memories.set(name, memory);
+      Object.assign(memory, { coordination });
       vipServices.publish(name, { ...NOTHING, states: statesOf(claims, states), all: allOf(tailnet), names });
-      if (memory.listsWithout >= LISTS_WITHOUT) await write.removeFinalizer(tailnet, FINALIZER);
+      if (coordination.listsWithout >= LISTS_WITHOUT) await write.removeFinalizer(tailnet, FINALIZER);
       return { requeue: 'after', ms: Math.min(nextMs, intervalMsOf(tailnet)) };
     },
   };
+}
+
+/** Where the results of a tailnet are counted and logged. */
+function reporting(tailnet: string, { log, record }: Pick<VipServicesDeps, 'log' | 'record'>) {
+  const count: CoordinationDeps['count'] = result => record.registrations({ tailnet, result });
+  return { log: log.child({ tailnet }), count };
 }
 
 /**

@@ -22,11 +22,8 @@ export type Offering = {
   readonly userAt: (place: string, read: TrackedRead) => MeshEndpoints | undefined;
 };
 
-/** Reads what MeshEndpoints list, by the name of their MeshTailnet: what one of them lists is read again once its spec changes. */
-export type ReadOffering = {
-  readonly of: (tailnet: MeshTailnet, read: TrackedRead) => Promise<Offering>;
-  readonly forget: (tailnet: string) => void;
-};
+/** Reads what the MeshEndpoints of a MeshTailnet list: what one of them lists is read again once its spec changes. */
+export type ReadOffering = (tailnet: MeshTailnet, read: TrackedRead) => Promise<Offering>;
 
 /** An object as it was read last. */
 type User = { readonly lister: Lister; readonly spec: MeshEndpoints['spec'] };
@@ -39,22 +36,16 @@ type Known = {
   objects: readonly MeshEndpoints[];
 };
 
-/** Creates a reader that has read nothing yet. */
+/** Creates a reader of one MeshTailnet that has read nothing yet. */
 export function offeringReader(clock: Pick<Clock, 'now' | 'soon'>): ReadOffering {
-  const knownBy = new Map<string, Known>();
-  return {
-    of: async (tailnet, read) => {
-      const { name } = tailnet.metadata;
-      const known: Known = knownBy.get(name) ?? { users: new Map(), listers: new Map(), objects: [] };
-      knownBy.set(name, known);
-      await inSlices(update(known, usersOf(tailnet, read.exceptStatus)), clock);
-      const userAt: Offering['userAt'] = (place, { exceptStatus }) => {
-        const object = exceptStatus.get(refAt('MeshEndpoints', place));
-        return object && known.users.has(idOf(object)) ? object : undefined;
-      };
-      return { listers: known.listers, userAt };
-    },
-    forget: tailnet => void knownBy.delete(tailnet),
+  const known: Known = { users: new Map(), listers: new Map(), objects: [] };
+  return async (tailnet, read) => {
+    await inSlices(update(known, usersOf(tailnet, read.exceptStatus)), clock);
+    const userAt: Offering['userAt'] = (place, { exceptStatus }) => {
+      const object = exceptStatus.get(refAt('MeshEndpoints', place));
+      return object && known.users.has(idOf(object)) ? object : undefined;
+    };
+    return { listers: known.listers, userAt };
   };
 }
 

@@ -153,7 +153,7 @@ async function startWorld() {
     const { name } = TAILNET.metadata;
     const tailnet = read.get({ kind: 'MeshTailnet', namespace: '', name });
     if (!tailnet) throw new Error('no tailnet');
-    const offering = await offerings.of(tailnet, read);
+    const offering = await offerings(tailnet, read);
     const options = {
       ...{ before: known.ledger, listers: offering.listers, registrants: new Map<string, string>() },
       ...{ exists: () => true, isUnserved: (of: string) => freed.has(of), maxNames: 100, now: new Date() },

@@ -32,7 +32,7 @@ async function storeOf(objects: readonly object[]) {
       const run = reads.open();
       const tailnet = run.get({ kind: 'MeshTailnet', namespace: '', name: 'main' });
       if (!tailnet) throw new Error('no tailnet');
-      const { listers } = await offerings.of(tailnet, run);
+      const { listers } = await offerings(tailnet, run);
       reads.close(run, true);
       return new Map([...listers].map(([name, all]) => [name, all.map(({ place }) => place)]));
     },
