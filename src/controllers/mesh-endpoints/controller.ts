@@ -42,8 +42,11 @@ export const access: Access = {
 /** The kinds that the controller reads: those that traffic is derived from. */
 export const reads: readonly ResourceKind[] = operatorTrafficKinds;
 
+/** Whether the devices of an object were expected from a list. */
+type Memory = { hasExpected: boolean };
+
 /** Writes the status of each MeshEndpoints. */
-export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoints'> {
+export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoints', Memory> {
   const { tracking, write, events, relayPorts, vipServices, health, inputs, tailnets, now, controlURL } =
     deps;
   const discovery = discoveryReader(tailnets);
@@ -79,21 +82,19 @@ export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoi
         for (const unsubscribe of unsubscribers) unsubscribe?.();
       };
     },
-    reconcile: async (ref, read, { signal }) => {
+    memory: () => ({ hasExpected: false }),
+    reconcile: async (ref, read, { signal, memory }) => {
       const object = read.get(ref);
       if (!object || object.spec.paused) {
         health.remove(keyOf(ref));
         for (const source of inputs) source.forget?.(keyOf(ref));
       }
-      if (!object) {
-        discovery.forget(keyOf(ref));
-        return { requeue: 'on-change' };
-      }
+      if (!object) return { requeue: 'on-change' };
       if (object.spec.paused) {
         await writeStatus(object, pausedStatusOf(object, now()));
         return { requeue: 'on-change' };
       }
-      const input = await gather(declare(object, read), read, signal);
+      const input = await gather(declare(object, read, memory), read, signal);
       const planned = plan(input);
       health.set(keyOf(ref), checkedEndpoints(planned));
       const verdictOf = (endpoint: string) => health.verdict(keyOf(ref), endpoint);
@@ -104,9 +105,9 @@ export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoi
   };
 
   /** Has everything that an object uses read from now on, which `gather` reads as far as it is known; returns what discovery finds. */
-  function declare(object: MeshEndpoints, read: TrackedRead) {
+  function declare(object: MeshEndpoints, read: TrackedRead, memory: Memory) {
     const own = ownTailnetOf(object, deps.values.resources(read));
-    discovery.expect(object, own);
+    discovery.expect(object, own, memory);
     const found = find(object, own, discovery);
     for (const source of inputs) source.use?.(found.object);
     return found;

@@ -1,9 +1,6 @@
 import { findCondition } from '../../../api/conditions.ts';
 import type { EndpointStatus, Kinds } from '../../../api/generated/types.ts';
-import { keyOf } from '../../../api/key.ts';
-import type { Key } from '../../../api/key.ts';
 import { discoveredEntriesOf, discovers } from '../../../api/objects/endpoints.ts';
-import { refTo } from '../../../api/objects/references.ts';
 import { otherDomainOf } from '../../../control/control.ts';
 import type { Device, Tailnets } from '../../../control/control.ts';
 import { discover } from './discover.ts';
@@ -48,15 +45,13 @@ export type DeviceLists = Pick<Tailnets, 'lastView' | 'subscribe' | 'expect' | '
 /** Reads what discovery finds for objects. */
 export interface ReadDiscovery {
   /** To be called before `of`, which keeps the written devices that no list has until they were requested. */
-  expect(object: MeshEndpoints, own: OwnTailnet): void;
+  expect(object: MeshEndpoints, own: OwnTailnet, memory: { hasExpected: boolean }): void;
   of(object: MeshEndpoints, own: OwnTailnet): Discovery;
   /**
    * The devices of a MeshTailnet have changed: returns whether an object may find something else since the call before. It is
    * asked for each object of the tailnet before the next change.
    */
   noteChange(tailnet: string): (object: MeshEndpoints) => boolean;
-  /** The object is deleted. */
-  forget(object: Key): void;
 }
 
 /**
@@ -64,7 +59,6 @@ export interface ReadDiscovery {
  * differs that its selectors match: in a large tailnet other devices change with each list.
  */
 export function discoveryReader(lists: DeviceLists): ReadDiscovery {
-  const expecting = new Set<Key>();
   const computed = new WeakMap<MeshEndpoints['spec'], Computed>();
   const seen = new Map<string, Seen>();
   const isListed = ({ metadata, spec }: MeshTailnet): boolean => {
@@ -86,16 +80,15 @@ export function discoveryReader(lists: DeviceLists): ReadDiscovery {
     return { ...found, devices: devices.length, isStale, lastSync: lastSuccess };
   };
   return {
-    expect: (object, own) => {
-      const key = keyOf(refTo(object));
+    expect: (object, own, memory) => {
       const tailnet = listing(object, own);
-      if (tailnet && !expecting.has(key)) {
-        expecting.add(key);
+      if (tailnet && !memory.hasExpected) {
+        memory.hasExpected = true;
         const written = discoveredEntriesOf(object).flatMap(({ deviceID }) => deviceID ?? []);
         lists.expect(tailnet.metadata.name, written);
       }
       // A tailnet that is closed has forgotten what it expects.
-      if (!own.tailnet || !lists.lastView(own.tailnet.metadata.name)?.devices) expecting.delete(key);
+      if (!own.tailnet || !lists.lastView(own.tailnet.metadata.name)?.devices) memory.hasExpected = false;
     },
     of: (object, own) => {
       const from = listing(object, own);
@@ -122,7 +115,6 @@ export function discoveryReader(lists: DeviceLists): ReadDiscovery {
         return false;
       };
     },
-    forget: object => void expecting.delete(object),
   };
 }
 

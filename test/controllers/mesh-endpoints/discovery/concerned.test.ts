@@ -51,10 +51,15 @@ function foundIn(discovery: Discovery | undefined): unknown {
   return { discovered, kept, isStale };
 }
 
+/** By the metadata of an object, which its copies share. */
+const memories = new WeakMap<object, { hasExpected: boolean }>();
+
 /** As the controller does. */
 function find(reader: ReadDiscovery, object: MeshEndpoints, tailnet: MeshTailnet): Discovery {
   const own = { tailnet, isAllowed: true };
-  reader.expect(object, own);
+  const memory = memories.get(object.metadata) ?? { hasExpected: false };
+  memories.set(object.metadata, memory);
+  reader.expect(object, own, memory);
   return reader.of(object, own);
 }
 
