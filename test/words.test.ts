@@ -5,6 +5,7 @@ import { expect, it } from 'vitest';
 const INSTEAD: readonly (readonly [refused: RegExp, instead: string])[] = [
   [/\b[Ww]ish|[a-z]Wish/, 'options (what a caller chooses), or spec'],
   [/\b([Tt]ells|[Tt]old)\b|[a-z]Tells\b|\btells[A-Z]/, 'returns, reports, logs, writes or notifies'],
+  [/\bwhat there is\b/i, 'existing'],
   [/\b(says?|said)\b|[a-z]Says\b/, 'returns, reports, shows, names, or has the reason'],
   [/\b(somebody|nobody|anybody)\b/i, 'the user, process, client or controller that is meant, or none'],
   [/\bof ours\b/i, 'unexpected error in <thing>; the name of what is meant'],

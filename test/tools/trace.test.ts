@@ -185,7 +185,7 @@ describe('trace names the step that is broken:', () => {
       'no listener',
       all,
       'http://a:8080/',
-      'broken listener: no listener is for HTTP at port 8080 for a: add one, or use what there is: http of default/public (HTTP at port 80)',
+      'broken listener: no listener is for HTTP at port 8080 for a: add one, or use an existing one: http of default/public (HTTP at port 80)',
     ],
     ['no route', all, 'http://a/', 'broken rule: no route attaches to it'],
     [

@@ -145,7 +145,7 @@ function noListener(
   return {
     is: 'broken',
     name: 'listener',
-    text: `no listener is for ${wanted}: add one, or use what there is: ${present.join(', ') || 'none'}`,
+    text: `no listener is for ${wanted}: add one, or use an existing one: ${present.join(', ') || 'none'}`,
   };
 }
 
