@@ -7,8 +7,8 @@ import { createInterface } from 'node:readline';
 /** A program that a bench runs, and the lines that it prints. */
 export interface Program {
   readonly child: ChildProcess;
-  /** Waits for the next line for which `find` returns a value. */
-  next<T>(find: (line: string) => T | undefined): Promise<T>;
+  /** Waits for the next line for which `find` returns a value; false is not one. */
+  next<T>(find: (line: string) => T | false | undefined): Promise<T>;
   stop(): Promise<void>;
 }
 
@@ -39,7 +39,7 @@ export function startProgram(
         for (;;) {
           for (let line = lines.shift(); line !== undefined; line = lines.shift()) {
             const found = find(line);
-            if (found !== undefined) return found;
+            if (found !== undefined && found !== false) return found;
           }
           if (isClosed) throw new Error(errors.join('').trim() || `${program} has ended`);
           await Promise.race([new Promise<void>(resolve => (wake = resolve)), closed]);
