@@ -34,6 +34,7 @@ describe('mesh-gateway trace', () => {
     expect(JSON.parse(out.join(''))).toEqual([
       {
         gateway: 'default/public',
+        reaches: 'none',
         steps: [
           { is: 'ok', name: 'listener', text: 'http (HTTP, port 80) of Gateway default/public' },
           { is: 'broken', name: 'rule', text: expect.stringContaining('web.example.org') as string },

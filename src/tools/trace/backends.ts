@@ -7,16 +7,16 @@ import { formatWithExample, formatWithReason } from '../../api/problem.ts';
 import type { Problem } from '../../api/problem.ts';
 import { isMeshBackend } from '../../api/objects/references.ts';
 import { healthStatusesOf, statusEntriesOf } from '../../traffic/endpoints/health-status.ts';
-import type { EnvoyEndpoint } from '../../traffic/endpoints/load-assignment.ts';
+import type { EnvoyEndpoint, EnvoyLocality } from '../../traffic/endpoints/load-assignment.ts';
 import type { RuleTraffic } from '../../traffic/endpoints/route-traffic.ts';
 import { problemsOfRule } from '../../traffic/policy/problems.ts';
-import { isRequired } from '../../traffic/policy/route-policy.ts';
 import { poolProblemOf } from '../../traffic/data-path.ts';
 import type { ResolvedBackend } from '../../traffic/resolve-route.ts';
 import type { ResolvedEndpoint } from '../../traffic/resolve-backend-ref.ts';
 import type { Catalog } from '../check/objects.ts';
 import { isDecided } from '../check/traffic.ts';
 import type { TrafficOf } from '../check/traffic.ts';
+import { isFor, isMissing, isPoolBroken, localitiesOf, priorityOf, usedEndpoints } from './reach.ts';
 import type { RuleChoice } from './rules.ts';
 import type { Step } from './trace.ts';
 
@@ -52,7 +52,7 @@ export function backendSteps(
     ...(ofRule?.unused ?? []).filter(each => isDecided(each, catalog)),
     ...(ofRule ? problemsOfRule(ofRule.rule) : []),
   ];
-  return refs.flatMap((ref, index): readonly Step[] => {
+  const steps = refs.flatMap((ref, index): readonly Step[] => {
     if (ref.weight === 0) return [];
     const title = `${titleOf(ref)}${shareText(ref.weight, total)}`;
     if (!isMeshBackend(ref)) return [otherBackend(ref, title, catalog)];
@@ -81,6 +81,20 @@ export function backendSteps(
       ...(found.length + skipped.length > 0 ? found : [none]),
     ];
   });
+  return [...steps, ...stepsBeyond(ofRule)];
+}
+
+/** The Services that a policy adds to the rule, where their endpoints are known. */
+function stepsBeyond(traffic: RuleTraffic | undefined): readonly Step[] {
+  const { levels, policy } = traffic?.rule ?? {};
+  return (levels?.beyond ?? []).flatMap(({ index, ref }): readonly Step[] => {
+    const [locality] = localitiesOf({ index }, traffic?.localities ?? []);
+    if (!locality) return [];
+    const of = `${titleOf(ref)} of MeshRoutePolicy ${policy?.metadata.name}`;
+    return [
+      { is: 'ok', name: 'backend', text: `${of}${rankText(locality.priority)} (not followed further)` },
+    ];
+  });
 }
 
 function shareText(weight: number, total: number): string {
@@ -93,11 +107,8 @@ function titleOf({ group, kind, namespace, name, port }: BackendRef): string {
 }
 
 /** What is no MeshEndpoints is followed no further. */
-function otherBackend({ group, kind, namespace, name }: BackendRef, title: string, catalog: Catalog): Step {
-  const isService = group === '' && kind === 'Service';
-  const isMissing =
-    isService && catalog.has('Service') && !catalog.get(keyOf({ kind: 'Service', namespace, name }));
-  return isMissing
+function otherBackend(ref: BackendRef, title: string, catalog: Catalog): Step {
+  return isMissing(ref, catalog)
     ? { is: 'broken', name: 'backend', text: `${title} does not exist: create it, or correct the reference` }
     : { is: 'ok', name: 'backend', text: `${title} (not followed further)` };
 }
@@ -105,48 +116,46 @@ function otherBackend({ group, kind, namespace, name }: BackendRef, title: strin
 const MAX_ENDPOINTS = 16;
 
 /** Of each endpoint: its health, the mesh pods that carry it, and the device. */
-function endpointSteps(
-  backend: ResolvedBackend,
-  { rule, localities }: RuleTraffic,
-  catalog: Catalog,
-): readonly Step[] {
-  const used = backend.endpoints.filter(({ endpoint }) => isRequired(rule.policy, endpoint));
-  const sent = localities.filter(each => each.backend === backend.index).flatMap(each => each.endpoints);
-  const steps = used.slice(0, MAX_ENDPOINTS).flatMap(each => stepsTo(each, sent, catalog));
+function endpointSteps(backend: ResolvedBackend, traffic: RuleTraffic, catalog: Catalog): readonly Step[] {
+  const used = usedEndpoints(backend, traffic);
+  const localities = localitiesOf(backend, traffic.localities);
+  const steps = used.slice(0, MAX_ENDPOINTS).flatMap(each => stepsTo(each, localities, catalog));
   const more = used.length - MAX_ENDPOINTS;
   return more > 0 ? [...steps, { is: 'ok', name: 'endpoint', text: `and ${more} more` }] : steps;
 }
 
 function stepsTo(
-  { endpoint, object, tailnet }: ResolvedEndpoint,
-  sent: readonly EnvoyEndpoint[],
+  resolved: ResolvedEndpoint,
+  localities: readonly EnvoyLocality[],
   catalog: Catalog,
 ): readonly Step[] {
+  const { endpoint, object } = resolved;
   const { name, meshIP, meshFQDN, port, externalTarget } = endpoint;
   const address = externalTarget ?? `${meshIP}:${port}`;
-  const found = sent
-    .map(each => ({ ...each, target: each.relayedTo ?? each }))
-    .filter(({ target }) => target.address === meshIP && target.port === port);
+  const found = localities.flatMap(each => each.endpoints).filter(each => isFor(each, resolved));
+  const priority = priorityOf(resolved, localities) ?? 0;
   // Envoy gets UNKNOWN for endpoints that are all unhealthy, where its own checks can decide. The operator's verdict is shown.
   const verdict = healthStatusesOf(object, 'UNKNOWN')({ endpoint });
   const error = statusEntriesOf(object).get(name)?.error ?? 'see status.endpoints';
   const state: Step =
     verdict === 'UNHEALTHY' || verdict === 'DRAINING'
       ? { is: 'broken', name: 'endpoint', text: `${name} at ${address}: ${verdict}: ${error}` }
-      : { is: 'ok', name: 'endpoint', text: `${name} at ${address}: ${verdict}` };
+      : { is: 'ok', name: 'endpoint', text: `${name} at ${address}: ${verdict}${rankText(priority)}` };
   if (externalTarget !== undefined) return [state];
-  return [state, podStep(found, tailnet, catalog), { is: 'ok', name: 'device', text: meshFQDN }];
+  return [state, podStep(found, resolved, catalog), { is: 'ok', name: 'device', text: meshFQDN }];
 }
 
-function podStep(
-  found: readonly EnvoyEndpoint[],
-  tailnet: ResolvedEndpoint['tailnet'],
-  catalog: Catalog,
-): Step {
+/** Envoy sends requests to a priority only where those before it have too few healthy endpoints. */
+function rankText(priority: number): string {
+  return priority === 0 ? '' : `, priority ${priority}: for what those before it cannot take`;
+}
+
+function podStep(found: readonly EnvoyEndpoint[], resolved: ResolvedEndpoint, catalog: Catalog): Step {
+  const { tailnet } = resolved;
   const title = `MeshTailnet ${tailnet.metadata.name}`;
   const problem = poolProblemOf(tailnet);
   if (problem !== undefined)
-    return catalog.hasStatus || tailnet.status !== undefined
+    return isPoolBroken(resolved, catalog)
       ? { is: 'broken', name: 'mesh pod', text: `${title}: ${problem}` }
       : { is: 'unknown', name: 'mesh pod', text: `${title} has no status in these files` };
   const through = found.map(({ proxy, relayedTo, address, port }) =>

@@ -12,6 +12,8 @@ import { jsonText, plainText } from '../plain-text.ts';
 import { readFiles } from '../sources.ts';
 import { withEnvoys } from './envoys.ts';
 import { parseRequest } from './request.ts';
+import { together } from './reach.ts';
+import type { Reach } from './reach.ts';
 import type { TracedRequest } from './request.ts';
 import { destinationOf, parseDestination, send } from './send.ts';
 import type { Destination } from './send.ts';
@@ -53,8 +55,9 @@ Examples:
   mesh-gateway trace http://web.example.com/ --envoy
   mesh-gateway trace db.example.com:5432 --file my-objects
 
-Exit status: 0 the request reaches an endpoint, 1 it does not, gets no answer or one of 500 and above, or
-an Envoy differs from the objects, 2 wrong usage, or what could not be read.
+Exit status: 0 all such requests reach an endpoint, 3 some do, 1 none does, the one that was sent gets no
+answer or one of 500 and above, or an Envoy differs from the objects or is refused by mesh pods, 2 wrong
+usage, or what decides it could not be read.
 `;
 
 /** Runs `mesh-gateway trace`; returns the exit code. */
@@ -105,11 +108,20 @@ export async function runTrace(
       : await traceCluster({ kubeconfig, context, environment }, request, values);
   for (const finding of declarations.findings) if (LEFT_OUT.includes(finding.reason)) printLeftOut(finding);
   const ways = values.send ? await withAnswers(traced, request, declarations, address) : traced;
-  const shown = ways.map(({ gateway, steps }): Way => ({ gateway, steps }));
+  const shown = ways.map(({ gateway, reaches, steps }): Way => ({ gateway, reaches, steps }));
   console.log(values.output === 'json' ? jsonText(shown) : textOf(shown));
-  const isAnswered = ({ steps }: Way) => !steps.some(({ name, is }) => name === 'answer' && is !== 'ok');
-  const isDifferent = ({ steps }: Way) => steps.some(({ name, is }) => name === 'envoy' && is === 'broken');
-  return ways.some(way => reaches(way) && isAnswered(way)) && !ways.some(isDifferent) ? 0 : 1;
+  return exitCodeOf(shown);
+}
+
+const EXIT_CODES: Readonly<Record<Reach, number>> = { all: 0, some: 3, none: 1, unknown: 2 };
+
+/** What Envoys have, and an answer, count more than what the objects lead to. */
+function exitCodeOf(ways: readonly Way[]): number {
+  const steps = ways.flatMap(way => way.steps);
+  const isDifferent = steps.some(({ name, is }) => name === 'envoy' && is === 'broken');
+  const answers = steps.filter(({ name }) => name === 'answer');
+  const isAnswered = answers.length === 0 || answers.some(({ is }) => is === 'ok');
+  return isDifferent || !isAnswered ? 1 : EXIT_CODES[together(ways.map(({ reaches }) => reaches))];
 }
 
 /** Of what is left out, a request may depend on everything: a route that is not valid seems not to exist. */
@@ -191,16 +203,6 @@ const NO_ADDRESS: Step = {
   name: 'answer',
   text: 'nothing was sent: no Gateway with an address in its status is for the request: give one by --address HOST:PORT',
 };
-
-/** Whether a request can get through: to a backend that is followed no further, or to an endpoint. */
-function reaches({ steps }: Way): boolean {
-  const isOpen = (name: string) => steps.some(step => step.name === name && step.is === 'ok');
-  const isServed =
-    isOpen('endpoint') && !steps.some(({ name, is }) => name === 'mesh pod' && is === 'broken');
-  const isEnd = ({ name, is }: Step, at: number) =>
-    name === 'backend' && is === 'ok' && steps[at + 1]?.name !== 'endpoint';
-  return isServed || steps.some(isEnd);
-}
 
 const MARKS = { ok: 'ok', broken: 'BROKEN', unknown: '?' } as const;
 const WIDTH = 8;

@@ -61,7 +61,7 @@ function refusalsOf(
     const refused = front.callers.filter(address => addresses.includes(address));
     if (refused.length > 0) {
       const text = `${front.pod} refuses connections of the Envoy at ${refused.join(', ')}, which is not among its callers: see the condition FrontReady of MeshTailnet ${front.tailnet}`;
-      return [{ is: 'broken', name, text }];
+      return [{ is: 'broken', name: 'envoy', text }];
     }
     if (front.refused.size === 0) return [];
     const text = `${front.pod} has refused ${refusedText(front.refused)} since it started`;

@@ -11,6 +11,8 @@ import type { Declarations, Declared } from '../check/objects.ts';
 import { attachmentResources } from '../check/parents.ts';
 import { trafficIn } from '../check/traffic.ts';
 import { backendSteps, ruleTraffic } from './backends.ts';
+import { reachOfRule } from './reach.ts';
+import type { Reach } from './reach.ts';
 import type { TracedRequest } from './request.ts';
 import { chooseRule, describeRules } from './rules.ts';
 import type { RuleChoice, WrittenRoute } from './rules.ts';
@@ -27,7 +29,12 @@ export type Step = {
 };
 
 /** The way of a request through a Gateway. */
-export type Way = { readonly gateway: string; readonly steps: readonly Step[] };
+export type Way = {
+  readonly gateway: string;
+  /** How many such requests reach an endpoint. */
+  readonly reaches: Reach;
+  readonly steps: readonly Step[];
+};
 
 /** A way by the objects. */
 export type TracedWay = Way & {
@@ -50,8 +57,8 @@ export function trace(
   const all = gateways.map(gateway => ({ gateway, listeners: listenersFor(gateway, request, world) }));
   const open = all.filter(({ listeners }) => listeners.length > 0);
   if (open.length === 0) {
-    const steps = [unlessUnread(['Gateway'], noListener(request, gateways, from), catalog)];
-    return [{ gateway: '', steps, traffic: undefined }];
+    const step = unlessUnread(['Gateway'], noListener(request, gateways, from), catalog);
+    return [{ gateway: '', ...endedBy([], step) }];
   }
   return open.map(({ gateway, listeners }) => ({
     gateway: pathOf(gateway),
@@ -182,7 +189,7 @@ function wayThrough(
   const chosen = ruleFor(request, attached, listeners[0]?.hostname);
   if ('problem' in chosen) {
     const none: Step = { is: 'broken', name: 'rule', text: chosen.problem };
-    return { steps: [first, unlessUnread(ROUTES_OF[request.over], none, catalog)], traffic: undefined };
+    return endedBy([first], unlessUnread(ROUTES_OF[request.over], none, catalog));
   }
   const { route, rule, text } = chosen;
   const place = `spec.rules[${rule}] of ${titleOf(route)}${text === '' ? '' : `: ${text}`}`;
@@ -192,7 +199,13 @@ function wayThrough(
     { is: 'ok', name: 'rule', text: place },
     ...backendSteps(chosen, traffic, catalog),
   ];
-  return { steps, traffic };
+  return { steps, traffic, reaches: reachOfRule(chosen, traffic, catalog) };
+}
+
+/** A way that leads no further, or whose further steps are not known. */
+function endedBy(before: readonly Step[], last: Step): Omit<TracedWay, 'gateway'> {
+  const reaches = last.is === 'unknown' ? 'unknown' : 'none';
+  return { steps: [...before, last], traffic: undefined, reaches };
 }
 
 /** Envoy looks for the closest hostname first, and then among its rules alone. */
