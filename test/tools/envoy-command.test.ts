@@ -110,7 +110,7 @@ describe('mesh-gateway trace --envoy', () => {
     const port = await serveEnvoyAdmin({ clusters: { [CLUSTER]: [WEB] } });
     const { code, out: printed } = await trace(await clusterWith(port), '--output', 'json');
     const [way] = JSON.parse(printed) as readonly { readonly steps: readonly object[] }[];
-    expect(Object.keys(way ?? {})).toEqual(['gateway', 'reaches', 'steps']);
+    expect(Object.keys(way ?? {})).toEqual(['gateway', 'hasRule', 'reaches', 'steps']);
     expect(way?.steps.at(-1)).toEqual({
       ...{ is: 'ok', name: 'envoy' },
       text: 'envoy-default-public-1 has endpoint web at 100.64.0.1:8080 through 10.96.0.7:1055: HEALTHY',

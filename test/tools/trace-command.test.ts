@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { runTrace } from '../../src/tools/trace/command.ts';
 import { makeFolders } from '../support/files/folder.ts';
+import { openGateway } from '../support/declared.ts';
 import { PROJECT } from '../support/lab/command-line.ts';
 
 let out: string[] = [];
@@ -34,6 +35,7 @@ describe('mesh-gateway trace', () => {
     expect(JSON.parse(out.join(''))).toEqual([
       {
         gateway: 'default/public',
+        hasRule: false,
         reaches: 'none',
         steps: [
           { is: 'ok', name: 'listener', text: 'http (HTTP, port 80) of Gateway default/public' },
@@ -41,6 +43,14 @@ describe('mesh-gateway trace', () => {
         ],
       },
     ]);
+  });
+
+  it('exits with 0 also where another Gateway has the port, and no rule for the request', async () => {
+    const { folder } = makeFolders();
+    cpSync(join(PROJECT, 'examples', 'cluster'), folder, { recursive: true });
+    writeFileSync(join(folder, 'other.yaml'), JSON.stringify(openGateway('default/other')));
+    expect(await runTrace(['http://web.example.com/', '--file', folder], {})).toBe(0);
+    expect(out.join('\n')).toContain('no route attaches to it');
   });
 
   it('reports what it leaves out, without which a request may seem to have no route', async () => {

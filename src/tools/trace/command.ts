@@ -108,7 +108,12 @@ export async function runTrace(
       : await traceCluster({ kubeconfig, context, environment }, request, values);
   for (const finding of declarations.findings) if (LEFT_OUT.includes(finding.reason)) printLeftOut(finding);
   const ways = values.send ? await withAnswers(traced, request, declarations, address) : traced;
-  const shown = ways.map(({ gateway, reaches, steps }): Way => ({ gateway, reaches, steps }));
+  const shown = ways.map(({ gateway, hasRule, reaches, steps }): Way => ({
+    gateway,
+    hasRule,
+    reaches,
+    steps,
+  }));
   console.log(values.output === 'json' ? jsonText(shown) : textOf(shown));
   return exitCodeOf(shown);
 }
@@ -121,7 +126,9 @@ function exitCodeOf(ways: readonly Way[]): number {
   const isDifferent = steps.some(({ name, is }) => name === 'envoy' && is === 'broken');
   const answers = steps.filter(({ name }) => name === 'answer');
   const isAnswered = answers.length === 0 || answers.some(({ is }) => is === 'ok');
-  return isDifferent || !isAnswered ? 1 : EXIT_CODES[together(ways.map(({ reaches }) => reaches))];
+  const ruled = ways.filter(({ hasRule }) => hasRule);
+  const reach = together((ruled.length > 0 ? ruled : ways).map(({ reaches }) => reaches));
+  return isDifferent || !isAnswered ? 1 : EXIT_CODES[reach];
 }
 
 /** Of what is left out, a request may depend on everything: a route that is not valid seems not to exist. */

@@ -31,6 +31,8 @@ export type Step = {
 /** The way of a request through a Gateway. */
 export type Way = {
   readonly gateway: string;
+  /** Whether a rule is for the request: other Gateways may have the same port and no such rule. */
+  readonly hasRule: boolean;
   /** How many such requests reach an endpoint. */
   readonly reaches: Reach;
   readonly steps: readonly Step[];
@@ -199,13 +201,13 @@ function wayThrough(
     { is: 'ok', name: 'rule', text: place },
     ...backendSteps(chosen, traffic, catalog),
   ];
-  return { steps, traffic, reaches: reachOfRule(chosen, traffic, catalog) };
+  return { steps, traffic, hasRule: true, reaches: reachOfRule(chosen, traffic, catalog) };
 }
 
 /** A way that leads no further, or whose further steps are not known. */
 function endedBy(before: readonly Step[], last: Step): Omit<TracedWay, 'gateway'> {
   const reaches = last.is === 'unknown' ? 'unknown' : 'none';
-  return { steps: [...before, last], traffic: undefined, reaches };
+  return { steps: [...before, last], traffic: undefined, hasRule: false, reaches };
 }
 
 /** Envoy looks for the closest hostname first, and then among its rules alone. */
