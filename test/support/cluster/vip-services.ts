@@ -48,8 +48,9 @@ export async function installVipServices(cluster: Cluster): Promise<VipServicesS
   const { meshIP, meshFQDN } = device;
   const echo = { meshIP, meshFQDN, port: remoteOf(cluster, 'web-1').ports['tcp'] ?? 0 };
   const end = async () => {
-    await scene.end();
+    // Before the audit of the scene, which finds it in the tailnet.
     await device.end();
+    await scene.end();
   };
   await applyAll(scene.client, [tailnet.secret, declared, vipService(echo, scene.namespace)]);
   return { tailnet, scene, echo, end };
