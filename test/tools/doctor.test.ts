@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { KubeError } from '../../src/kubernetes/transport/transport.ts';
+import type { KubeRequest } from '../../src/kubernetes/transport/transport.ts';
 import { diagnose } from '../../src/tools/doctor/diagnose.ts';
+import { readFronts } from '../../src/tools/doctor/fronts.ts';
 import type { ReadFront } from '../../src/tools/doctor/fronts.ts';
 import type { Line } from '../../src/tools/doctor/observed.ts';
 import { BREAKS, editConfig } from '../support/tools/breaks.ts';
@@ -11,7 +14,7 @@ import {
   set,
   TAILNET_CONDITIONS,
 } from '../support/tools/installation.ts';
-import type { Installation } from '../support/tools/installation.ts';
+import type { Installation, Json } from '../support/tools/installation.ts';
 
 const lines = (installation: Installation) => diagnose(observedIn(installation));
 
@@ -239,6 +242,23 @@ describe('doctor', () => {
         fix: 'see the log of its container relay, which names callers and destinations',
       },
       { check: 'refusals', is: 'not checked', text: 'meshd-example-1: it does not respond' },
+    ]);
+  });
+
+  it('waits only for a while for a mesh pod that the API server does not reach', async () => {
+    const [pod] = healthyInstallation().pods.filter(({ metadata }) =>
+      (metadata as Json)['name']?.toString().startsWith('meshd-'),
+    );
+    set(pod ?? {}, 'status.phase', 'Running');
+    const send = ({ signal }: KubeRequest) =>
+      new Promise((_, reject) =>
+        signal?.addEventListener('abort', () => reject(new KubeError('Aborted', 'aborted'))),
+      );
+    expect(await readFronts({ send }, [pod ?? {}], 10)).toEqual([
+      {
+        ...{ pod: 'meshd-example-0', tailnet: 'example' },
+        why: 'the API server does not reach it: NetworkPolicies may forbid it, and its log has what it has refused',
+      },
     ]);
   });
 

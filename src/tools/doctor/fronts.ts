@@ -6,6 +6,7 @@ import { KubeError } from '../../kubernetes/transport/transport.ts';
 import type { KubeTransport } from '../../kubernetes/transport/transport.ts';
 import { at, hasLabels, mapAt, ok, notChecked, numberAt, textAt, textsAt, warning } from './observed.ts';
 import type { Line, Observed } from './observed.ts';
+import { askPods } from '../pods.ts';
 
 /** What the front of a mesh pod has refused since it started, or why that could not be read. */
 export type ReadFront = {
@@ -22,32 +23,34 @@ export type ReadFront = {
   | { readonly why: string }
 );
 
-const AT_ONCE = 4;
+/** Where NetworkPolicies keep the API server from mesh pods, it would wait for half a minute. */
+const TIMEOUT_MS = 3_000;
 
 /** Reads what the fronts of running mesh pods have refused, by way of the API server; those of an older version have none. */
 export async function readFronts(
-  transport: KubeTransport,
+  transport: Pick<KubeTransport, 'send'>,
   pods: readonly Fields[],
+  timeoutMs = TIMEOUT_MS,
 ): Promise<readonly ReadFront[]> {
   const running = pods.filter(
     pod => hasLabels(pod, MESH_POD.labels) && textAt(pod, 'status', 'phase') === 'Running',
   );
-  const waiting = running.entries();
-  const read: (ReadFront | undefined)[] = [];
-  const readNext = async () => {
-    for (const [index, pod] of waiting) read[index] = await readFront(transport, pod);
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, readNext));
-  return read.filter(front => front !== undefined);
+  const fronts = await askPods(running, pod => readFront(transport, pod, timeoutMs));
+  return fronts.filter(front => front !== undefined);
 }
 
-async function readFront(transport: KubeTransport, pod: Fields): Promise<ReadFront | undefined> {
+async function readFront(
+  transport: Pick<KubeTransport, 'send'>,
+  pod: Fields,
+  timeoutMs: number,
+): Promise<ReadFront | undefined> {
   const name = textAt(pod, 'metadata', 'name');
   const namespace = textAt(pod, 'metadata', 'namespace');
   const one = { pod: name, tailnet: mapAt(pod, 'metadata', 'labels')[`${GROUP}/tailnet`] ?? '' };
   const path = `/api/v1/namespaces/${namespace}/pods/${name}:${RELAY.ports.http}/proxy/relay`;
+  const signal = AbortSignal.timeout(timeoutMs);
   try {
-    const front = at(await transport.send({ verb: 'get', path }), 'front');
+    const front = at(await transport.send({ verb: 'get', path, signal }), 'front');
     if (front === undefined) return undefined;
     const refused = at(front, 'refused');
     const reasons = isRecord(refused) ? Object.keys(refused) : [];
@@ -58,15 +61,14 @@ async function readFront(transport: KubeTransport, pod: Fields): Promise<ReadFro
     };
   } catch (error) {
     if (!(error instanceof KubeError)) throw error;
-    const isForbidden = error.reason === 'Forbidden';
-    return {
-      ...one,
-      why: isForbidden
-        ? `you have no right to ask mesh pods in namespace ${namespace} (get pods/proxy)`
-        : error.message,
-    };
+    if (error.reason === 'Forbidden')
+      return { ...one, why: `you have no right to ask mesh pods in namespace ${namespace} (get pods/proxy)` };
+    return { ...one, why: signal.aborted ? NOT_REACHED : error.message };
   }
 }
+
+const NOT_REACHED =
+  'the API server does not reach it: NetworkPolicies may forbid it, and its log has what it has refused';
 
 /** Such as `12 connections (caller 3, destination 9)`. */
 export function refusedText(refused: ReadonlyMap<string, number>): string {

@@ -8,6 +8,7 @@ import type { OpenPort } from '../check/cluster.ts';
 import type { Declarations } from '../check/objects.ts';
 import { OWNER } from '../doctor/cluster.ts';
 import { mapAt, nameOf, textAt } from '../doctor/observed.ts';
+import { askPods } from '../pods.ts';
 import { stateOf } from './state.ts';
 import type { EnvoyState } from './state.ts';
 
@@ -56,16 +57,8 @@ export async function readEnvoys(
     pod =>
       textAt(pod, 'status', 'phase') === 'Running' && textAt(pod, 'metadata', 'deletionTimestamp') === '',
   );
-  const waiting = running.entries();
-  const read: ReadEnvoy[] = [];
-  const readNext = async () => {
-    for (const [at, pod] of waiting) read[at] = await readEnvoy(pod, openPort, cluster);
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, readNext));
-  return read;
+  return await askPods(running, pod => readEnvoy(pod, openPort, cluster));
 }
-
-const AT_ONCE = 4;
 
 async function readEnvoy(pod: Fields, openPort: OpenPort, cluster: string | undefined): Promise<ReadEnvoy> {
   const one = { pod: textAt(pod, 'metadata', 'name'), gateway: gatewayOf(pod) };
