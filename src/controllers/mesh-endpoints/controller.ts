@@ -13,7 +13,7 @@ import type { TrackedRead } from '../../store/tracking.ts';
 import { operatorTrafficKinds } from '../../traffic/access.ts';
 import { devicesInUse, discoveryReader } from './discovery/discovery.ts';
 import { eventsOf } from './events.ts';
-import { find, gatherer, ownTailnetOf } from './gather.ts';
+import { findDevices, gatherer, ownTailnetOf } from './gather.ts';
 import type { GatherDeps } from './gather.ts';
 import { checkedEndpoints, plan } from './plan.ts';
 import { pausedStatusOf, statusOf } from './status.ts';
@@ -108,7 +108,7 @@ export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoi
   function declare(object: MeshEndpoints, read: TrackedRead, memory: Memory) {
     const own = ownTailnetOf(object, deps.values.resources(read));
     discovery.expect(object, own, memory);
-    const found = find(object, own, discovery);
+    const found = findDevices(object, own, discovery);
     for (const source of inputs) source.use?.(found.object);
     return found;
   }

@@ -92,7 +92,11 @@ export function ownTailnetOf({ spec, metadata }: MeshEndpoints, traffic: Traffic
 }
 
 /** Reads what discovery finds for an object. */
-export function find(stored: MeshEndpoints, own: OwnTailnet, discovery: Pick<ReadDiscovery, 'of'>): Found {
+export function findDevices(
+  stored: MeshEndpoints,
+  own: OwnTailnet,
+  discovery: Pick<ReadDiscovery, 'of'>,
+): Found {
   const found = discovery.of(stored, own);
   return { ...own, stored, discovery: found, object: withFound(stored, found) };
 }
