@@ -15,7 +15,7 @@ type Command = {
 
 const environment = process.env;
 
-/** Commands are loaded when they run: lint starts fast, and the relay has little in memory. */
+/** Commands are loaded when they run: check starts fast, and the relay has little in memory. */
 const COMMANDS: Readonly<Record<string, Command>> = {
   check: {
     usage: '[PATH...]',
@@ -24,8 +24,8 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     help: async () => (await import('./tools/check/command.ts')).CHECK_HELP,
   },
   trace: {
-    usage: 'URL',
-    summary: 'follow a request to the devices that would get it',
+    usage: 'URL|--all',
+    summary: 'follow a request, or all routes, to the devices that would get it',
     run: async args => (await import('./tools/trace/command.ts')).runTrace(args, environment),
     help: async () => (await import('./tools/trace/command.ts')).TRACE_HELP,
   },
@@ -41,18 +41,6 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     summary: 'print what Envoy Gateway and Envoys have made of the objects',
     run: async args => (await import('./tools/status/command.ts')).runStatus(args, environment),
     help: async () => (await import('./tools/status/command.ts')).STATUS_HELP,
-  },
-  lint: {
-    usage: 'PATH...',
-    summary: 'validate objects in files as the API server would',
-    run: async args => (await import('./tools/lint.ts')).runLint(args),
-    help: async () => (await import('./tools/lint.ts')).LINT_HELP,
-  },
-  explain: {
-    usage: 'FOLDER',
-    summary: 'show where routes lead, and why a backend is not used',
-    run: async args => (await import('./tools/explain.ts')).runExplain(args),
-    help: async () => (await import('./tools/explain.ts')).EXPLAIN_HELP,
   },
   standalone: {
     summary: 'run everything in one process, from a folder of files',

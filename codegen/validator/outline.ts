@@ -2,7 +2,7 @@ import type { Node, ObjectNode, Whole } from '../kind.ts';
 import { fileOf, GENERATED, indented } from '../text.ts';
 import { definitionOf, objectsOf } from '../walk.ts';
 
-/** The module with the fields of kinds and their types, for error messages and lint. */
+/** The module with the fields of kinds and their types, for error messages and `check`. */
 export function outlineModule(wholes: readonly Whole[]): string {
   const roots = wholes.map(({ root }) => root);
   const constants = objectsOf(roots).map(node => objectConstant(node, roots.includes(node) ? 'export ' : ''));

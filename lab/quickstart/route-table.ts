@@ -1,6 +1,7 @@
-import { routeExplainer } from '../../src/tools/explain-routes.ts';
 import type { ReadResources } from '../../src/store/resources.ts';
 import { Tracking } from '../../src/store/tracking.ts';
+import { everythingIn } from '../../src/tools/check/outcome.ts';
+import { routeText, routeTracer } from '../../src/tools/trace/routes.ts';
 import type { Screen } from '../screen.ts';
 
 const DEBOUNCE_MS = 100;
@@ -11,13 +12,12 @@ const DEBOUNCE_MS = 100;
  */
 export function showRoutes(read: ReadResources, screen: Screen): () => void {
   const tracking = new Tracking(read);
-  const explainAll = routeExplainer(tracking, { dataPath: 'Proxy', clusterEncoding: '' });
+  const traced = routeTracer(tracking, {}, everythingIn(read));
   let shown: readonly string[] = [];
   let timer: NodeJS.Timeout | undefined;
   const show = () => {
-    const explained = explainAll().map(({ text }) => text);
-    const none = explained.length === 0 ? ['no route has MeshEndpoints among its backends'] : [];
-    const texts = [...explained, ...none];
+    const routes = traced().map(routeText);
+    const texts = routes.length > 0 ? routes : ['no route has MeshEndpoints among its backends'];
     screen.draw('routes', `\n${texts.join('\n')}`);
     if (!screen.isTerminal)
       for (const text of texts.filter(text => !shown.includes(text))) screen.print(`\n${text}`);

@@ -78,7 +78,7 @@ const OBJECTS = {
   /** Objects of a kind cannot be read. */
   NotRead: 'warning',
   /** There is no object to check. */
-  NothingToCheck: 'error',
+  NothingToCheck: 'note',
   /** An object does not pass its schema. */
   Invalid: 'error',
   /** A kind that the API group does not have. */
@@ -133,6 +133,8 @@ const GATEWAYS = {
   NotReported: 'unknown',
   /** There is no endpoint. */
   NoEndpoints: 'unknown',
+  /** No mesh pod of a MeshTailnet is ready. */
+  PoolNotReady: 'error',
   /** No endpoint of a MeshEndpoints is healthy. */
   NoHealthyEndpoints: 'error',
   /** No MeshEndpoints lists VIP services. */

@@ -60,7 +60,7 @@ type Marked<Shape, Given> = Given extends readonly unknown[]
 
 /**
  * A MeshEndpoints as in YAML, deeply frozen. Throws an AuthoringError with the faults that the
- * API server and `mesh-gateway lint` would report.
+ * API server and `mesh-gateway check` would report.
  */
 export function meshEndpoints<const P extends MeshEndpointsProps>(
   props: P & Exact<MeshEndpointsProps, P>,

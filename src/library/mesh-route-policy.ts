@@ -93,7 +93,7 @@ export type AuthoredMeshRoutePolicy = {
 
 /**
  * A MeshRoutePolicy as in YAML, deeply frozen. Throws an AuthoringError with the faults that the API server and
- * `mesh-gateway lint` would report, and where a level names a backend that a route does not have.
+ * `mesh-gateway check` would report, and where a level names a backend that a route does not have.
  */
 export function meshRoutePolicy<const Targets extends OneOrMore<PolicyTarget>>(
   props: MeshRoutePolicyProps<Targets>,

@@ -86,7 +86,7 @@ const OBJECTS: readonly Table[] = [
     rows: [
       row(['group', '{api_group}'], ROUTE_KINDS, UNUSED),
       row(['kind', 'MeshEndpoints'], ROUTE_KINDS, [
-        'test/tools/explain-routes.test.ts',
+        'test/tools/trace-all.test.ts',
         'is empty for a route without MeshEndpoints',
       ]),
       row(['name', 'name of an existing MeshEndpoints resource; must match'], UNUSED),

@@ -101,7 +101,7 @@ export const FIELD_TABLES: readonly Table[] = [
         ['metadata', 'map[string]string', 'no', 'Additional metadata labels'],
         CORPUS,
         [
-          'test/tools/explain-routes.test.ts',
+          'test/tools/trace-all.test.ts',
           'has the metadata of each endpoint, in quotes where it is no word, and cut where it is long',
         ],
         [STATUS, 'sums up the metadata of all endpoints, in at most 256 characters'],

@@ -5,9 +5,9 @@ import { publint } from 'publint';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { decode } from '../../src/api/objects/decode.ts';
-import { lint } from '../../src/tools/lint-text.ts';
 import { consumer, pack, runScript, TSC } from '../support/package/packed.ts';
 import type { Packed } from '../support/package/packed.ts';
+import { checkText } from '../support/tools/checked.ts';
 
 const PROJECT = 'examples/routes-in-typescript';
 const OTHERS = ['cdk8s', 'constructs', '@types/node', 'undici-types'];
@@ -40,13 +40,13 @@ describe('the example', () => {
   const compileExample = (folder: string, ...args: readonly string[]) =>
     runScript(TSC, ['-p', folder, ...args]);
 
-  it('compiles as strictly as TypeScript can, with declarations, and writes YAML that lint accepts', async () => {
+  it('compiles as strictly as TypeScript can, with declarations, and writes YAML that check accepts', async () => {
     const strict = ['--exactOptionalPropertyTypes', '--noUncheckedIndexedAccess', '--declaration'];
     expect(await compileExample(example, ...strict)).toEqual({ code: 0, output: '' });
     expect(await runScript(join(example, 'build/main.js'), [], example)).toEqual({ code: 0, output: '' });
     const text = readFileSync(join(example, 'dist/shop.k8s.yaml'), 'utf8');
     await expect(text).toMatchFileSnapshot('../golden/library/shop.k8s.yaml');
-    expect(lint(text)).toEqual({ findings: [], objects: 1 });
+    expect(checkText(text)).toEqual({ findings: [], objects: 3 });
     const objects = parseAllDocuments(text).map(document => decode(document.toJS()));
     expect(objects.map(({ is }) => is)).toEqual(Array(4).fill('resource'));
   });

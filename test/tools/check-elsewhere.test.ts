@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { formatProblem } from '../../src/api/problem.ts';
-import { printed } from '../../src/tools/check/output.ts';
 import { stringify } from 'yaml';
 import type { ResourceKind } from '../../src/api/key.ts';
 import { check } from '../../src/tools/check/check.ts';
 import { readObjects, servedObjects } from '../../src/tools/check/objects.ts';
 import { gatewayObject, meshBackend, named, openGateway, route } from '../support/declared.ts';
 import { endpoint, meshEndpoints, meshGateway, meshRoutePolicy, meshTailnet } from '../support/objects.ts';
+import { findingText } from '../support/tools/checked.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -22,10 +22,8 @@ const good = [web(), tailnet, gateway, route('HTTPRoute', 'default/web')];
 /** The findings of objects in one file, without the notes. */
 const found = (...objects: readonly object[]) =>
   check(readObjects([{ name: 'all.yaml', text: objects.map(each => stringify(each)).join('---\n') }]))
-    .findings.map(printed)
-    .flatMap(({ severity, rule, message }) =>
-      severity === 'note' ? [] : [`${severity} ${rule}: ${message}`],
-    );
+    .findings.map(findingText)
+    .filter(text => !text.startsWith('note'));
 
 const toWeb = { name: 'web', port: 80 };
 const labelled = (team: string) =>

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { printed } from '../../src/tools/check/output.ts';
 import { parse, stringify } from 'yaml';
 import { check as checkAll } from '../../src/tools/check/check.ts';
 import { readObjects } from '../../src/tools/check/objects.ts';
 import type { SourceFile } from '../../src/tools/check/objects.ts';
 import { gatewayObject, meshBackend, named, openGateway, route } from '../support/declared.ts';
 import { endpoint, meshEndpoints, meshGateway, meshRoutePolicy, meshTailnet } from '../support/objects.ts';
+import { findingText } from '../support/tools/checked.ts';
 
 const check = (files: readonly SourceFile[]) => checkAll(readObjects(files));
 
@@ -21,10 +21,7 @@ const good = [web(), tailnet, gateway, route('HTTPRoute', 'default/web')];
 const checked = (...objects: readonly object[]) =>
   check([{ name: 'all.yaml', text: objects.map(object => stringify(object)).join('---\n') }]).findings;
 /** The findings, each with its rule and the start of its message. */
-const found = (...objects: readonly object[]) =>
-  checked(...objects)
-    .map(printed)
-    .map(({ severity, rule, message }) => `${severity} ${rule}: ${message}`);
+const found = (...objects: readonly object[]) => checked(...objects).map(findingText);
 
 const services = (name: string, targetEndpoint: string) => ({
   serviceDiscovery: { vipServices: [{ name, port: 443, targetEndpoint }] },
@@ -134,7 +131,7 @@ describe('check finds a backendRef with', () => {
     const reference = routeTo(meshBackend({ namespace: 'far' }));
     const [finding] = checked(far, tailnet, gateway, reference);
     expect(finding?.reason).toBe('RefNotPermitted');
-    const [, grant = ''] = finding ? printed(finding).message.split('\n\n') : [];
+    const [, grant = ''] = finding ? findingText(finding).split('\n\n') : [];
     const granted = check([
       {
         name: 'all.yaml',
@@ -355,7 +352,7 @@ describe('check finds', () => {
     [
       'nothing to check',
       [service('web')],
-      'error NothingToCheck: there is no object of mesh-gateway.dev and no route',
+      'note NothingToCheck: there is no object of mesh-gateway.dev and no route',
     ],
   ])('%s', (_, objects, message) => {
     const all = found(...objects);
@@ -383,7 +380,7 @@ describe('check finds', () => {
     const annotations = { 'mesh-gateway.dev/backend-type': 'tailscale' };
     const objects = [web(), tailnet, gateway, near];
     const findings = checked(...objects, legacy(before, annotations));
-    const message = findings.map(printed).find(({ rule }) => rule === 'LegacyAnnotation')?.message ?? '';
+    const message = findings.map(findingText).find(text => text.includes('LegacyAnnotation')) ?? '';
     const [fix, example = ''] = message.split('\n\n');
     expect(fix).toContain('remove it, and write as spec.rules[0].backendRefs[0]:');
     expect(parse(example)).toEqual([meshBackend({ weight: 9 })]);

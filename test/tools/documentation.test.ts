@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { severityOf } from '../../src/api/problem.ts';
-import { lint } from '../../src/tools/lint-text.ts';
 import { makeFolders } from '../support/files/folder.ts';
 import { PROJECT, succeed, typescript } from '../support/lab/command-line.ts';
+import { checkText } from '../support/tools/checked.ts';
 
 const readme = readFileSync(join(PROJECT, 'README.md'), 'utf8');
 const pages = ['install.md', 'tailnets.md'].map(page => readFileSync(join(PROJECT, 'docs', page), 'utf8'));
@@ -28,7 +28,7 @@ function commandsIn(blocks: readonly string[]): readonly string[] {
 describe('README.md', () => {
   it('shows objects that are valid, without a warning', () => {
     const [example = ''] = blocksOf(readme, 'yaml');
-    expect(lint(example)).toEqual({ findings: [], objects: 2 });
+    expect(checkText(example)).toEqual({ findings: [], objects: 3 });
   });
 
   it('installs as the pages do, and applies the examples', () => {
@@ -47,7 +47,7 @@ describe('examples', () => {
     'of %s are valid, without a warning',
     folder => {
       const path = join(PROJECT, 'examples', folder);
-      const reports = readdirSync(path).map(file => lint(readFileSync(join(path, file), 'utf8')));
+      const reports = readdirSync(path).map(file => checkText(readFileSync(join(path, file), 'utf8')));
       const findings = reports.flatMap(report => report.findings);
       expect(findings.filter(each => severityOf(each) !== 'note')).toEqual([]);
       expect(reports.reduce((sum, { objects }) => sum + objects, 0)).toBeGreaterThan(0);
@@ -57,7 +57,7 @@ describe('examples', () => {
 
 describe('the route to the tailnet', () => {
   async function expectProxied(folder: string, proxy: string): Promise<void> {
-    const out = await succeed(typescript('src/cli.ts', 'explain', folder));
+    const out = await succeed(typescript('src/cli.ts', 'trace', '--all', '--file', folder));
     expect(out).toMatch(/^HTTPRoute default\/web .*100\.64\.0\.11:8080 +through (\S+)/s);
     expect(/through (\S+)/.exec(out)?.[1]).toBe(proxy);
   }

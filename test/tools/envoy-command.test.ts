@@ -109,7 +109,9 @@ describe('mesh-gateway trace --envoy', () => {
   it('exits with 0 where Envoys have what the objects have', async () => {
     const port = await serveEnvoyAdmin({ clusters: { [CLUSTER]: [WEB] } });
     const { code, out: printed } = await trace(await clusterWith(port), '--output', 'json');
-    const [way] = JSON.parse(printed) as readonly { readonly steps: readonly object[] }[];
+    const {
+      ways: [way],
+    } = JSON.parse(printed) as { readonly ways: readonly { readonly steps: readonly object[] }[] };
     expect(Object.keys(way ?? {})).toEqual(['gateway', 'hasRule', 'reaches', 'steps']);
     expect(way?.steps.at(-1)).toEqual({
       ...{ is: 'ok', name: 'envoy' },
@@ -164,7 +166,9 @@ describe('mesh-gateway trace --envoy', () => {
     const port = await serveEnvoyAdmin({ clusters: { [CLUSTER]: [WEB] } });
     const isRefused = (path: string) => refused !== undefined && path.endsWith(refused);
     const { code, out: printed } = await trace(await clusterWith(port, isRefused, front), '--output', 'json');
-    const [way] = JSON.parse(printed) as readonly { readonly steps: readonly Step[] }[];
+    const {
+      ways: [way],
+    } = JSON.parse(printed) as { readonly ways: readonly { readonly steps: readonly Step[] }[] };
     const ofPods = way?.steps.filter(({ text }) => / meshd-|^meshd-|mesh-system/.test(text)) ?? [];
     expect(ofPods.map(({ is, text }) => `${is} ${text}`)).toEqual(lines);
     expect(code).toBe(expected);
@@ -176,7 +180,7 @@ describe('mesh-gateway trace --envoy', () => {
   });
 
   it('is for a cluster', async () => {
-    await expect(trace('', '--file', 'web.yaml')).rejects.toThrow('leave out --file');
+    await expect(trace('', '--file', 'web.yaml')).rejects.toThrow('leave it out, or --file');
   });
 });
 

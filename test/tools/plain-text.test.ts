@@ -2,8 +2,6 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { runCheck } from '../../src/tools/check/command.ts';
-import { runExplain } from '../../src/tools/explain.ts';
-import { runLint } from '../../src/tools/lint.ts';
 import { jsonText, plainText } from '../../src/tools/plain-text.ts';
 import { runTrace } from '../../src/tools/trace/command.ts';
 import { makeFolders } from '../support/files/folder.ts';
@@ -58,8 +56,8 @@ describe('no control character of an object is printed by', () => {
     ['check --output json', folder => runCheck([folder, '--output', 'json'], {})],
     ['check --output sarif', folder => runCheck([folder, '--output', 'sarif'], {})],
     ['check --output github', folder => runCheck([folder, '--output', 'github'], {})],
-    ['lint', folder => runLint([folder])],
-    ['explain', folder => runExplain([folder])],
+    ['trace --all', folder => runTrace(['--all', '--file', folder], {})],
+    ['trace --all --output json', folder => runTrace(['--all', '--file', folder, '--output', 'json'], {})],
     ['trace', folder => runTrace(['http://a/', '--file', folder], {})],
     ['trace --output json', folder => runTrace(['http://a/', '--file', folder, '--output', 'json'], {})],
   ])('%s', async (_command, run) => {

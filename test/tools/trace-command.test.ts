@@ -32,17 +32,20 @@ describe('mesh-gateway trace', () => {
 
   it('prints JSON', async () => {
     await runTrace(['http://web.example.org/', ...CLUSTER, '--output', 'json'], {});
-    expect(JSON.parse(out.join(''))).toEqual([
-      {
-        gateway: 'default/public',
-        hasRule: false,
-        reaches: 'none',
-        steps: [
-          { is: 'ok', name: 'listener', text: 'http (HTTP, port 80) of Gateway default/public' },
-          { is: 'broken', name: 'rule', text: expect.stringContaining('web.example.org') as string },
-        ],
-      },
-    ]);
+    expect(JSON.parse(out.join(''))).toEqual({
+      version: 'v1',
+      ways: [
+        {
+          gateway: 'default/public',
+          hasRule: false,
+          reaches: 'none',
+          steps: [
+            { is: 'ok', name: 'listener', text: 'http (HTTP, port 80) of Gateway default/public' },
+            { is: 'broken', name: 'rule', text: expect.stringContaining('web.example.org') as string },
+          ],
+        },
+      ],
+    });
   });
 
   it('exits with 0 also where another Gateway has the port, and no rule for the request', async () => {

@@ -262,7 +262,7 @@ describe('trace names the step that is broken:', () => {
       'no mesh pod',
       [web, named({ ...meshTailnet(), status: { conditions: [] } }, 'example'), gateway, routeOf({})],
       'http://a/',
-      'broken mesh pod: MeshTailnet example: it has no condition PoolReady',
+      'has no proxy: it has no condition PoolReady',
     ],
   ])('%s', (_, objects, target, text) => {
     expect(firstBroken(objects, target)).toEqual([expect.stringContaining(text)]);

@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import type { PolicyProblem } from '../../src/traffic/policy/route-policy.ts';
-import { lint } from '../../src/tools/lint-text.ts';
 import { named } from '../support/declared.ts';
 import { resourcesFrom, trafficOf } from '../support/traffic/resolve.ts';
 import { sliceObject, serviceObject, tailnetObject } from '../support/traffic/objects.ts';
+import { checkText } from '../support/tools/checked.ts';
 
 const page = readFileSync('docs/route-policy.md', 'utf8');
 const [failover = '', preferred = ''] = [...page.matchAll(/^```yaml\n(.*?)^```$/gms)].map(
@@ -17,7 +17,7 @@ const objectsIn = (text: string) => parseAllDocuments(text).map(document => docu
 describe('docs/route-policy.md', () => {
   it('begins with an example that fails over from a Service to the tailnet, and back', () => {
     expect(page.indexOf(failover)).toBeLessThan(200);
-    expect(lint(failover)).toEqual({ findings: [], objects: 2 });
+    expect(checkText(failover)).toEqual({ findings: [], objects: 3 });
     const world = (...pods: readonly string[]) => [
       ...[tailnetObject(), ...objectsIn(failover)],
       named(serviceObject('web', [{ port: 8080 }]), 'default/web'),
@@ -46,7 +46,7 @@ describe('docs/route-policy.md', () => {
   });
 
   it('has an example of preferences that is valid, without a warning', () => {
-    expect(lint(preferred)).toEqual({ findings: [], objects: 1 });
+    expect(checkText(preferred)).toEqual({ findings: [], objects: 1 });
   });
 
   it('has a row for each reason of ResolvedRefs', () => {

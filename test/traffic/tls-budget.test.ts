@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import { keyOf } from '../../src/api/key.ts';
 import type { Route } from '../../src/api/objects/gateway-api.ts';
 import { refTo } from '../../src/api/objects/references.ts';
-import { explainRoutes } from '../../src/tools/explain-routes.ts';
 import { unusedOfRoute } from '../../src/traffic/endpoints/route-traffic.ts';
 import { envoyClusterSettingsOf } from '../../src/traffic/settings/envoy-cluster-settings.ts';
 import { revisionOf, revisionPart, routeSettings } from '../../src/traffic/settings/revision.ts';
@@ -10,6 +9,7 @@ import { closedSettingsOf } from '../../src/traffic/settings/tls-budget.ts';
 import type { TrafficResources } from '../../src/traffic/traffic-resources.ts';
 import { endpoint } from '../support/objects.ts';
 import { resourceOf } from '../support/store/resources.ts';
+import { tracedRoutes } from '../support/tools/routes.ts';
 import { CERTIFICATE } from '../support/traffic/certificates.ts';
 import { resourcesFrom, ruleOf, tlsBudgetsOf } from '../support/traffic/resolve.ts';
 import {
@@ -135,13 +135,12 @@ describe('a rule over the budget', () => {
     expect(closed && closedSettingsOf(closed)).toBeUndefined();
   });
 
-  it('is reported by explain and in status, with the share', () => {
+  it('is reported by trace and in status, with the share', () => {
     const message =
       'TooManyTlsSettings: spec.rules[0].backendRefs[0]: the TLS settings of the routes in namespace default, certificates included, exceed 12 MB, the share of a namespace, and those of this rule are left out, so connections to endpoints of MeshEndpoints default/large with TLS fail: use fewer certificates, or fewer rules with them';
-    const routes = [...first, last].map(resourceOf) as readonly Route[];
-    const explained = explainRoutes(resources, routes, 'Proxy', tlsBudgetsOf(resources));
-    expect(explained.map(({ isHealthy }) => isHealthy)).toEqual([true, true, true, false]);
-    expect(explained.at(-1)?.text).toContain(message);
+    const traced = tracedRoutes([...world, ...first, last]);
+    expect(traced.map(({ problems }) => problems.length)).toEqual([0, 0, 0, 1]);
+    expect(traced.at(-1)?.text).toContain(message);
     const route = resourceOf(last) as Route;
     expect(unusedOfRoute(resources, route, 'Proxy', tlsBudgetsOf(resources))).toMatchObject([
       { reason: 'TooManyTlsSettings', object: 'MeshEndpoints/default/large' },

@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { Route } from '../../src/api/objects/gateway-api.ts';
 import { GROUP } from '../../src/api/generated/kinds.ts';
-import { explainRoutes } from '../../src/tools/explain-routes.ts';
+import { NAMESPACE } from '../../src/api/names.ts';
 import { unusedOfRoute } from '../../src/traffic/endpoints/route-traffic.ts';
 import { statusOf } from '../../src/controllers/mesh-endpoints/status.ts';
 import type { UnusedReason } from '../../src/api/reasons.ts';
 import { endpoint } from '../support/objects.ts';
 import { resourceOf } from '../support/store/resources.ts';
+import { tracedRoutes } from '../support/tools/routes.ts';
 import { CERTIFICATE } from '../support/traffic/certificates.ts';
 import {
   reportedIn,
@@ -248,13 +249,13 @@ describe('an unused backend', () => {
   );
 
   it.each(CASES)(
-    'is in the status of its object as explain prints it: $reason',
+    'is in the status of its object as trace prints it: $reason',
     ({ world, reason, message }) => {
       const objects = world.map(resourceOf);
       const resources = resourcesOf(objects);
       const routes = objects.filter((object): object is Route => 'parentRefs' in object);
       const named = objects.filter(each => each.kind === 'MeshEndpoints');
-      const [{ text } = { text: '' }] = explainRoutes(resources, routes, 'Proxy', tlsBudgetsOf(resources));
+      const [{ text } = { text: '' }] = tracedRoutes(world, { podNamespace: NAMESPACE });
       const expected = `${reason}: spec.rules[0].backendRefs[0]: ${message}`;
       expect(text).toContain(expected);
       expect(named).toHaveLength(reason === 'BackendNotFound' ? 0 : 1);

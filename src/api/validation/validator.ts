@@ -25,7 +25,7 @@ export type GeneratedValidator = {
   readonly outline: Outline;
 };
 
-/** The fields of a value and their types: the part of a schema that error messages and lint need. */
+/** The fields of a value and their types: the part of a schema that error messages and `check` need. */
 export type Outline = {
   readonly is: 'text' | 'date-time' | 'integer' | 'boolean' | 'int-or-string' | 'list' | 'map' | 'object';
   /** A valid value, as a noun: "a port (1 to 65535)". */

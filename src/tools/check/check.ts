@@ -10,7 +10,7 @@ import { checkParents } from './parents.ts';
 import { checkAddresses, checkRepeated } from './repeated.ts';
 import { checkSplitRules } from './split-rules.ts';
 import { checkConflicts, checkTargets } from './targets.ts';
-import { checkPolicies, checkTraffic, isMeshRoute, trafficIn } from './traffic.ts';
+import { checkTraffic, trafficIn } from './traffic.ts';
 
 /** What is wrong with objects, and how many there are of our group and of routes. */
 export type CheckResult = { readonly findings: readonly Finding[]; readonly objects: number };
@@ -20,7 +20,6 @@ export function check(declarations: Declarations): CheckResult {
   const { objects, findings } = declarations;
   const ours = objects.filter(object => groupOf(object.fields) === GROUP || isRoute(object));
   const catalog = new Catalog(declarations);
-  const trafficOf = trafficIn(catalog);
   const routes = objects.filter(isRoute);
   const valid = routes.flatMap(({ resource }) => (resource ? [resource as Route] : []));
   const all = [
@@ -30,18 +29,14 @@ export function check(declarations: Declarations): CheckResult {
     ...checkVipServices(objects),
     ...objects.flatMap(checkSelectors),
     ...checkSplitRules(valid, catalog),
-    ...checkPolicies(valid, catalog, trafficOf),
+    ...checkTraffic(valid, catalog, trafficIn(catalog)),
     ...checkConflicts(catalog),
     ...objects.flatMap(object => checkTargets(object, catalog)),
     ...routes.flatMap(route => {
       const refs = checkBackendRefs(route, catalog);
       const resource = route.resource as Route | undefined;
       if (!resource || !isForMesh(route, catalog)) return refs;
-      return [
-        ...refs,
-        ...checkParents(route, resource, catalog),
-        ...(isMeshRoute(resource) ? checkTraffic(route, resource, catalog, trafficOf) : []),
-      ];
+      return [...refs, ...checkParents(route, resource, catalog)];
     }),
     ...unrouted(objects, routes),
   ];

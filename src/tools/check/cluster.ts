@@ -35,6 +35,7 @@ const KINDS: readonly ResourceKind[] = [
   ...ROUTE_KINDS,
   ...(['GatewayClass', 'Gateway', 'ListenerSet', 'ReferenceGrant', 'Namespace'] as const),
   ...(['Service', 'EndpointSlice', 'Backend', 'BackendTLSPolicy', 'BackendTrafficPolicy'] as const),
+  'EnvoyProxy',
 ];
 
 /** Reads the objects of a cluster, with a finding for each kind that could not be read; what depends on those is not checked. */

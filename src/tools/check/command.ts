@@ -9,7 +9,7 @@ import type { Finding, SourceFile } from './objects.ts';
 import { formatFindings, OUTPUTS } from './output.ts';
 
 /** What `mesh-gateway help check` prints. */
-export const CHECK_HELP = `mesh-gateway check [--output FORM] [PATH...]
+export const CHECK_HELP = `mesh-gateway check [options] [PATH...]
 
 Checks objects together, as mesh-gateway and Envoy Gateway use them: mesh-gateway's kinds, and the
 routes, Gateways and grants around them. Each fault has its place, field and fix.
@@ -20,6 +20,7 @@ RBAC did not let it read. It changes nothing, and reads neither Secrets nor Conf
 
   PATH          a file, a folder (all .yaml, .yml and .json files below it, but no hidden ones), or -
                 for standard input
+  --strict      warnings, such as of unknown fields, are errors too
   --output      text, which is the default, json, sarif (for code scanning) or github (annotations)
   --kubeconfig  the file of the cluster (default: $KUBECONFIG, or ~/.kube/config)
   --context     the context in it (default: the current one)
@@ -49,6 +50,7 @@ export async function runCheck(
   const { values, positionals } = parseArgs({
     args: [...args],
     options: {
+      strict: { type: 'boolean', default: false },
       output: { type: 'string', default: 'text' },
       kubeconfig: { type: 'string' },
       context: { type: 'string' },
@@ -65,15 +67,24 @@ export async function runCheck(
   if (positionals.length > 0 && ofCluster)
     throw new Error(`check: --${ofCluster} is about a cluster: remove it, or the names of files`);
   const { kubeconfig, context, namespace } = values;
-  const { findings, objects, files, source } =
-    positionals.length > 0
-      ? await checkFiles(positionals)
-      : await checkCluster({ kubeconfig, context, namespace, environment });
+  const {
+    findings: found,
+    objects,
+    files,
+    source,
+  } = positionals.length > 0
+    ? await checkFiles(positionals)
+    : await checkCluster({ kubeconfig, context, namespace, environment });
+  const findings = values.strict ? found.map(strictly) : found;
   const printed = formatFindings(output, findings, files);
   if (printed !== '') console.log(printed);
   console.error(summaryOf(findings, objects, source));
   if (findings.some(({ reason }) => reason === 'Unreadable')) return 2;
   return findings.some(finding => severityOf(finding) !== 'note') ? 1 : 0;
+}
+
+function strictly(finding: Finding): Finding {
+  return severityOf(finding) === 'warning' ? { ...finding, mattersAs: 'error' } : finding;
 }
 
 async function checkFiles(paths: readonly string[]): Promise<Checked> {

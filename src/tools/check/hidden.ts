@@ -2,7 +2,7 @@ import { GROUP } from '../../api/generated/kinds.ts';
 import { validators } from '../../api/generated/validators.ts';
 import { isRecord } from '../../api/json.ts';
 import type { Outline } from '../../api/validation/validator.ts';
-import { placedIn } from '../lint-text.ts';
+import { placedIn } from './validity.ts';
 import { groupOf } from './objects.ts';
 import type { Finding, SourceFile } from './objects.ts';
 

@@ -4,14 +4,13 @@ import type { Position } from '../../api/yaml-documents.ts';
 import type { Resource } from '../../api/objects/resource.ts';
 import { isRecord } from '../../api/json.ts';
 import type { Fields } from '../../api/json.ts';
-import { GROUP } from '../../api/generated/kinds.ts';
 import { keyOf } from '../../api/key.ts';
 import type { Key, ResourceKind } from '../../api/key.ts';
 import { titleOfSubject } from '../../api/problem.ts';
 import type { Problem, Steps } from '../../api/problem.ts';
 import { refTo } from '../../api/objects/references.ts';
-import { lintPlaced, placedIn, problemOfFault, subjectIn } from '../lint-text.ts';
-import type { Placed } from '../lint-text.ts';
+import { checkEach, isOurs, placedIn, problemOfFault, subjectIn } from './validity.ts';
+import type { Placed } from './validity.ts';
 
 /** A problem, with its place if its object is in a file. */
 export type Finding = Problem & (FilePlace | { readonly file?: undefined });
@@ -44,7 +43,7 @@ export type Declarations = {
 export function readObjects(files: readonly SourceFile[]): Declarations {
   const read = files.map(({ name, text }) => {
     const { placed, faults } = placedIn(text);
-    const own = lintPlaced(placed, faults).findings.map(finding => ({ ...finding, file: name }));
+    const own = checkEach(placed, faults).map(finding => ({ ...finding, file: name }));
     let again: readonly Placed[] | undefined;
     // Few objects have findings: their files are parsed again, so that not all are kept in memory as they were parsed.
     const positionIn = (index: number, steps: Steps): Position => {
@@ -90,9 +89,9 @@ function declaredIn(
   return [{ declared: { fields: object, resource, at }, decoding }];
 }
 
-/** Faults of objects of other groups; `lint` finds those of mesh-gateway. */
+/** Faults of objects of other groups; those of mesh-gateway are found with their unknown fields. */
 function faultsOf({ declared: { fields, at }, decoding }: Read): readonly Finding[] {
-  if (decoding.is !== 'faulty' || groupOf(fields) === GROUP) return [];
+  if (decoding.is !== 'faulty' || isOurs(fields)) return [];
   return decoding.faults.map(fault => at(problemOfFault(fields, fault)));
 }
 
@@ -117,18 +116,29 @@ export class Catalog {
   readonly #byKey = new Map<Key, Declared>();
   readonly #kinds: Set<unknown>;
   readonly #invalid = new Set<Key>();
-  /** Whether objects have the status that an API server has. */
-  readonly hasStatus: boolean;
+  /** Whether the objects are of a cluster. */
+  readonly isCluster: boolean;
+  readonly #withStatus: Set<string>;
 
   constructor({ objects, complete }: Pick<Declarations, 'objects' | 'complete'>) {
     this.#kinds = new Set(complete);
-    this.hasStatus = complete !== undefined;
+    this.isCluster = complete !== undefined;
+    this.#withStatus = new Set(
+      objects.flatMap(({ fields, resource }) =>
+        resource && isRecord(fields['status']) ? [resource.kind] : [],
+      ),
+    );
     for (const object of objects) {
       const { fields, resource } = object;
       this.#kinds.add(fields['kind']);
       if (!resource) this.#invalid.add(keyOf(subjectIn(fields)));
       else if (!this.#byKey.has(keyOf(refTo(resource)))) this.#byKey.set(keyOf(refTo(resource)), object);
     }
+  }
+
+  /** Whether those of a kind have a status, as those that kubectl prints have. */
+  hasStatus(kind: ResourceKind): boolean {
+    return this.isCluster || this.#withStatus.has(kind);
   }
 
   /** Whether an object is there, but is not valid. */

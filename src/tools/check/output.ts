@@ -1,4 +1,5 @@
 import { formatWithExample, severityOf } from '../../api/problem.ts';
+import { outputJson, problemJson } from '../json.ts';
 import { jsonText, plainText } from '../plain-text.ts';
 import { excerptGuard } from './hidden.ts';
 import { objectOf } from './objects.ts';
@@ -20,25 +21,12 @@ export function formatFindings(
     case 'text':
       return textOf(findings, files);
     case 'json':
-      return jsonText(findings.map(printed));
+      return outputJson({ problems: findings.map(problemJson) });
     case 'sarif':
       return jsonText(sarifOf(findings));
     case 'github':
       return findings.map(annotationOf).join('\n');
   }
-}
-
-/** A finding as it is printed. */
-export function printed(finding: Finding) {
-  const object = objectOf(finding);
-  const { file } = finding;
-  return {
-    severity: severityOf(finding),
-    rule: finding.reason,
-    ...(object !== undefined && { object }),
-    message: formatWithExample(finding),
-    ...(file !== undefined && { file, line: finding.line, column: finding.column }),
-  };
 }
 
 /** Each with the line that it is about, and a mark below its column. */
@@ -47,14 +35,15 @@ function textOf(findings: readonly Finding[], files: readonly SourceFile[]): str
   const mayShow = excerptGuard(files);
   return findings
     .map(finding => {
-      const { severity, rule, object, message } = printed(finding);
-      const [first = '', ...rest] = plainText(message).split('\n');
+      const { reason } = finding;
+      const [severity, object] = [severityOf(finding), objectOf(finding)];
+      const [first = '', ...rest] = plainText(formatWithExample(finding)).split('\n');
       if (finding.file === undefined) {
         const subject = object === undefined ? '' : `${object}: `;
-        return [`${subject}${severity}: ${first} [${rule}]`, ...rest].join('\n');
+        return [`${subject}${severity}: ${first} [${reason}]`, ...rest].join('\n');
       }
       const { file, line, column } = finding;
-      const title = `${file}:${line}:${column}: ${severity}: ${first} [${rule}]`;
+      const title = `${file}:${line}:${column}: ${severity}: ${first} [${reason}]`;
       const text = lines.get(file)?.[line - 1];
       const isShown = text !== undefined && mayShow(finding, text);
       return [title, ...(isShown ? excerptOf(text, line, column) : []), ...rest].join('\n');
@@ -111,8 +100,8 @@ function annotationOf(finding: Finding): string {
 
 /** Where no file shows what the message is about. */
 function textWithObject(finding: Finding): string {
-  const { file, object, message } = printed(finding);
-  return file === undefined && object !== undefined ? `${object}: ${message}` : message;
+  const [object, message] = [objectOf(finding), formatWithExample(finding)];
+  return finding.file === undefined && object !== undefined ? `${object}: ${message}` : message;
 }
 
 function escapedText(text: string): string {

@@ -2,7 +2,7 @@ import { isRecord } from '../../api/json.ts';
 import { keyOf } from '../../api/key.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
 import { isMeshBackend, refTo } from '../../api/objects/references.ts';
-import { policyFinder } from '../explain-policies.ts';
+import { policyFinder } from '../trace/traffic-policies.ts';
 import { titleOf } from './objects.ts';
 import type { Catalog, Declared, Finding } from './objects.ts';
 import { attachmentResources } from './parents.ts';

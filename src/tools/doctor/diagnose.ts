@@ -1,5 +1,6 @@
 import type { ResourceKind } from '../../api/key.ts';
 import { formatWithReason, severityOf } from '../../api/problem.ts';
+import type { Reason } from '../../api/reasons.ts';
 import { SERVED } from '../../kubernetes/served-kinds.ts';
 import { check } from '../check/check.ts';
 import { objectOf } from '../check/objects.ts';
@@ -32,11 +33,14 @@ export function diagnose(observed: Observed): readonly Line[] {
   ];
 }
 
+/** Of these the lines about conditions have more. */
+const OF_CONDITIONS: readonly Reason[] = ['PoolNotReady', 'NoHealthyEndpoints'];
+
 /** What `mesh-gateway check` reports about the routes of the cluster. */
 function routeLines({ declarations }: Observed): readonly Line[] {
   const { findings, objects } = check(declarations);
   const errors = findings.filter(
-    finding => severityOf(finding) === 'error' && finding.reason !== 'NothingToCheck',
+    finding => severityOf(finding) === 'error' && !OF_CONDITIONS.includes(finding.reason),
   );
   const unread = findings.flatMap(({ reason, about }) => (reason === 'NotRead' && about ? [about.kind] : []));
   const lines = errors.map(finding => {

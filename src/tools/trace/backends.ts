@@ -4,19 +4,24 @@ import { keyOf } from '../../api/key.ts';
 import type { Key } from '../../api/key.ts';
 import { isEqual } from '../../api/json.ts';
 import { formatWithExample, formatWithReason } from '../../api/problem.ts';
-import type { Problem } from '../../api/problem.ts';
 import { isMeshBackend } from '../../api/objects/references.ts';
 import { healthStatusesOf, statusEntriesOf } from '../../traffic/endpoints/health-status.ts';
-import type { EnvoyEndpoint, EnvoyLocality } from '../../traffic/endpoints/load-assignment.ts';
-import type { RuleTraffic } from '../../traffic/endpoints/route-traffic.ts';
-import { problemsOfRule } from '../../traffic/policy/problems.ts';
+import type { EnvoyEndpoint } from '../../traffic/endpoints/load-assignment.ts';
 import { poolProblemOf } from '../../traffic/data-path.ts';
 import type { ResolvedBackend } from '../../traffic/resolve-route.ts';
 import type { ResolvedEndpoint } from '../../traffic/resolve-backend-ref.ts';
 import type { Catalog } from '../check/objects.ts';
-import { isDecided } from '../check/traffic.ts';
+import {
+  isElsewhere,
+  isFor,
+  isMissing,
+  isPoolBroken,
+  localitiesOf,
+  priorityOf,
+  usedEndpoints,
+} from '../check/outcome.ts';
+import type { RuleOutcome } from '../check/outcome.ts';
 import type { TrafficOf } from '../check/traffic.ts';
-import { isFor, isMissing, isPoolBroken, localitiesOf, priorityOf, usedEndpoints } from './reach.ts';
 import type { RuleChoice } from './rules.ts';
 import type { Step } from './trace.ts';
 
@@ -25,7 +30,7 @@ export function ruleTraffic(
   { route, rule }: RuleChoice,
   gateway: Key,
   trafficOf: TrafficOf,
-): RuleTraffic | undefined {
+): RuleOutcome | undefined {
   const traffic = trafficOf(route).find(({ gateways }) => gateways.some(each => keyOf(each) === gateway));
   return traffic?.rules.find(({ rule: { cluster } }) => cluster.rule === 'only' || cluster.rule === rule);
 }
@@ -33,7 +38,7 @@ export function ruleTraffic(
 /** The steps from a rule to its devices. */
 export function backendSteps(
   { route, rule }: RuleChoice,
-  ofRule: RuleTraffic | undefined,
+  ofRule: RuleOutcome | undefined,
   catalog: Catalog,
 ): readonly Step[] {
   const refs = route.rules[rule]?.backendRefs ?? [];
@@ -48,10 +53,7 @@ export function backendSteps(
         text: `all backendRefs of spec.rules[${rule}] have weight 0: raise one`,
       },
     ];
-  const problems: readonly Problem[] = [
-    ...(ofRule?.unused ?? []).filter(each => isDecided(each, catalog)),
-    ...(ofRule ? problemsOfRule(ofRule.rule) : []),
-  ];
+  const problems = ofRule?.problems ?? [];
   const steps = refs.flatMap((ref, index): readonly Step[] => {
     if (ref.weight === 0) return [];
     const title = `${titleOf(ref)}${shareText(ref.weight, total)}`;
@@ -62,6 +64,11 @@ export function backendSteps(
     if (whole || !ofRule) {
       const why = whole ? `: ${whole.reason}: ${formatWithExample(whole)}` : '';
       return [{ is: 'broken', name: 'backend', text: `${title}${why}` }];
+    }
+    const elsewhere = ofRule.undecided.find(each => isEqual(each.at, at) && isElsewhere(each));
+    if (elsewhere) {
+      const why = formatWithReason(elsewhere);
+      return [{ is: 'unknown', name: 'backend', text: `${title}: not known from these objects: ${why}` }];
     }
     const backend = ofRule.rule.backends.find(({ place }) => isEqual(place.at, at));
     const skipped = reasons.map((each): Step => ({
@@ -85,7 +92,7 @@ export function backendSteps(
 }
 
 /** The Services that a policy adds to the rule, where their endpoints are known. */
-function stepsBeyond(traffic: RuleTraffic | undefined): readonly Step[] {
+function stepsBeyond(traffic: RuleOutcome | undefined): readonly Step[] {
   const { levels, policy } = traffic?.rule ?? {};
   return (levels?.beyond ?? []).flatMap(({ index, ref }): readonly Step[] => {
     const [locality] = localitiesOf({ index }, traffic?.localities ?? []);
@@ -116,17 +123,19 @@ function otherBackend(ref: BackendRef, title: string, catalog: Catalog): Step {
 const MAX_ENDPOINTS = 16;
 
 /** Of each endpoint: its health, the mesh pods that carry it, and the device. */
-function endpointSteps(backend: ResolvedBackend, traffic: RuleTraffic, catalog: Catalog): readonly Step[] {
+function endpointSteps(backend: ResolvedBackend, traffic: RuleOutcome, catalog: Catalog): readonly Step[] {
   const used = usedEndpoints(backend, traffic);
   const localities = localitiesOf(backend, traffic.localities);
-  const steps = used.slice(0, MAX_ENDPOINTS).flatMap(each => stepsTo(each, localities, catalog));
+  const steps = used
+    .slice(0, MAX_ENDPOINTS)
+    .flatMap(each => stepsTo(each, { localities, path: traffic.path }, catalog));
   const more = used.length - MAX_ENDPOINTS;
   return more > 0 ? [...steps, { is: 'ok', name: 'endpoint', text: `and ${more} more` }] : steps;
 }
 
 function stepsTo(
   resolved: ResolvedEndpoint,
-  localities: readonly EnvoyLocality[],
+  { localities, path }: Pick<RuleOutcome, 'localities' | 'path'>,
   catalog: Catalog,
 ): readonly Step[] {
   const { endpoint, object } = resolved;
@@ -142,7 +151,7 @@ function stepsTo(
       ? { is: 'broken', name: 'endpoint', text: `${name} at ${address}: ${verdict}: ${error}` }
       : { is: 'ok', name: 'endpoint', text: `${name} at ${address}: ${verdict}${rankText(priority)}` };
   if (externalTarget !== undefined) return [state];
-  return [state, podStep(found, resolved, catalog), { is: 'ok', name: 'device', text: meshFQDN }];
+  return [state, podStep(found, resolved, path, catalog), { is: 'ok', name: 'device', text: meshFQDN }];
 }
 
 /** Envoy sends requests to a priority only where those before it have too few healthy endpoints. */
@@ -150,10 +159,15 @@ function rankText(priority: number): string {
   return priority === 0 ? '' : `, priority ${priority}: for what those before it cannot take`;
 }
 
-function podStep(found: readonly EnvoyEndpoint[], resolved: ResolvedEndpoint, catalog: Catalog): Step {
+function podStep(
+  found: readonly EnvoyEndpoint[],
+  resolved: ResolvedEndpoint,
+  path: RuleOutcome['path'],
+  catalog: Catalog,
+): Step {
   const { tailnet } = resolved;
   const title = `MeshTailnet ${tailnet.metadata.name}`;
-  const problem = poolProblemOf(tailnet);
+  const problem = path === 'Direct' ? undefined : poolProblemOf(tailnet);
   if (problem !== undefined)
     return isPoolBroken(resolved, catalog)
       ? { is: 'broken', name: 'mesh pod', text: `${title}: ${problem}` }

@@ -1,27 +1,32 @@
 import { parseArgs } from 'node:util';
 import { readDeclarations, withCluster } from '../check/cluster.ts';
 import type { ClusterOptions } from '../check/cluster.ts';
-import { objectOf, readObjects } from '../check/objects.ts';
-import type { Declarations, Finding } from '../check/objects.ts';
+import { Catalog, objectOf, readObjects } from '../check/objects.ts';
+import type { Declarations } from '../check/objects.ts';
+import { together } from '../check/outcome.ts';
+import type { Reach } from '../check/outcome.ts';
+import { trackingOf } from '../check/traffic.ts';
+import type { TrafficSettings } from '../check/traffic.ts';
 import { ENVOY_POD, MESH_POD, NAMESPACE } from '../../api/names.ts';
 import { formatProblem } from '../../api/problem.ts';
 import type { Reason } from '../../api/reasons.ts';
 import { labelled, listEnvoys, readList } from '../doctor/cluster.ts';
 import { readFronts } from '../doctor/fronts.ts';
-import { jsonText, plainText } from '../plain-text.ts';
+import { addressSettings, guardOf } from '../../process/addresses.ts';
+import { outputJson } from '../json.ts';
+import { plainText } from '../plain-text.ts';
 import { readFiles } from '../sources.ts';
 import { withEnvoys } from './envoys.ts';
 import { parseRequest } from './request.ts';
-import { together } from './reach.ts';
-import type { Reach } from './reach.ts';
 import type { TracedRequest } from './request.ts';
+import { reachOfAll, routeJson, routeText, routeTracer } from './routes.ts';
 import { destinationOf, parseDestination, send } from './send.ts';
 import type { Destination } from './send.ts';
 import { trace } from './trace.ts';
 import type { Step, TracedWay, Way } from './trace.ts';
 
 /** What `mesh-gateway help trace` prints. */
-export const TRACE_HELP = `mesh-gateway trace [options] URL|HOST:PORT
+export const TRACE_HELP = `mesh-gateway trace [options] URL|HOST:PORT|--all
 
 Follows a request from the listener of a Gateway through the rule of a route to the endpoints, mesh
 pods and devices that would get it, and prints the first step that is broken, with the fix. It
@@ -29,6 +34,9 @@ decides by the objects of the cluster, or of files, and sends nothing without --
 
   URL           such as http://web.example.com/path, with the port of the listener
   HOST:PORT     a connection of TCP, TLS or UDP; HOST is the name that a TLS client asks for
+  --all         instead of one request, all routes with MeshEndpoints among their backends: for each
+                rule the cluster and the endpoints that Envoy gets and how it reaches them, the
+                policies, and what is not used and why
   --from        only through this Gateway, as NAMESPACE/NAME
   --method      of the request (default: GET)
   --header      of the request, as "NAME: VALUE"; may be repeated
@@ -41,9 +49,14 @@ decides by the objects of the cluster, or of files, and sends nothing without --
                 differs: by a port-forward to its admin interface, with your own rights
   --envoy-gateway-namespace
                 of Envoy Gateway (default: ${ENVOY_POD.namespace})
-  --namespace   of the installation (default: ${NAMESPACE}), whose mesh pods --envoy asks what their
-                proxy has refused
-  --file        a file or folder with the objects, instead of a cluster; may be repeated
+  --namespace   of the installation (default: ${NAMESPACE}), whose mesh pods relay UDP; --envoy asks
+                them what their proxy has refused
+  --file        a file or folder with the objects, or - for standard input, instead of a cluster;
+                may be repeated
+  --data-path   how Envoy reaches the mesh by default: Proxy, which is the default, or Direct
+  --external-targets-allow, --refused-addresses, --kubernetes-service-host
+                which addresses may get traffic, as the processes have it in EXTERNAL_TARGETS_ALLOW,
+                REFUSED_ADDRESSES and KUBERNETES_SERVICE_HOST
   --output      text, which is the default, or json
   --kubeconfig, --context
                 the cluster, as in mesh-gateway check
@@ -54,6 +67,7 @@ Examples:
   mesh-gateway trace http://web.example.com/ --send --from default/public --address 127.0.0.1:8080
   mesh-gateway trace http://web.example.com/ --envoy
   mesh-gateway trace db.example.com:5432 --file my-objects
+  kubectl get mep,meshtailnets,httproutes,gateways -A -o yaml | mesh-gateway trace --all --file -
 
 Exit status: 0 all such requests reach an endpoint, 3 some do, 1 none does, the one that was sent gets no
 answer or one of 500 and above, or an Envoy differs from the objects or is refused by mesh pods, 2 wrong
@@ -65,29 +79,102 @@ export async function runTrace(
   args: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<number> {
-  const { values, positionals } = parseArgs({
-    args: [...args],
-    options: {
-      from: { type: 'string' },
-      send: { type: 'boolean', default: false },
-      address: { type: 'string' },
-      envoy: { type: 'boolean', default: false },
-      'envoy-gateway-namespace': { type: 'string', default: ENVOY_POD.namespace },
-      namespace: { type: 'string', default: NAMESPACE },
-      method: { type: 'string', default: 'GET' },
-      header: { type: 'string', multiple: true, default: [] },
-      file: { type: 'string', multiple: true, default: [] },
-      output: { type: 'string', default: 'text' },
-      kubeconfig: { type: 'string' },
-      context: { type: 'string' },
-    },
-    allowPositionals: true,
-  });
-  const [target, second] = positionals;
-  if (target === undefined || second !== undefined) throw new Error('trace: name one URL or HOST:PORT');
+  const { values, positionals } = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
   if (values.output !== 'text' && values.output !== 'json')
     throw new Error(`trace: --output ${JSON.stringify(values.output)} is neither text nor json`);
-  const { method, header: headers, kubeconfig, context } = values;
+  const { kubeconfig, context } = values;
+  const ofCluster = (['kubeconfig', 'context'] as const).find(name => values[name] !== undefined);
+  if (ofCluster && values.file.length > 0)
+    throw new Error(`trace: --${ofCluster} is about a cluster: leave it out, or --file`);
+  const from: TraceSource = {
+    files: values.file,
+    cluster: { kubeconfig, context, environment },
+    settings: trafficSettings(values),
+  };
+  if (values.all) {
+    const useless = (['from', 'send', 'address', 'envoy', 'method', 'header'] as const).find(isGiven);
+    if (useless) throw new Error(`trace: --${useless} is about one request: leave it out, or --all`);
+    if (positionals.length > 0) throw new Error('trace: name a URL or HOST:PORT, or give --all');
+    return await traceAll(from, values.output);
+  }
+  return await traceOne(positionals, values, from);
+
+  function isGiven(name: 'from' | 'send' | 'address' | 'envoy' | 'method' | 'header'): boolean {
+    const value = values[name];
+    return Array.isArray(value) ? value.length > 0 : value !== undefined && value !== false;
+  }
+}
+
+const OPTIONS = {
+  all: { type: 'boolean', default: false },
+  from: { type: 'string' },
+  send: { type: 'boolean', default: false },
+  address: { type: 'string' },
+  envoy: { type: 'boolean', default: false },
+  'envoy-gateway-namespace': { type: 'string', default: ENVOY_POD.namespace },
+  namespace: { type: 'string', default: NAMESPACE },
+  method: { type: 'string' },
+  header: { type: 'string', multiple: true, default: [] as string[] },
+  file: { type: 'string', multiple: true, default: [] as string[] },
+  output: { type: 'string', default: 'text' },
+  kubeconfig: { type: 'string' },
+  context: { type: 'string' },
+  'data-path': { type: 'string', default: 'Proxy' },
+  'external-targets-allow': { type: 'string', default: '' },
+  'refused-addresses': { type: 'string', default: '' },
+  'kubernetes-service-host': { type: 'string', default: '' },
+} as const;
+
+type Values = ReturnType<typeof parseArgs<{ options: typeof OPTIONS }>>['values'];
+
+/** Where the objects are read, and how the processes are configured. */
+type TraceSource = {
+  readonly files: readonly string[];
+  readonly cluster: Pick<ClusterOptions, 'kubeconfig' | 'context' | 'environment'>;
+  readonly settings: TrafficSettings;
+};
+
+function trafficSettings(values: Values): TrafficSettings {
+  const dataPath = values['data-path'];
+  if (dataPath !== 'Proxy' && dataPath !== 'Direct')
+    throw new Error(`trace: --data-path ${JSON.stringify(dataPath)} is neither Proxy nor Direct`);
+  const { externalTargetsAllow, refusedAddresses } = addressSettings;
+  const [allowed, refused] = [values['external-targets-allow'], values['refused-addresses']];
+  const guard = guardOf({
+    externalTargetsAllow: externalTargetsAllow.parse('--external-targets-allow', allowed),
+    refusedAddresses: refusedAddresses.parse('--refused-addresses', refused),
+    apiServer: values['kubernetes-service-host'] || undefined,
+  });
+  return { dataPath, guard, podNamespace: values.namespace };
+}
+
+async function declarationsOf({ files, cluster }: TraceSource): Promise<Declarations> {
+  if (files.length > 0) return readObjects(await readFiles(files));
+  return await withCluster(cluster, transport =>
+    readDeclarations(transport, { namespace: undefined, onKind: () => undefined }),
+  );
+}
+
+/** Prints all routes. What is left out may be a route, so that not all are known to work. */
+async function traceAll(from: TraceSource, output: 'text' | 'json'): Promise<number> {
+  const declarations = await declarationsOf(from);
+  const isWhole = printLeftOut(declarations);
+  const catalog = new Catalog(declarations);
+  const routes = routeTracer(trackingOf(catalog), from.settings, catalog)();
+  const text = routes.map(routeText).join('\n\n') || 'no route has MeshEndpoints among its backends';
+  console.log(output === 'json' ? outputJson({ routes: routes.map(routeJson) }) : plainText(text));
+  const reach = routes.length === 0 ? 'all' : reachOfAll(routes);
+  return reach === 'all' && !isWhole ? EXIT_CODES.unknown : EXIT_CODES[reach];
+}
+
+async function traceOne(
+  [target, second]: readonly string[],
+  values: Values,
+  from: TraceSource,
+): Promise<number> {
+  if (target === undefined || second !== undefined)
+    throw new Error('trace: name one URL or HOST:PORT, or give --all');
+  const { method = 'GET', header: headers } = values;
   const request = parseRequest(target, { method, headers });
   if (values.send && request.over === 'connection')
     throw new Error('trace: --send is for URLs: only requests over HTTP and HTTPS can be sent');
@@ -97,16 +184,13 @@ export async function runTrace(
     );
   if (values.address !== undefined && !values.send) throw new Error('trace: --address needs --send');
   const address = values.address === undefined ? undefined : parseDestination(values.address);
-  if (values.envoy && values.file.length > 0)
+  if (values.envoy && from.files.length > 0)
     throw new Error('trace: --envoy reads Envoys of a cluster: leave out --file');
-  const ofCluster = (['kubeconfig', 'context'] as const).find(name => values[name] !== undefined);
-  if (ofCluster && values.file.length > 0)
-    throw new Error(`trace: --${ofCluster} is about a cluster: leave it out, or --file`);
   const { declarations, traced } =
-    values.file.length > 0
-      ? tracedIn(readObjects(await readFiles(values.file)), request, values.from)
-      : await traceCluster({ kubeconfig, context, environment }, request, values);
-  for (const finding of declarations.findings) if (LEFT_OUT.includes(finding.reason)) printLeftOut(finding);
+    from.files.length > 0
+      ? tracedIn(await declarationsOf(from), request, values.from, from.settings)
+      : await traceCluster(from, request, values);
+  printLeftOut(declarations);
   const ways = values.send ? await withAnswers(traced, request, declarations, address) : traced;
   const shown = ways.map(({ gateway, hasRule, reaches, steps }): Way => ({
     gateway,
@@ -114,7 +198,7 @@ export async function runTrace(
     reaches,
     steps,
   }));
-  console.log(values.output === 'json' ? jsonText(shown) : textOf(shown));
+  console.log(values.output === 'json' ? outputJson({ ways: shown }) : textOf(shown));
   return exitCodeOf(shown);
 }
 
@@ -134,32 +218,37 @@ function exitCodeOf(ways: readonly Way[]): number {
 /** Of what is left out, a request may depend on everything: a route that is not valid seems not to exist. */
 const LEFT_OUT: readonly Reason[] = ['NotRead', 'Syntax', 'Invalid', 'UnknownKind'];
 
-function printLeftOut(finding: Finding): void {
-  const message = formatProblem(finding);
-  const where = finding.file === undefined ? (objectOf(finding) ?? '') : `${finding.file}:${finding.line}`;
-  console.error(plainText(where === '' ? message : `${where}: ${message}`));
+/** Returns whether nothing is left out. */
+function printLeftOut({ findings }: Declarations): boolean {
+  const leftOut = findings.filter(({ reason }) => LEFT_OUT.includes(reason));
+  for (const finding of leftOut) {
+    const message = formatProblem(finding);
+    const where = finding.file === undefined ? (objectOf(finding) ?? '') : `${finding.file}:${finding.line}`;
+    console.error(plainText(where === '' ? message : `${where}: ${message}`));
+  }
+  return leftOut.length === 0;
 }
 
 type Traced = { readonly declarations: Declarations; readonly traced: readonly TracedWay[] };
 
-function tracedIn(declarations: Declarations, request: TracedRequest, from: string | undefined): Traced {
-  return { declarations, traced: trace(declarations, request, from) };
+function tracedIn(
+  declarations: Declarations,
+  request: TracedRequest,
+  from: string | undefined,
+  settings: TrafficSettings,
+): Traced {
+  return { declarations, traced: trace(declarations, request, from, settings) };
 }
 
 /** Traces in a cluster; what Envoys have is read over the same connection. */
 async function traceCluster(
-  cluster: Pick<ClusterOptions, 'kubeconfig' | 'context' | 'environment'>,
+  { cluster, settings }: TraceSource,
   request: TracedRequest,
-  options: {
-    readonly from?: string | undefined;
-    readonly envoy: boolean;
-    readonly 'envoy-gateway-namespace': string;
-    readonly namespace: string;
-  },
+  options: Values,
 ): Promise<Traced> {
   return await withCluster(cluster, async (transport, openPort) => {
     const read = await readDeclarations(transport, { namespace: undefined, onKind: () => undefined });
-    const { declarations, traced } = tracedIn(read, request, options.from);
+    const { declarations, traced } = tracedIn(read, request, options.from, settings);
     if (!options.envoy) return { declarations, traced };
     const envoys = await listEnvoys(transport, options['envoy-gateway-namespace']);
     const path = `/api/v1/namespaces/${encodeURIComponent(options.namespace)}/pods`;

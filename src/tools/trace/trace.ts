@@ -4,15 +4,15 @@ import type { Key, ResourceKind } from '../../api/key.ts';
 import { refTo } from '../../api/objects/references.ts';
 import { attachmentsOf } from '../../traffic/attachments.ts';
 import type { Attachment } from '../../traffic/attachments.ts';
-import type { RuleTraffic } from '../../traffic/endpoints/route-traffic.ts';
 import { isRoute } from '../check/backend-refs.ts';
 import { Catalog, titleOf } from '../check/objects.ts';
 import type { Declarations, Declared } from '../check/objects.ts';
 import { attachmentResources } from '../check/parents.ts';
+import { reachOfRule } from '../check/outcome.ts';
+import type { Reach, RuleOutcome } from '../check/outcome.ts';
 import { trafficIn } from '../check/traffic.ts';
+import type { TrafficOf, TrafficSettings } from '../check/traffic.ts';
 import { backendSteps, ruleTraffic } from './backends.ts';
-import { reachOfRule } from './reach.ts';
-import type { Reach } from './reach.ts';
 import type { TracedRequest } from './request.ts';
 import { chooseRule, describeRules } from './rules.ts';
 import type { RuleChoice, WrittenRoute } from './rules.ts';
@@ -41,7 +41,7 @@ export type Way = {
 /** A way by the objects. */
 export type TracedWay = Way & {
   /** What Envoys should have for the rule; undefined where there is none, or it has no MeshEndpoints. */
-  readonly traffic: RuleTraffic | undefined;
+  readonly traffic: RuleOutcome | undefined;
 };
 
 /** Follows a request through each Gateway that has a listener for it, or through one. */
@@ -49,13 +49,14 @@ export function trace(
   declarations: Declarations,
   request: TracedRequest,
   from: string | undefined,
+  settings: TrafficSettings = {},
 ): readonly TracedWay[] {
   const catalog = new Catalog(declarations);
   const gateways = catalog
     .all()
     .flatMap(({ resource }) => (resource?.kind === 'Gateway' ? [resource] : []))
     .filter(gateway => from === undefined || from === pathOf(gateway));
-  const world = worldOf(declarations, catalog);
+  const world = worldOf(declarations, catalog, settings);
   const all = gateways.map(gateway => ({ gateway, listeners: listenersFor(gateway, request, world) }));
   const open = all.filter(({ listeners }) => listeners.length > 0);
   if (open.length === 0) {
@@ -70,7 +71,7 @@ export function trace(
 
 /** A step that is broken because there is no object of these kinds for it; unknown where some could not be read. */
 function unlessUnread(kinds: readonly ResourceKind[], step: Step, catalog: Catalog): Step {
-  const unread = kinds.filter(kind => catalog.hasStatus && !catalog.has(kind)).map(kind => `${kind}s`);
+  const unread = kinds.filter(kind => catalog.isCluster && !catalog.has(kind)).map(kind => `${kind}s`);
   if (unread.length === 0) return step;
   return {
     ...step,
@@ -79,13 +80,14 @@ function unlessUnread(kinds: readonly ResourceKind[], step: Step, catalog: Catal
   };
 }
 
-/** The routes, and where they attach. */
+/** The routes, where they attach, and what Envoys should have for them. */
 type World = {
   readonly routes: readonly WrittenRoute[];
   readonly attachments: ReadonlyMap<Key, readonly Attachment[]>;
+  readonly trafficOf: TrafficOf;
 };
 
-function worldOf({ objects }: Declarations, catalog: Catalog): World {
+function worldOf({ objects }: Declarations, catalog: Catalog, settings: TrafficSettings): World {
   const routes = objects
     .filter(isRoute)
     .flatMap(({ resource, fields }: Declared) => (resource ? [{ route: resource as Route, fields }] : []));
@@ -93,7 +95,7 @@ function worldOf({ objects }: Declarations, catalog: Catalog): World {
   const attachments = new Map(
     routes.map(({ route }) => [keyOf(refTo(route)), attachmentsOf(route, resources)] as const),
   );
-  return { routes, attachments };
+  return { routes, attachments, trafficOf: trafficIn(catalog, settings) };
 }
 
 function pathOf({ metadata: { namespace = '', name } }: Pick<Gateway, 'metadata'>): string {
@@ -170,7 +172,7 @@ function wayThrough(
   gateway: Gateway,
   listeners: readonly Listener[],
   request: TracedRequest,
-  { routes, attachments }: World,
+  { routes, attachments, trafficOf }: World,
   catalog: Catalog,
 ): Omit<TracedWay, 'gateway'> {
   const names = listeners.map(({ name, protocol, port }) => `${name} (${protocol}, port ${port})`);
@@ -195,7 +197,7 @@ function wayThrough(
   }
   const { route, rule, text } = chosen;
   const place = `spec.rules[${rule}] of ${titleOf(route)}${text === '' ? '' : `: ${text}`}`;
-  const traffic = ruleTraffic(chosen, key, trafficIn(catalog));
+  const traffic = ruleTraffic(chosen, key, trafficOf);
   const steps: readonly Step[] = [
     first,
     { is: 'ok', name: 'rule', text: place },

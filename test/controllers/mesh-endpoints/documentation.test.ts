@@ -7,21 +7,20 @@ import type { EndpointReason, Kinds } from '../../../src/api/generated/types.ts'
 import { ROUTE_KINDS } from '../../../src/api/key.ts';
 import { clusterNameIn, COMPONENTS, NAMESPACE, SECRET_READER } from '../../../src/api/names.ts';
 import { addressText } from '../../../src/api/socket-address.ts';
-import { explainRoutes } from '../../../src/tools/explain-routes.ts';
 import type { NotDiscoveredReason } from '../../../src/controllers/mesh-endpoints/discovery/status.ts';
 import type {
   DeviceEventReason,
   EndpointEventReason,
 } from '../../../src/controllers/mesh-endpoints/events.ts';
 import type { NotReadyReason } from '../../../src/controllers/mesh-endpoints/ready.ts';
-import { lint } from '../../../src/tools/lint-text.ts';
 import { endpointMetrics, healthMetrics } from '../../../src/telemetry/metrics.ts';
 import type { MetricDeclarations } from '../../../src/telemetry/metrics.ts';
 import type { UnusedReason } from '../../../src/api/reasons.ts';
 import { resourceOf } from '../../support/store/resources.ts';
 import { configMapObject, managedTailnet, relaysObject } from '../../support/traffic/objects.ts';
 import { CERTIFICATE } from '../../support/traffic/certificates.ts';
-import { resourcesOf, tlsBudgetsOf } from '../../support/traffic/resolve.ts';
+import { tracedResources } from '../../support/tools/routes.ts';
+import { checkText } from '../../support/tools/checked.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
 type Example = { readonly text: string; readonly object: MeshEndpoints; readonly route: Route };
@@ -52,17 +51,16 @@ function withStatus(object: MeshEndpoints): MeshEndpoints {
 
 describe('the examples of docs/mesh-endpoints.md', () => {
   it.each(examples)('are valid, without a warning: $object.metadata.name', ({ text }) => {
-    expect(lint(text)).toEqual({ findings: [], objects: 1 });
+    expect(checkText(text)).toEqual({ findings: [], objects: 2 });
   });
 
   it.each(examples)('carry the traffic of their route: $object.metadata.name', ({ object, route }) => {
     const ca = configMapObject('default/internal-ca', { 'ca.crt': CERTIFICATE });
     const relays = relaysObject('main', { '10.1.0.1': 'ready' });
     const world = [managedTailnet(), relays, ca].map(resourceOf);
-    const resources = resourcesOf([...world, withStatus(object), route]);
-    const [found] = explainRoutes(resources, [route], 'Proxy', tlsBudgetsOf(resources));
-    expect(found?.text).not.toContain('not used');
-    expect(found?.isHealthy).toBe(true);
+    const [found] = tracedResources([...world, withStatus(object), route], { podNamespace: NAMESPACE });
+    expect(found?.problems).toEqual([]);
+    expect(found?.reaches).toBe('all');
   });
 
   it('have every protocol, every type of check and every kind of route', () => {
@@ -214,7 +212,7 @@ describe('docs/mesh-endpoints.md', () => {
 describe('docs/why-is-my-route-not-working.md', () => {
   it('has a row for each reason of RoutesResolved', () => {
     const text = readFileSync('docs/why-is-my-route-not-working.md', 'utf8');
-    const [, section = ''] = text.split('## Check the objects');
+    const [, section = ''] = text.split('## Follow all routes');
     const rows = [...section.matchAll(/^\| `([A-Z]\w+)`/gm)].map(([, reason]) => reason);
     expect(rows.sort()).toEqual(Object.keys(UNRESOLVED).sort());
   });

@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Policy } from '../../../lab/control-api/state.ts';
-import { lint } from '../../../src/tools/lint-text.ts';
 import { ENFORCED, UNENFORCED_REASONS } from '../../../src/controllers/mesh-tailnet/enforcement/condition.ts';
 import { FRONT, FRONT_REASONS } from '../../../src/controllers/mesh-tailnet/pool/front-condition.ts';
 import { POOL_REASONS } from '../../../src/controllers/mesh-tailnet/pool/status.ts';
@@ -10,6 +9,7 @@ import { NOT_READY_REASONS } from '../../../src/controllers/mesh-tailnet/status.
 import type { AuthenticationProblem } from '../../../src/controllers/mesh-tailnet/connection.ts';
 import { startClient } from '../../support/control/client.ts';
 import { PROJECT } from '../../support/lab/command-line.ts';
+import { checkText } from '../../support/tools/checked.ts';
 
 const page = readFileSync(join(PROJECT, 'docs/tailnets.md'), 'utf8');
 
@@ -79,6 +79,6 @@ describe('docs/tailnets.md', () => {
       .map(([block, text = '']) => text.replaceAll(new RegExp(`^${/^ */.exec(block)?.[0] ?? ''}`, 'gm'), ''))
       .filter(text => text.startsWith('apiVersion:'));
     expect(objects.length).toBeGreaterThan(0);
-    expect(objects.flatMap(text => lint(text).findings)).toEqual([]);
+    expect(objects.flatMap(text => checkText(text).findings)).toEqual([]);
   });
 });

@@ -21,12 +21,12 @@ export const importMapExamples: readonly Example[] = [
   {
     it: 'count as re-exports, as import() and as types written inline',
     files: {
-      'src/index.ts': "export { a } from './tools/lint-text.ts';",
+      'src/index.ts': "export { a } from './tools/check/validity.ts';",
       'src/extension/eds/server.ts': "await import('../../control/control.ts');",
       'src/controllers/mesh-tailnet/plan.ts': "type A = import('../../health/monitor.ts').A;",
     },
     violations: [
-      'src/index.ts:1: imports src/tools/lint-text.ts: src/index.ts may import src/api/, src/library/: hand in what is needed, or decide on an edge in the import map',
+      'src/index.ts:1: imports src/tools/check/validity.ts: src/index.ts may import src/api/, src/library/: hand in what is needed, or decide on an edge in the import map',
       'src/extension/eds/server.ts:1: imports src/control/control.ts: src/extension/ may import src/api/, src/traffic/, src/telemetry/, src/store/: hand in what is needed, or decide on an edge in the import map',
       'src/controllers/mesh-tailnet/plan.ts:1: imports src/health/monitor.ts: src/controllers/mesh-tailnet/ may import src/api/, src/traffic/, src/telemetry/, src/store/, src/control/control.ts, src/health/check.ts, src/health/health.ts, src/health/threshold.ts, src/runtime/, types of src/controllers/mesh-endpoints/relay-ports.ts, types of src/controllers/mesh-endpoints/vip-services.ts: hand in what is needed, or decide on an edge in the import map',
     ],
@@ -71,8 +71,8 @@ export const importMapExamples: readonly Example[] = [
       'src/controllers/mesh-tailnet/reconcile.ts': "import type { Control } from '../../control/control.ts';",
       'lab/commands/start.ts': "import { runStandalone } from '../../src/standalone.ts';",
       'synth/charts/rbac.ts': "import { trafficAccess } from '../../src/traffic/access.ts';",
-      'test/tools/lint.test.ts':
-        "import { runLint } from '../../src/tools/lint.ts';\nimport json from '../../package.json';",
+      'test/tools/check.test.ts':
+        "import { check } from '../../src/tools/check/check.ts';\nimport json from '../../package.json';",
     },
   },
 ];

@@ -55,11 +55,11 @@ export const groupExamples: readonly Example[] = [
     it: 'do not stand in code that is written by hand',
     files: {
       ...GROUP_FILE,
-      'src/tools/lint-text.ts': "\nconst group = 'example.dev/v1';",
+      'src/tools/check/validity.ts': "\nconst group = 'example.dev/v1';",
       'codegen/crd.ts': '// of example.dev',
     },
     violations: [
-      'src/tools/lint-text.ts:2: names the API group: take GROUP from src/api/generated/kinds.ts, or in codegen from the kind',
+      'src/tools/check/validity.ts:2: names the API group: take GROUP from src/api/generated/kinds.ts, or in codegen from the kind',
       'codegen/crd.ts:1: names the API group: take GROUP from src/api/generated/kinds.ts, or in codegen from the kind',
     ],
   },

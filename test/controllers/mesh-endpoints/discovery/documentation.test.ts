@@ -10,11 +10,10 @@ import type { Route } from '../../../../src/api/objects/gateway-api.ts';
 import { addressText } from '../../../../src/api/socket-address.ts';
 import { decodeDevices } from '../../../../src/control/decode.ts';
 import { discover } from '../../../../src/controllers/mesh-endpoints/discovery/discover.ts';
-import { explainRoutes } from '../../../../src/tools/explain-routes.ts';
-import { lint } from '../../../../src/tools/lint-text.ts';
 import { resourceOf } from '../../../support/store/resources.ts';
 import { managedTailnet } from '../../../support/traffic/objects.ts';
-import { resourcesOf, tlsBudgetsOf } from '../../../support/traffic/resolve.ts';
+import { tracedResources } from '../../../support/tools/routes.ts';
+import { checkText } from '../../../support/tools/checked.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
 type Example = { readonly name: string; readonly text: string; readonly found: string };
@@ -63,10 +62,9 @@ function resourcesIn(text: string): { readonly object: MeshEndpoints; readonly r
 }
 
 function expectTraffic(object: MeshEndpoints, route: Route): void {
-  const resources = resourcesOf([resourceOf(managedTailnet()), object, route]);
-  const [explained] = explainRoutes(resources, [route], 'Proxy', tlsBudgetsOf(resources));
-  expect(explained?.text).not.toContain('not used');
-  expect(explained?.isHealthy).toBe(true);
+  const [found] = tracedResources([resourceOf(managedTailnet()), object, route]);
+  expect(found?.problems).toEqual([]);
+  expect(found?.reaches).toBe('all');
 }
 
 describe('the examples of docs/discovery.md', () => {
@@ -76,9 +74,9 @@ describe('the examples of docs/discovery.md', () => {
   });
 
   it.each(examples)('are valid: $name', ({ text }) => {
-    const { findings, objects } = lint(text);
+    const { findings, objects } = checkText(text);
     expect(findings.filter(each => severityOf(each) !== 'note')).toEqual([]);
-    expect(objects).toBe(1);
+    expect(objects).toBe(2);
   });
 
   it.each(examples)('find these devices: $name', ({ text, found }) => {
@@ -129,7 +127,7 @@ describe('docs/discovery.md', () => {
 
   it('has a MeshTailnet whose allowed tags let these devices be found', () => {
     const [, text = ''] = /^```yaml\n(apiVersion: \S+\nkind: MeshTailnet\n.*?)^```/ms.exec(page) ?? [];
-    expect(lint(text)).toEqual({ findings: [], objects: 1 });
+    expect(checkText(text)).toEqual({ findings: [], objects: 1 });
     const [document] = parseAllDocuments(text);
     const { spec } = resourceOf(document?.toJS() as object) as Kinds['MeshTailnet'];
     const found = ['web', 'cache'].flatMap(key => {

@@ -1,17 +1,13 @@
-import type { EndpointSelector, Kinds } from '../api/generated/types.ts';
-import type { Ref } from '../api/key.ts';
-import { metadataText } from '../api/objects/metadata-text.ts';
-import { formatWithReason } from '../api/problem.ts';
-import { titleOfBackend } from '../traffic/policy/levels.ts';
-import { failoverSupportOf, problemsOfRule } from '../traffic/policy/problems.ts';
-import { isRequired } from '../traffic/policy/route-policy.ts';
-import type { ResolvedRule } from '../traffic/resolve-route.ts';
-import type { TrafficResources } from '../traffic/traffic-resources.ts';
+import type { EndpointSelector, Kinds } from '../../api/generated/types.ts';
+import { metadataText } from '../../api/objects/metadata-text.ts';
+import { titleOfBackend } from '../../traffic/policy/levels.ts';
+import { isRequired } from '../../traffic/policy/route-policy.ts';
+import type { ResolvedRule } from '../../traffic/resolve-route.ts';
 
 type MeshRoutePolicy = Kinds['MeshRoutePolicy'];
 
 /** Lines about the MeshRoutePolicies of a route: what the one sets that applies to a rule, and which others do not apply. */
-export function explainRoutePolicies(
+export function routePolicyLines(
   rule: ResolvedRule,
   policies: readonly MeshRoutePolicy[],
 ): readonly string[] {
@@ -20,8 +16,8 @@ export function explainRoutePolicies(
   const name = `MeshRoutePolicy ${policy.metadata.name}`;
   const others = policies.filter(({ metadata }) => metadata.name !== policy.metadata.name);
   return [
-    `    ${name} sets for the rule: ${settingsOf(policy, rule).join('; ') || 'nothing'}`,
-    ...others.map(({ metadata }) => `    MeshRoutePolicy ${metadata.name} does not apply: ${name} does`),
+    `${name} sets for the rule: ${settingsOf(policy, rule).join('; ') || 'nothing'}`,
+    ...others.map(({ metadata }) => `MeshRoutePolicy ${metadata.name} does not apply: ${name} does`),
   ];
 }
 
@@ -57,21 +53,6 @@ function levelsOf({ levels, backends, otherBackends }: ResolvedRule): readonly s
       const titles = all.filter(each => each.level === level).map(({ title }) => title);
       return `level ${level}: ${titles.join(', ')}`;
     });
-}
-
-/** Lines about what a policy has no effect on, and why. */
-export function policyProblemLines(
-  resources: TrafficResources,
-  rule: ResolvedRule,
-  gateways: readonly Ref<'Gateway'>[],
-): readonly string[] {
-  if (!rule.policy) return [];
-  const supports = gateways.map(gateway => failoverSupportOf(resources, [rule], gateway));
-  const unsupported = supports.flatMap(each => (each.is === 'service-in-rule' ? [each.problem] : []));
-  const lines = [...problemsOfRule(rule), ...unsupported].map(
-    problem => `    MeshRoutePolicy ${rule.policy?.metadata.name}: ${formatWithReason(problem)}`,
-  );
-  return [...new Set(lines)];
 }
 
 function selectedText({ policy, backends }: ResolvedRule): string {

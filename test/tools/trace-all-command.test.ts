@@ -11,13 +11,13 @@ type Run = { readonly status: number; readonly out: string; readonly err: string
 
 const EXAMPLES = join(PROJECT, 'examples', 'quickstart');
 
-/** Runs `mesh-gateway explain`. */
-function explain(...args: readonly string[]): Promise<Run> {
-  return explainWith({}, ...args);
+/** Runs `mesh-gateway trace --all`. */
+function traceAll(...args: readonly string[]): Promise<Run> {
+  return traceAllWith({}, ...args);
 }
 
-function explainWith(variables: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<Run> {
-  const [program = '', ...rest] = typescript('src/cli.ts', 'explain', ...args);
+function traceAllWith(variables: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<Run> {
+  const [program = '', ...rest] = typescript('src/cli.ts', 'trace', '--all', ...args);
   return new Promise(resolve => {
     const child = execFile(
       program,
@@ -46,16 +46,16 @@ ${status}
 `;
 }
 
-describe('mesh-gateway explain', () => {
+describe('mesh-gateway trace --all', () => {
   it('prints the endpoints of every route of the quickstart', async () => {
-    const { status, out } = await explain(EXAMPLES);
+    const { status, out } = await traceAll('--file', EXAMPLES);
     expect(out).toMatch(/^GRPCRoute default\/greeter .*^HTTPRoute default\/web .*^TCPRoute default\/echo /ms);
     expect(out).toContain('through 127.0.0.1:1055');
     expect(status).toBe(0);
   });
 
-  it('uses the data path, and exits with 1 if a backend is unused', async () => {
-    const { status, out } = await explain('--data-path', 'Direct', EXAMPLES);
+  it('uses the data path, and exits with 3 where a route leads nowhere', async () => {
+    const { status, out } = await traceAll('--data-path', 'Direct', '--file', EXAMPLES);
     expect(out).not.toContain('through');
     expect(status).toBe(0);
     const lost = `apiVersion: gateway.networking.k8s.io/v1
@@ -64,9 +64,9 @@ metadata: {name: lost}
 spec:
   rules: [{backendRefs: [{group: mesh-gateway.dev, kind: MeshEndpoints, name: missing, port: 80}]}]
 `;
-    const wrong = await explain(quickstartWith('lost.yaml', lost));
+    const wrong = await traceAll('--file', quickstartWith('lost.yaml', lost));
     expect(wrong.out).toMatch(/not used: BackendNotFound: .*default\/missing/);
-    expect(wrong.status).toBe(1);
+    expect(wrong.status).toBe(3);
   });
 
   it('names the policy of a rule that kubectl has printed, by the age of policies', async () => {
@@ -77,7 +77,7 @@ spec:
       'policies.yaml',
       [created('a', '2026-01-02T00:00:00Z'), created('b', '2026-01-01T00:00:00Z')].join('---\n'),
     );
-    const { out, status } = await explain(folder);
+    const { out, status } = await traceAll('--file', folder);
     expect(out).toMatch(
       /^ {2}cluster httproute\/default\/web\/rule\/0: .*\n {4}policy: BackendTrafficPolicy default\/b of the route$/m,
     );
@@ -91,11 +91,13 @@ spec:
     const condition =
       '{type: PoolReady, status: "False", reason: ImagePull, message: check spec.pool.image, lastTransitionTime: "2026-01-01T00:00:00Z"}';
     const folder = quickstartWith('tailnet.yaml', tailnetWith(`status: {conditions: [${condition}]}`));
-    const { out, status } = await explain(folder);
+    const { out, status } = await traceAll('--file', folder);
     expect(out).toMatch(/has no proxy: PoolReady is False, ImagePull: check spec\.pool\.image$/m);
     expect(status).toBe(1);
     const deleted = tailnetWith('', 'deletionTimestamp: "2026-01-01T00:00:00Z"');
-    expect((await explain(quickstartWith('tailnet.yaml', deleted))).out).toContain('it is being deleted');
+    expect((await traceAll('--file', quickstartWith('tailnet.yaml', deleted))).out).toContain(
+      'it is being deleted',
+    );
   });
 
   it('finds the relays of the namespace of mesh-gateway', async () => {
@@ -127,12 +129,12 @@ ports: null
 endpoints: [{addresses: [10.1.0.1], conditions: {ready: true, serving: true, terminating: false}}]
 `;
     const folder = quickstartWith('dns.yaml', text);
-    const found = await explain('--namespace', 'elsewhere', folder);
+    const found = await traceAll('--namespace', 'elsewhere', '--file', folder);
     expect(found.out).toMatch(/10\.1\.0\.1:20053 +relays to 100\.64\.0\.7:53 /);
     expect(found.status).toBe(0);
-    const without = await explain(folder);
+    const without = await traceAll('--file', folder);
     expect(without.out).toMatch(/ProxyUnknown: .*Service mesh-relay-second has no endpoints/);
-    expect(without.status).toBe(1);
+    expect(without.status).toBe(3);
   });
 
   it('writes no files', async () => {
@@ -140,7 +142,11 @@ endpoints: [{addresses: [10.1.0.1], conditions: {ready: true, serving: true, ter
     const folder = quickstartWith('more.yaml', '# nothing\n');
     const stamps = () => readdirSync(folder).map(name => [name, statSync(join(folder, name)).ctimeMs]);
     const before = stamps();
-    const { status } = await explainWith({ TMPDIR: root, HOME: root, XDG_STATE_HOME: root }, folder);
+    const { status } = await traceAllWith(
+      { TMPDIR: root, HOME: root, XDG_STATE_HOME: root },
+      '--file',
+      folder,
+    );
     expect(status).toBe(0);
     expect(stamps()).toEqual(before);
     expect(readdirSync(root)).toEqual([]);
@@ -149,17 +155,17 @@ endpoints: [{addresses: [10.1.0.1], conditions: {ready: true, serving: true, ter
   it('reports the file and line of an object that cannot be read', async () => {
     const broken =
       'apiVersion: mesh-gateway.dev/v1alpha1\nkind: MeshEndpoints\nmetadata: {name: b}\nspec: {}\n';
-    const { status, err } = await explain(quickstartWith('broken.yaml', broken));
-    expect(err).toMatch(/^broken\.yaml:\d+: .*spec\.tailnet/m);
-    expect(status).toBe(1);
+    const { status, err } = await traceAll('--file', quickstartWith('broken.yaml', broken));
+    expect(err).toMatch(/\/broken\.yaml:\d+: .*spec\.tailnet/m);
+    expect(status).toBe(2);
   });
 
   it.each([
-    { args: [], message: 'name one folder' },
-    { args: ['nowhere'], message: 'nowhere is not a folder' },
-    { args: ['--data-path', 'Sideways', EXAMPLES], message: 'neither Proxy nor Direct' },
+    { args: [], message: 'cannot be read (ENOENT)' },
+    { args: ['--file', 'nowhere'], message: 'nowhere does not exist' },
+    { args: ['--data-path', 'Sideways', '--file', EXAMPLES], message: 'neither Proxy nor Direct' },
   ])('refuses $args', async ({ args, message }) => {
-    const { status, err } = await explain(...args);
+    const { status, err } = await traceAll(...args);
     expect(err).toContain(message);
     expect(status).toBe(2);
   });

@@ -1,18 +1,18 @@
-import type { Route } from '../api/objects/gateway-api.ts';
-import { keyOf } from '../api/key.ts';
-import type { Ref, RouteKind } from '../api/key.ts';
-import { oldestOf } from '../api/objects/oldest.ts';
-import type { BackendTrafficPolicy } from '../api/objects/traffic-policy.ts';
-import { attachmentsOf } from '../traffic/attachments.ts';
-import type { Attachment, AttachmentResources } from '../traffic/attachments.ts';
+import type { Route } from '../../api/objects/gateway-api.ts';
+import { keyOf } from '../../api/key.ts';
+import type { Ref, RouteKind } from '../../api/key.ts';
+import { oldestOf } from '../../api/objects/oldest.ts';
+import type { BackendTrafficPolicy } from '../../api/objects/traffic-policy.ts';
+import { attachmentsOf } from '../../traffic/attachments.ts';
+import type { Attachment, AttachmentResources } from '../../traffic/attachments.ts';
 import {
   isTarget,
   policyTargetOf,
   routeTargets,
   titleOfTrafficPolicy,
-} from '../traffic/policy/traffic-policies.ts';
-import type { PolicyTarget } from '../traffic/policy/traffic-policies.ts';
-import type { TrafficResources } from '../traffic/traffic-resources.ts';
+} from '../../traffic/policy/traffic-policies.ts';
+import type { PolicyTarget } from '../../traffic/policy/traffic-policies.ts';
+import type { TrafficResources } from '../../traffic/traffic-resources.ts';
 
 /** What a policy can target, and how it is called in the explanation of a rule. */
 type Target = PolicyTarget & { readonly title: string };
@@ -136,15 +136,13 @@ function policyLines(
 ): readonly string[] {
   const policies = new Set(all.map(({ policy }) => policy));
   const [only] = policies;
-  if (policies.size === 1) return only === undefined ? [] : [`    policy: ${only}`];
-  return all.flatMap(({ title, policy }) =>
-    policy === undefined ? [] : [`    policy at ${title}: ${policy}`],
-  );
+  if (policies.size === 1) return only === undefined ? [] : [`policy: ${only}`];
+  return all.flatMap(({ title, policy }) => (policy === undefined ? [] : [`policy at ${title}: ${policy}`]));
 }
 
 function conflictLines({ target, policy, younger }: Attached): readonly string[] {
   return younger.map(
     each =>
-      `    policy not applied: ${titleOfTrafficPolicy(each)}: ${titleOfTrafficPolicy(policy)} is older and targets ${target.title} too`,
+      `policy not applied: ${titleOfTrafficPolicy(each)}: ${titleOfTrafficPolicy(policy)} is older and targets ${target.title} too`,
   );
 }

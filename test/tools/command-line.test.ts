@@ -41,8 +41,11 @@ kind: MeshTailnet
 metadata: {name: example}
 spec: {tailnet: example.ts.net}
 `;
-const BAD = GOOD.replace('example.ts.net', 'Example.ts.net');
-const ODD = GOOD.replace('{tailnet', '{colour: red, tailnet');
+const BAD = GOOD.replace('example.ts.net', 'Example.ts.net').replace('name: example', 'name: bad');
+const ODD = GOOD.replace('tailnet: example.ts.net', 'colour: red, tailnet: odd.ts.net').replace(
+  'name: example',
+  'name: odd',
+);
 
 const FAULT =
   'error: spec.tailnet: "Example.ts.net" is not a DNS name (lower-case labels joined by \'.\', no final dot, at most 253 characters), such as example.ts.net';
@@ -72,7 +75,7 @@ const FILES: Readonly<Record<string, string>> = {
 };
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'mesh-gateway-lint-'));
+  folder = await mkdtemp(join(tmpdir(), 'mesh-gateway-check-'));
   await mkdir(join(folder, 'folder/a'), { recursive: true });
   await mkdir(join(folder, 'empty'));
   await bundle();
@@ -83,68 +86,99 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
+/** An output without columns, excerpts and reasons. */
+function linesOf(out: string): string {
+  return out
+    .split('\n')
+    .filter(line => !/^ *\d* \| /.test(line))
+    .map(line => line.replace(/:\d+: (?=error|warning|note)/, ': ').replace(/ \[\w+\]$/, ''))
+    .join('\n');
+}
+
 /** Arguments, the expected standard output, the last line of standard error, and the exit code. */
 type Row = readonly [sentence: string, args: readonly string[], out: string, err: string, status: number];
 
+const NOTHING =
+  'note: there is no object of mesh-gateway.dev and no route of Gateway API: name the files, which end in .yaml, .yml or .json, or the cluster that has them\n';
+
 const JUDGED: readonly Row[] = [
-  ['a valid object', ['good.yaml'], '', '1 object in 1 file: 0 errors, 0 warnings', 0],
-  ['an invalid object', ['bad.yaml'], `bad.yaml:4: ${FAULT}\n`, '1 object in 1 file: 1 error, 0 warnings', 1],
-  ['a warning', ['odd.yaml'], `odd.yaml:4: ${WARNING}\n`, '1 object in 1 file: 0 errors, 1 warning', 0],
+  ['a valid object', ['good.yaml'], '', '1 object in 1 file: 0 errors, 0 warnings, 0 notes', 0],
+  [
+    'an invalid object',
+    ['bad.yaml'],
+    `bad.yaml:4: ${FAULT}\n`,
+    '1 object in 1 file: 1 error, 0 warnings, 0 notes',
+    1,
+  ],
+  [
+    'a warning',
+    ['odd.yaml'],
+    `odd.yaml:4: ${WARNING}\n`,
+    '1 object in 1 file: 0 errors, 1 warning, 0 notes',
+    1,
+  ],
   [
     'a warning, strictly',
     ['--strict', 'odd.yaml'],
-    `odd.yaml:4: ${WARNING}\n`,
-    '1 object in 1 file: 0 errors, 1 warning',
+    `odd.yaml:4: ${WARNING.replace('warning', 'error')}\n`,
+    '1 object in 1 file: 1 error, 0 warnings, 0 notes',
     1,
   ],
-  ['a valid object, strictly', ['good.yaml', '--strict'], '', '1 object in 1 file: 0 errors, 0 warnings', 0],
+  [
+    'a valid object, strictly',
+    ['good.yaml', '--strict'],
+    '',
+    '1 object in 1 file: 0 errors, 0 warnings, 0 notes',
+    0,
+  ],
   [
     'a note, which is no fault, strictly',
     ['--strict', 'selecting.yaml'],
     `selecting.yaml:4: note: ${NOTE}\n`,
-    '1 object in 1 file: 0 errors, 0 warnings',
+    '1 object in 1 file: 0 errors, 0 warnings, 1 note',
     0,
   ],
-  ['an object of others', ['foreign.yaml'], '', '0 objects in 1 file: 0 errors, 0 warnings', 0],
+  ['an object of others', ['foreign.yaml'], NOTHING, '0 objects in 1 file: 0 errors, 0 warnings, 1 note', 0],
   [
     'several documents',
     ['several.yaml'],
     `several.yaml:9: ${FAULT}\nseveral.yaml:14: ${WARNING}\n`,
-    '3 objects in 1 file: 1 error, 1 warning',
+    '3 objects in 1 file: 1 error, 1 warning, 0 notes',
     1,
   ],
   [
     'several files',
     ['good.yaml', 'bad.yaml', 'odd.yaml'],
     `bad.yaml:4: ${FAULT}\nodd.yaml:4: ${WARNING}\n`,
-    '3 objects in 3 files: 1 error, 1 warning',
+    '3 objects in 3 files: 1 error, 1 warning, 0 notes',
     1,
   ],
   [
     'the YAML and JSON files of a folder',
     ['folder'],
     `folder/b.yml:4: ${FAULT}\n`,
-    '2 objects in 3 files: 1 error, 0 warnings',
+    '2 objects in 3 files: 1 error, 0 warnings, 0 notes',
     1,
   ],
-  ['an empty folder', ['empty'], '', '0 objects in 0 files: 0 errors, 0 warnings', 0],
+  ['an empty folder', ['empty'], NOTHING, '0 objects in 0 files: 0 errors, 0 warnings, 1 note', 0],
   [
     'a file that is no YAML',
     ['broken.yaml'],
     'broken.yaml:2: error: the indentation does not fit what is around it, or a bracket is not closed\n',
-    '0 objects in 1 file: 1 error, 0 warnings',
+    '0 objects in 1 file: 1 error, 0 warnings, 0 notes',
     1,
   ],
 ];
 
-describe.concurrent('mesh-gateway lint', () => {
+describe.concurrent('mesh-gateway check', () => {
   it.each(JUDGED)('checks %s', async (_sentence, args, out, err, status) => {
-    expect(await run(['lint', ...args])).toEqual({ out, err: `${err}\n`, status });
+    const result = await run(['check', ...args]);
+    expect({ ...result, out: linesOf(result.out) }).toEqual({ out, err: `${err}\n`, status });
   });
 
   it('checks standard input', async () => {
-    const result = await run(['lint', '-'], BAD);
-    expect(result.out).toBe(`standard input:4: ${FAULT}\n`);
+    const result = await run(['check', '-'], BAD);
+    expect(linesOf(result.out)).toBe(`standard input:4: ${FAULT}\n`);
     expect(result.status).toBe(1);
   });
 });
@@ -152,16 +186,19 @@ describe.concurrent('mesh-gateway lint', () => {
 describe.concurrent('the output of mesh-gateway', () => {
   it('may be closed before all is written, as head does', async () => {
     await writeFile(join(folder, 'many.txt'), `${BAD}---\n`.repeat(900));
-    const args = [join(folder, 'program/cli.mjs'), 'lint', 'many.txt', 'bad.yaml'];
+    const args = [join(folder, 'program/cli.mjs'), 'check', 'many.txt', 'bad.yaml'];
     const child = spawn(process.execPath, args, { cwd: folder });
     child.stdout.once('data', () => child.stdout.destroy());
     const ended = new Promise<number | null>(resolve => child.once('close', resolve));
     const [err, status] = await Promise.all([readAll(child.stderr), ended]);
-    expect({ err, status }).toEqual({ err: '901 objects in 2 files: 901 errors, 0 warnings\n', status: 1 });
+    expect({ err, status }).toEqual({
+      err: '901 objects in 2 files: 901 errors, 0 warnings, 0 notes\n',
+      status: 1,
+    });
   });
 
   it.runIf(existsSync('/dev/full'))('is reported where the disk is full', async () => {
-    const child = spawn('sh', ['-c', `"$0" program/cli.mjs lint bad.yaml >/dev/full`, process.execPath], {
+    const child = spawn('sh', ['-c', `"$0" program/cli.mjs check bad.yaml >/dev/full`, process.execPath], {
       cwd: folder,
     });
     const ended = new Promise<number | null>(resolve => child.once('close', resolve));
@@ -172,36 +209,35 @@ describe.concurrent('the output of mesh-gateway', () => {
 });
 
 const MISUSED: readonly (readonly [sentence: string, args: readonly string[], err: RegExp])[] = [
-  ['no path', ['lint'], /^mesh-gateway: lint: name a file, a folder, or - for standard input\n$/],
-  ['a file that is not there', ['lint', 'none.yaml'], /^mesh-gateway: none\.yaml does not exist\n$/],
+  ['a file that is not there', ['check', 'none.yaml'], /^mesh-gateway: none\.yaml does not exist\n$/],
   [
     'a file that is not there beside one that is',
-    ['lint', 'good.yaml', 'none.yaml'],
+    ['check', 'good.yaml', 'none.yaml'],
     /^mesh-gateway: none\.yaml does not exist\n$/,
   ],
   [
     'an unknown flag',
-    ['lint', '--fix', 'good.yaml'],
-    /^mesh-gateway: lint: --fix: there is no such flag; see --help\n$/,
+    ['check', '--fix', 'good.yaml'],
+    /^mesh-gateway: check: --fix: there is no such flag; see --help\n$/,
   ],
   [
     'a misspelt flag',
-    ['lint', '--srict', 'good.yaml'],
-    /^mesh-gateway: lint: --srict: there is no such flag; did you mean --strict\?\n$/,
+    ['check', '--srict', 'good.yaml'],
+    /^mesh-gateway: check: --srict: there is no such flag; did you mean --strict\?\n$/,
   ],
   [
     'a letter of kubectl',
     ['check', '-o', 'json'],
     /^mesh-gateway: check: -o: there is no such flag; did you mean --output\?\n$/,
   ],
-  ['a misspelt command', ['lnit'], /^mesh-gateway: there is no command "lnit"; did you mean lint\?\n$/],
+  ['a misspelt command', ['chekc'], /^mesh-gateway: there is no command "chekc"; did you mean check\?\n$/],
   [
     'an unknown command',
     ['apply'],
     /^mesh-gateway: there is no command "apply"; mesh-gateway help lists them\n$/,
   ],
-  ['help on a misspelt command', ['help', 'explian'], /^mesh-gateway: .* did you mean explain\?\n$/],
-  ['a path with control characters', ['lint', 'a\u001b[2J'], /^mesh-gateway: a\?\[2J does not exist\n$/],
+  ['help on a misspelt command', ['help', 'tarce'], /^mesh-gateway: .* did you mean trace\?\n$/],
+  ['a path with control characters', ['check', 'a\u001b[2J'], /^mesh-gateway: a\?\[2J does not exist\n$/],
   ['no command', [], /^mesh-gateway sends .*\n\nUsage: mesh-gateway <command>\n/],
 ];
 
@@ -209,8 +245,8 @@ const ASKED: readonly (readonly [args: readonly string[], out: RegExp])[] = [
   [['help'], /^mesh-gateway sends .*\n\nUsage: mesh-gateway <command>\n/],
   [['--help'], /^mesh-gateway sends /],
   [['-h'], /^mesh-gateway sends /],
-  [['lint', '-h'], /^mesh-gateway lint \[--strict\] PATH\.\.\.\n/],
-  [['help', 'lint'], /^mesh-gateway lint \[--strict\] PATH\.\.\.\n[^]*Exit status: 0 .*, 1 .*, 2 /],
+  [['check', '-h'], /^mesh-gateway check \[options\] \[PATH\.\.\.\]\n/],
+  [['help', 'check'], /^mesh-gateway check \[options\] \[PATH\.\.\.\]\n[^]*Exit status: 0 .*, 1 .*, 2 /],
   [['version'], /^1\.2\.3\n$/],
   [['--version'], /^1\.2\.3\n$/],
 ];

@@ -1,35 +1,27 @@
-import { typedSteps } from '../api/validation/fault.ts';
-import type { Fault } from '../api/validation/fault.ts';
-import { API_VERSION, GROUP, kinds } from '../api/generated/kinds.ts';
-import type { KindName } from '../api/generated/kinds.ts';
-import type { Problem, Steps } from '../api/problem.ts';
-import { nearest } from '../api/validation/nearest.ts';
-import { objectsIn, readDocuments } from '../api/yaml-documents.ts';
-import type { Documents, Position } from '../api/yaml-documents.ts';
-import type { ConfigMap } from '../api/objects/config-map.ts';
-import { decode } from '../api/objects/decode.ts';
-import { isRecord } from '../api/json.ts';
-import { discovers } from '../api/objects/endpoints.ts';
-import { keyOf } from '../api/key.ts';
-import type { Key, Ref, ResourceKind } from '../api/key.ts';
-import { refTo } from '../api/objects/references.ts';
-import { caRefOf } from '../api/trust.ts';
-import { caInConfigMap } from '../traffic/trusted-ca.ts';
-import { meshNameProblem, readCaBundle } from '../traffic/upstream-tls.ts';
-import { unknownFields } from '../api/validation/unknown-fields.ts';
-import { validate } from '../api/validation/validate.ts';
+import { typedSteps } from '../../api/validation/fault.ts';
+import type { Fault } from '../../api/validation/fault.ts';
+import { API_VERSION, GROUP, kinds } from '../../api/generated/kinds.ts';
+import type { KindName } from '../../api/generated/kinds.ts';
+import type { Problem, Steps } from '../../api/problem.ts';
+import { nearest } from '../../api/validation/nearest.ts';
+import { objectsIn, readDocuments } from '../../api/yaml-documents.ts';
+import type { Documents, Position } from '../../api/yaml-documents.ts';
+import type { ConfigMap } from '../../api/objects/config-map.ts';
+import { decode } from '../../api/objects/decode.ts';
+import { isRecord } from '../../api/json.ts';
+import type { Fields } from '../../api/json.ts';
+import { discovers } from '../../api/objects/endpoints.ts';
+import { keyOf } from '../../api/key.ts';
+import type { Key, Ref, ResourceKind } from '../../api/key.ts';
+import { refTo } from '../../api/objects/references.ts';
+import { caRefOf } from '../../api/trust.ts';
+import { caInConfigMap } from '../../traffic/trusted-ca.ts';
+import { meshNameProblem, readCaBundle } from '../../traffic/upstream-tls.ts';
+import { unknownFields } from '../../api/validation/unknown-fields.ts';
+import { validate } from '../../api/validation/validate.ts';
 
 /** A problem in a file. The API server refuses an object with an error, not one with a warning; a note is no fault. */
 type Finding = Problem & Position;
-
-/** The findings in one file, and how many objects of our group it has. */
-export type Report = { readonly findings: readonly Finding[]; readonly objects: number };
-
-/** Checks every object of our group in a YAML text; others are ignored. */
-export function lint(text: string): Report {
-  const { faults, placed } = placedIn(text);
-  return lintPlaced(placed, faults);
-}
 
 /** The objects of a YAML text, with the positions of their fields, and what is not YAML. */
 export function placedIn(text: string): Pick<Documents, 'faults'> & { readonly placed: readonly Placed[] } {
@@ -43,23 +35,22 @@ export function placedIn(text: string): Pick<Documents, 'faults'> & { readonly p
   return { faults, placed };
 }
 
-/** Checks the objects of one file. */
-export function lintPlaced(placed: readonly Placed[], faults: Documents['faults']): Report {
+/** What is wrong with each object of a file by itself: what the API server would refuse or drop, and what cannot work. */
+export function checkEach(placed: readonly Placed[], faults: Documents['faults']): readonly Finding[] {
   const unreadable = faults.map(({ message, ...position }): Finding => ({
     reason: 'Syntax',
     text: message,
     ...position,
   }));
-  const reports = placed.map(lintObject);
   const findings = [
     ...unreadable,
-    ...reports.flatMap(report => report ?? []),
-    ...lintCertificates(placed),
-    ...lintMeshNames(placed),
+    ...placed.flatMap(checkObject),
+    ...checkCertificates(placed),
+    ...checkMeshNames(placed),
     ...noteSelectors(placed),
   ];
   findings.sort((a, b) => a.line - b.line);
-  return { findings: findings.slice(0, MAX_FINDINGS), objects: reports.filter(Boolean).length };
+  return findings.slice(0, MAX_FINDINGS);
 }
 
 /** Per file. */
@@ -72,7 +63,7 @@ export type Placed = {
 };
 
 /** Warnings about each tls.caRef whose ConfigMap is in the same file, and has no certificates for it. */
-function lintCertificates(all: readonly Placed[]): readonly Finding[] {
+function checkCertificates(all: readonly Placed[]): readonly Finding[] {
   const configMaps = new Map<Key, ConfigMap>();
   for (const { object } of all.filter(isOfKind('ConfigMap'))) {
     const decoding = decode(object);
@@ -93,7 +84,7 @@ function lintCertificates(all: readonly Placed[]): readonly Finding[] {
 }
 
 /** Warnings about each meshFQDN that is not in the tailnet of its object. */
-function lintMeshNames(all: readonly Placed[]): readonly Finding[] {
+function checkMeshNames(all: readonly Placed[]): readonly Finding[] {
   return meshEndpointsIn(all).flatMap(({ resource: { spec }, placed }) =>
     (spec.endpoints ?? []).flatMap((endpoint, index): Finding[] => {
       const problem = meshNameProblem(endpoint, spec.tailnet);
@@ -149,16 +140,19 @@ function isOfKind(kind: string): (placed: Placed) => boolean {
   return ({ object }) => isRecord(object) && object['kind'] === kind;
 }
 
-/** The findings of an object; undefined where it is not of our group. */
-function lintObject(placed: Placed): readonly Finding[] | undefined {
+/** The findings of an object of our group. */
+function checkObject(placed: Placed): readonly Finding[] {
   const { object } = placed;
-  if (!isRecord(object)) return undefined;
-  const { apiVersion, kind } = object;
-  const group = typeof apiVersion === 'string' ? (apiVersion.split('/')[0] ?? '') : '';
-  const isIntended = isKind(kind) && (group === '' || nearest(group, [GROUP]) !== undefined);
-  if (group !== GROUP && !isIntended) return undefined;
+  if (!isRecord(object) || !isOurs(object)) return [];
+  const { kind } = object;
   if (!isKind(kind)) return [findingIn(placed, wrongKind(kind))];
   return [...faultsOf(kind, object), ...unknownIn(kind, object)].map(each => findingIn(placed, each));
+}
+
+/** Whether an object is of our group, or of one of its kinds and meant for it. */
+export function isOurs({ apiVersion, kind }: Fields): boolean {
+  const group = typeof apiVersion === 'string' ? (apiVersion.split('/')[0] ?? '') : '';
+  return group === GROUP || (isKind(kind) && (group === '' || nearest(group, [GROUP]) !== undefined));
 }
 
 function wrongKind(kind: unknown): Problem {

@@ -1,54 +1,34 @@
 import { describe, expect, it } from 'vitest';
-import type { Route } from '../../src/api/objects/gateway-api.ts';
-import { explainRoutes, routeExplainer } from '../../src/tools/explain-routes.ts';
-import { Tracking } from '../../src/store/tracking.ts';
-import { trafficIndexes } from '../../src/store/traffic/resources.ts';
+import { NAMESPACE } from '../../src/api/names.ts';
 import type { DataPathMode } from '../../src/traffic/data-path.ts';
-import { createMemory } from '../support/store/memory.ts';
 import { meshBackend, named, openGateway, route } from '../support/declared.ts';
-import {
-  endpoint,
-  meshBinding,
-  meshEndpoints,
-  meshGateway,
-  meshRoutePolicy,
-  meshTailnet,
-} from '../support/objects.ts';
-import { resourceOf } from '../support/store/resources.ts';
+import { endpoint, meshEndpoints, meshGateway, meshRoutePolicy, meshTailnet } from '../support/objects.ts';
+import { tracedRoutes } from '../support/tools/routes.ts';
 import { managedTailnet, relaysObject, serviceObject, sliceObject } from '../support/traffic/objects.ts';
-import { resourcesFrom, tlsBudgetsOf } from '../support/traffic/resolve.ts';
 
-/** The explanations of the routes among objects. */
-async function explained(...objects: readonly object[]): Promise<readonly string[]> {
-  const { read, start } = createMemory(trafficIndexes, [openGateway('default/public'), ...objects]);
-  await start();
-  const explainAll = routeExplainer(new Tracking(read), { dataPath: 'Proxy', clusterEncoding: '' });
-  return explainAll().map(({ text }) => text);
+/** The texts of the routes among objects. */
+function explained(...objects: readonly object[]): readonly string[] {
+  return tracedRoutes([openGateway('default/public'), ...objects]).map(({ text }) => text);
 }
 
-/** The explanations of routes that use these objects. */
-function explainIn(objects: readonly object[], routes: readonly Route[], path: DataPathMode) {
+/** The routes that use these objects. */
+function explainIn(objects: readonly object[], routes: readonly object[], dataPath: DataPathMode) {
   const gateways = ['public', 'b', 'c'].map(name => openGateway(`default/${name}`));
-  const resources = resourcesFrom([...gateways, ...objects]);
-  return explainRoutes(resources, routes, path, tlsBudgetsOf(resources));
+  return tracedRoutes([...gateways, ...objects, ...routes], { dataPath, podNamespace: NAMESPACE });
 }
 
 const tailnet = named(meshTailnet({ pool: { mode: 'External', addresses: ['10.0.0.1:1055'] } }), 'one');
 const web = named(meshEndpoints({ endpoints: [endpoint({ meshIP: 'fd7a:115c:a1e0::1' })] }), 'default/web');
 
 const managed = named(meshTailnet(), 'one');
-const toWeb = resourceOf(route('HTTPRoute', 'default/web')) as Route;
+const toWeb = route('HTTPRoute', 'default/web');
 
 const HEALTHY = { status: 'Healthy' };
 const UNHEALTHY = { status: 'Unhealthy', error: 'refused' };
 
-describe('the explanation of a route', () => {
-  it('names its cluster and endpoints, with their proxies', async () => {
-    const [text] = await explained(
-      tailnet,
-      web,
-      route('HTTPRoute', 'default/web', { hostnames: ['web.test'] }),
-    );
+describe('of a route, trace --all', () => {
+  it('names its cluster and endpoints, with their proxies', () => {
+    const [text] = explained(tailnet, web, route('HTTPRoute', 'default/web', { hostnames: ['web.test'] }));
     expect(text?.split('\n')).toEqual([
       'HTTPRoute default/web for web.test at Gateway default/public',
       '  cluster httproute/default/web/rule/0: HTTP/1.1',
@@ -58,7 +38,7 @@ describe('the explanation of a route', () => {
     ]);
   });
 
-  it('has the discovered endpoints of a status, with their health', async () => {
+  it('has the discovered endpoints of a status, with their health', () => {
     const tagSelectors = [{ key: 'web', operator: 'Exists' }];
     const found = (name: string, address: string, status: string) => ({
       name,
@@ -84,7 +64,7 @@ describe('the explanation of a route', () => {
     const [text] = explainIn([tailnet, selecting], [toWeb], 'Proxy').map(each => each.text);
     expect(text).toMatch(/100\.64\.0\.1:8080 .* weight 1, priority 0, HEALTHY\n/);
     expect(text).toMatch(/100\.64\.0\.2:8080 .* weight 1, priority 0, UNHEALTHY$/);
-    const [without] = await explained(
+    const [without] = explained(
       tailnet,
       { ...selecting, status: undefined },
       route('HTTPRoute', 'default/web'),
@@ -93,23 +73,25 @@ describe('the explanation of a route', () => {
   });
 
   it('is one for each data path that its Gateways have', () => {
-    const direct = named(meshBinding({ settings: { dataPath: { mode: 'Direct' } } }), 'default/public');
+    const direct = named(meshGateway({ dataPath: { mode: 'Direct' } }), 'default/public');
     const parentRefs = ['public', 'b', 'c', 'b'].map(name => ({ name }));
     const world = [tailnet, web, direct];
-    const many = resourceOf(route('HTTPRoute', 'default/web', { parentRefs })) as Route;
+    const many = route('HTTPRoute', 'default/web', { parentRefs });
     const texts = explainIn(world, [many], 'Proxy').map(({ text }) => text);
     expect(texts).toEqual([
-      expect.stringMatching(/^HTTPRoute default\/web at Gateway default\/public\n.*\n.* directly /),
+      expect.stringMatching(
+        /^HTTPRoute default\/web at Gateway default\/public\n.*data path Direct\n.*\n.* directly /,
+      ),
       expect.stringMatching(
         /^HTTPRoute default\/web at Gateways default\/b, default\/c\n.*\n.* through 10\.0\.0\.1:1055 /,
       ),
     ]);
-    const nowhere = resourceOf(route('HTTPRoute', 'default/web', { parentRefs: [] })) as Route;
+    const nowhere = route('HTTPRoute', 'default/web', { parentRefs: [] });
     const [text] = explainIn(world, [nowhere], 'Direct').map(each => each.text);
     expect(text).toMatch(/^HTTPRoute default\/web at no Gateway\n.*\n.* directly /);
   });
 
-  it('has what MeshGateways set for its Gateways, and which of them are not applied', async () => {
+  it('has what MeshGateways set for its Gateways, and which of them are not applied', () => {
     const created = (name: string, creationTimestamp: string, spec: object) =>
       named(meshGateway({ ...spec }), `default/${name}`, { creationTimestamp });
     const off = {
@@ -120,16 +102,12 @@ describe('the explanation of a route', () => {
       meshEndpoints({ endpoints: [endpoint({ healthCheck: { enabled: true } })] }),
       'default/web',
     );
-    const { read, start, write } = createMemory(trafficIndexes, [
-      ...[openGateway('default/public'), tailnet, checked, route('HTTPRoute', 'default/web')],
+    const [text = ''] = explained(
+      ...[tailnet, { ...checked, status: { endpoints: [{ name: 'x', status: 'Healthy' }] } }],
+      route('HTTPRoute', 'default/web'),
       created('edge', '2026-01-01T00:00:00Z', off),
       created('later', '2026-02-01T00:00:00Z', {}),
-    ]);
-    await start();
-    const object = read.get({ kind: 'MeshEndpoints', namespace: 'default', name: 'web' });
-    if (object) await write.replaceStatus(object, { endpoints: [{ name: 'x', status: 'Healthy' }] });
-    const explainAll = routeExplainer(new Tracking(read), { dataPath: 'Proxy', clusterEncoding: '' });
-    const [text = ''] = explainAll().map(each => each.text);
+    );
     expect(text.split('\n').slice(0, 5)).toEqual([
       'HTTPRoute default/web at Gateway default/public',
       "  MeshGateway edge sets for Gateway default/public: data path Direct, Envoy's health checks Off, no anchors",
@@ -139,7 +117,7 @@ describe('the explanation of a route', () => {
     ]);
   });
 
-  it('has what a MeshRoutePolicy sets for a rule, and which others do not apply', async () => {
+  it('has what a MeshRoutePolicy sets for a rule, and which others do not apply', () => {
     const metadata = [{ region: 'eu', tier: 'prod' }, { tier: 'prod' }, {}];
     const endpoints = metadata.map((each, index) =>
       endpoint({ name: `e${index}`, meshIP: `100.64.0.${index + 1}`, metadata: each }),
@@ -152,7 +130,7 @@ describe('the explanation of a route', () => {
         prefer: [labels({ region: 'eu' }), labels({ a: 'b', c: 'd' })],
       },
     });
-    const [text = ''] = await explained(
+    const [text = ''] = explained(
       ...[tailnet, named(meshEndpoints({ endpoints }), 'default/web'), route('HTTPRoute', 'default/web')],
       ...[named(policy, 'default/a'), named(meshRoutePolicy(), 'default/b')],
     );
@@ -184,7 +162,7 @@ describe('the explanation of a route', () => {
     ]);
   });
 
-  it('has the levels of a MeshRoutePolicy, and what it names but cannot use', async () => {
+  it('has the levels of a MeshRoutePolicy, and what it names but cannot use', () => {
     const mesh = { group: 'mesh-gateway.dev', kind: 'MeshEndpoints' };
     const policy = (first: object) =>
       named(
@@ -195,18 +173,18 @@ describe('the explanation of a route', () => {
       );
     const world = [tailnet, web, serviceObject('shop'), sliceObject('shop', [{ addresses: ['10.0.0.5'] }])];
     const toShop = policy({ name: 'shop', port: 80 });
-    const [text = ''] = await explained(...world, route('HTTPRoute', 'default/web'), toShop);
+    const [text = ''] = explained(...world, route('HTTPRoute', 'default/web'), toShop);
     expect(text.split('\n').slice(2)).toEqual([
       '    MeshRoutePolicy p sets for the rule: level 0: Service default/shop:80 beyond the rule (backend 1); level 1: MeshEndpoints default/web:8080',
       expect.stringMatching(/\[fd7a:115c:a1e0::1\]:8080 .* backend 0, weight 1, priority 1, HEALTHY$/),
       expect.stringMatching(/10\.0\.0\.5:8080 +directly +backend 1, weight 1, priority 0, UNKNOWN$/),
     ]);
     const missing = policy({ ...mesh, name: 'other' });
-    const [unusable = ''] = await explained(...world, route('HTTPRoute', 'default/web'), missing);
+    const [unusable = ''] = explained(...world, route('HTTPRoute', 'default/web'), missing);
     expect(unusable).toMatch(/\n {4}MeshRoutePolicy p: BackendNotFound: spec\.failover\.levels\[0\]/);
   });
 
-  it('has the Service for which Envoy Gateway splits a rule with levels, unless it uses the address of the Service', async () => {
+  it('has the Service for which Envoy Gateway splits a rule with levels, unless it uses the address of the Service', () => {
     const levels = [{ backends: [{ name: 'shop', port: 80 }] }];
     const world = [tailnet, web, serviceObject('shop'), openGateway('default/b')];
     const toBoth = route('HTTPRoute', 'default/web', {
@@ -214,11 +192,11 @@ describe('the explanation of a route', () => {
       rules: [{ backendRefs: [meshBackend(), { name: 'shop', port: 80 }] }],
     });
     const p = named(meshRoutePolicy({ failover: { levels } }), 'default/p');
-    const problems = async (...objects: readonly object[]) =>
-      (await explained(...world, toBoth, p, ...objects))
+    const problems = (...objects: readonly object[]) =>
+      explained(...world, toBoth, p, ...objects)
         .join('\n')
         .match(/(not used|MeshRoutePolicy p): [A-Z]\w+: .*/g);
-    expect(await problems()).toEqual([
+    expect(problems()).toEqual([
       expect.stringMatching(/^not used: OtherBackendMissing: .* Service default\/shop .* has no endpoints/),
       expect.stringMatching(/: ServiceInRule: Service default\/shop:80 is a backend of .* or apply \{/),
     ]);
@@ -227,26 +205,26 @@ describe('the explanation of a route', () => {
       ...{ apiVersion: 'gateway.envoyproxy.io/v1alpha1', kind: 'BackendTrafficPolicy' },
       spec: { targetRefs, routingType: 'Service' },
     };
-    expect(await problems(named(routing, 'default/routing'))).toBe(null);
+    expect(problems(named(routing, 'default/routing'))).toBe(null);
   });
 
-  it('lists unused backends with the reason', async () => {
+  it('lists unused backends with the reason', () => {
     const rules = [
       { backendRefs: [meshBackend({ port: 81 })] },
       { backendRefs: [meshBackend({ name: 'missing' })] },
     ];
-    const [text = ''] = await explained(tailnet, web, route('HTTPRoute', 'default/web', { rules }));
+    const [text = ''] = explained(tailnet, web, route('HTTPRoute', 'default/web', { rules }));
     expect(text).toContain('no endpoint: requests are answered with 503');
     expect(text).toMatch(/not used: PortNotFound: .*port 81 is not a port/);
     expect(text).toMatch(/not used: BackendNotFound: /);
   });
 
-  it('has the reason where all weights are 0', async () => {
+  it('has the reason where all weights are 0', () => {
     const refs = [meshBackend({ weight: 0 }), { name: 'near', port: 80, weight: 0 }];
     const toRefs = route('HTTPRoute', 'default/web', { rules: [{ backendRefs: refs }] });
-    const [text = ''] = await explained(tailnet, web, toRefs);
-    expect(text).toContain('    not used: all backendRefs have weight 0: raise one');
-    const [served = ''] = await explained(tailnet, web, route('HTTPRoute', 'default/web'));
+    const [text = ''] = explained(tailnet, web, toRefs);
+    expect(text).toContain('    not used: NoWeight: spec.rules[0]: all backendRefs have weight 0: raise one');
+    const [served = ''] = explained(tailnet, web, route('HTTPRoute', 'default/web'));
     expect(served).not.toContain('weight 0');
   });
 
@@ -256,9 +234,9 @@ describe('the explanation of a route', () => {
     ['TLSRoute', 'connections are closed'],
     ['TCPRoute', 'connections are closed'],
     ['UDPRoute', 'datagrams are dropped'],
-  ] as const)('has what becomes of the traffic of a %s without endpoints: %s', async (kind, consequence) => {
+  ] as const)('has what becomes of the traffic of a %s without endpoints: %s', (kind, consequence) => {
     const rules = [{ backendRefs: [meshBackend({ name: 'missing' })] }];
-    const [text = ''] = await explained(tailnet, route(kind, 'default/web', { rules }));
+    const [text = ''] = explained(tailnet, route(kind, 'default/web', { rules }));
     expect(text).toContain(`no endpoint: ${consequence}`);
   });
 
@@ -275,7 +253,7 @@ describe('the explanation of a route', () => {
     const status = { endpoints: statuses.map((entry, at) => ({ name: `e${at}`, ...entry })) };
     const withStatus = statuses.length > 0 ? { ...object, status } : object;
     const [found] = explainIn([tailnet, withStatus], [toWeb], 'Proxy');
-    expect(found?.isHealthy).toBe(isHealthy);
+    expect(found?.reaches).toBe(isHealthy ? 'all' : 'none');
     const noEndpoint = 'no endpoint can take traffic: requests are answered with 503';
     expect(found?.text.includes(noEndpoint)).toBe(!isHealthy);
   });
@@ -326,9 +304,9 @@ describe('the explanation of a route', () => {
     const [found] = explainIn([{ ...managed, status }, web], [toWeb], 'Proxy');
     expect(found?.text).toContain('through 10.96.0.7:1055');
     expect(found?.text.match(/not ready: (.*)/)?.[1]).toBe(problem && `MeshTailnet one: ${problem}`);
-    expect(found?.isHealthy).toBe(problem === undefined);
+    expect(found?.reaches).toBe(problem === undefined ? 'all' : 'none');
     const [direct] = explainIn([{ ...managed, status }, web], [toWeb], 'Direct');
-    expect(direct?.isHealthy).toBe(true);
+    expect(direct?.reaches).toBe('all');
   });
 
   it('has the relays of UDP endpoints, and the endpoints themselves', () => {
@@ -340,7 +318,7 @@ describe('the explanation of a route', () => {
       status: { endpoints: [entry] },
     };
     const rules = [{ backendRefs: [meshBackend({ name: 'dns', port: 53 })] }];
-    const toDns = resourceOf(route('UDPRoute', 'default/dns', { rules })) as Route;
+    const toDns = route('UDPRoute', 'default/dns', { rules });
     const explain = (...objects: readonly object[]) =>
       explainIn([managedTailnet('one'), object, ...objects], [toDns], 'Proxy')[0];
     const found = explain(relaysObject('one', { '10.1.0.1': 'ready', '10.1.0.2': 'terminating' }));
@@ -348,7 +326,7 @@ describe('the explanation of a route', () => {
       '    10.1.0.1:20053  relays to 100.64.0.7:53  backend 0, weight 1, priority 0, HEALTHY   at=home',
       '    10.1.0.2:20053  relays to 100.64.0.7:53  backend 0, weight 1, priority 0, DRAINING  at=home',
     ]);
-    expect(found?.isHealthy).toBe(true);
+    expect(found?.reaches).toBe('all');
     expect(explain()?.text).toContain('no endpoint: datagrams are dropped');
     expect(explain()?.text).toContain('has no relay for UDP: Service mesh-relay-one has no endpoints');
   });
@@ -371,9 +349,9 @@ describe('the explanation of a route', () => {
       '    1.1.1.1:443  directly, as web.example.com:443  backend 0, weight 1, priority 0, HEALTHY  at=home',
       '    1.1.1.2:443  directly, as web.example.com:443  backend 0, weight 1, priority 0, HEALTHY  at=home',
     ]);
-    expect(found?.isHealthy).toBe(true);
+    expect(found?.reaches).toBe('all');
     const unresolved = explain({});
-    expect(unresolved?.isHealthy).toBe(false);
+    expect(unresolved?.reaches).toBe('none');
     expect(unresolved?.text).toContain(
       'Where objects have no status, as in files, its addresses are not known',
     );
@@ -394,33 +372,19 @@ describe('the explanation of a route', () => {
     );
     const entry = { name: 'web', status: 'Unhealthy', reason: 'CheckFailed', error: 'status 503' };
     const world = [tailnet, { ...checked, status: { endpoints: [entry] } }];
-    const listed = named(
-      meshBinding({ settings: { checkedByOperator: ['default/web:8080'] } }),
-      'default/public',
-    );
-    const toWeb = resourceOf(route('HTTPRoute', 'default/web')) as Route;
-    const [both, alone] = [world, [...world, listed]].map(
+    const off = named(meshGateway({ healthChecks: { envoy: 'Off' } }), 'default/public');
+    const toWeb = route('HTTPRoute', 'default/web');
+    const [both, alone] = [world, [...world, off]].map(
       objects => explainIn(objects, [toWeb], 'Proxy')[0]?.text,
     );
     expect(both).toMatch(/rule\/0: HTTP\/1\.1\n.*UNKNOWN/);
     expect(alone).toMatch(/rule\/0: HTTP\/1\.1, not checked by Envoy\n.*UNHEALTHY/);
   });
 
-  it('is one for Gateways that differ in other backends only', () => {
-    const listed = named(
-      meshBinding({ settings: { checkedByOperator: ['default/other:80'] } }),
-      'default/public',
-    );
-    const parentRefs = ['public', 'b'].map(name => ({ name }));
-    const toBoth = resourceOf(route('HTTPRoute', 'default/web', { parentRefs })) as Route;
-    const texts = explainIn([tailnet, web, listed], [toBoth], 'Proxy').map(({ text }) => text);
-    expect(texts).toEqual([expect.stringMatching(/ at Gateways default\/public, default\/b\n/)]);
-  });
-
-  it('is empty for a route without MeshEndpoints', async () => {
+  it('is empty for a route without MeshEndpoints', () => {
     const other = route('HTTPRoute', 'default/other', {
       rules: [{ backendRefs: [{ name: 'plain', port: 80 }] }],
     });
-    expect(await explained(other)).toEqual([]);
+    expect(explained(other)).toEqual([]);
   });
 });

@@ -1,11 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { formatProblem, severityOf } from '../../src/api/problem.ts';
-import { lint } from '../../src/tools/lint-text.ts';
 import { CERTIFICATE } from '../support/traffic/certificates.ts';
+import { checkText } from '../support/tools/checked.ts';
 
 /** `line severity message` of each finding. */
 function findingsOf(text: string): readonly string[] {
-  return lint(text).findings.map(each => `${each.line} ${severityOf(each)} ${formatProblem(each)}`);
+  return checkText(text).findings.map(
+    each => `${each.file === undefined ? '' : each.line} ${severityOf(each)} ${formatProblem(each)}`,
+  );
 }
 
 const HEAD = `apiVersion: mesh-gateway.dev/v1alpha1
@@ -153,7 +155,7 @@ const FILES: readonly (readonly [sentence: string, text: string, findings: reado
   ],
 ];
 
-describe('lint finds', () => {
+describe('check finds', () => {
   it.each(FILES)('%s', (_sentence, text, findings) => {
     expect(findingsOf(text)).toEqual(findings);
   });
@@ -170,13 +172,15 @@ const FOREIGN: readonly (readonly [sentence: string, text: string])[] = [
   ['an empty document', '---\n---\n'],
 ];
 
-describe('lint ignores', () => {
+describe('check ignores', () => {
   it.each(FOREIGN)('%s', (_sentence, text) => {
-    expect(lint(text)).toEqual({ findings: [], objects: 0 });
+    const { findings, objects } = checkText(text);
+    expect(findings.filter(({ reason }) => reason !== 'NothingToCheck')).toEqual([]);
+    expect(objects).toBe(0);
   });
 });
 
-describe('lint reads the items of a List', () => {
+describe('check reads the items of a List', () => {
   const item = (text: string) => text.replace(/\n$/, '').replaceAll('\n', '\n    ');
   const list = `apiVersion: v1
 kind: List
@@ -195,11 +199,11 @@ items:
   });
 
   it('and counts the items of our group', () => {
-    expect(lint(list).objects).toBe(2);
+    expect(checkText(list).objects).toBe(2);
   });
 });
 
-describe('lint counts', () => {
+describe('check counts', () => {
   it('objects of our group, valid or not, of a known kind or not', () => {
     const text = [
       endpoints('80'),
@@ -207,15 +211,15 @@ describe('lint counts', () => {
       HEAD.replace('MeshEndpoints', 'Mesh'),
       'kind: Secret\n',
     ].join('---\n');
-    expect(lint(text).objects).toBe(3);
+    expect(checkText(text).objects).toBe(3);
   });
 
   it('those in a file that is partly unreadable', () => {
-    expect(lint(`${endpoints('80')}---\na: [\n`).objects).toBe(1);
+    expect(checkText(`${endpoints('80')}---\na: [\n`).objects).toBe(1);
   });
 });
 
-describe('lint is not fooled by', () => {
+describe('check is not fooled by', () => {
   const SLIPS = [
     '',
     'apiVersion: mesh-gateway.dev\n',
@@ -224,14 +228,14 @@ describe('lint is not fooled by', () => {
   ];
 
   it.each(SLIPS)('a kind of our group with the line "%s"', line => {
-    const { findings } = lint(
+    const { findings } = checkText(
       `${line}kind: MeshTailnet\nmetadata: {name: a}\nspec: {tailnet: example.ts.net}\n`,
     );
     expect(findings.map(each => formatProblem(each).split(':')[0])).toEqual(['apiVersion']);
   });
 
   it('a kind that is not a string', () => {
-    const { findings } = lint('apiVersion: mesh-gateway.dev/v1alpha1\nkind: {toString: x}\n');
+    const { findings } = checkText('apiVersion: mesh-gateway.dev/v1alpha1\nkind: {toString: x}\n');
     expect(findings.map(formatProblem)).toEqual([
       'kind: the kind is not a kind of mesh-gateway.dev/v1alpha1',
     ]);

@@ -1,11 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { Route } from '../../src/api/objects/gateway-api.ts';
-import type { BackendTrafficPolicy } from '../../src/api/objects/traffic-policy.ts';
-import { explainRoutes } from '../../src/tools/explain-routes.ts';
 import { gatewayObject, meshBackend, named, route } from '../support/declared.ts';
 import { endpoint, meshEndpoints, meshTailnet } from '../support/objects.ts';
-import { resourceOf } from '../support/store/resources.ts';
-import { resourcesFrom, tlsBudgetsOf } from '../support/traffic/resolve.ts';
+import { tracedRoutes } from '../support/tools/routes.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -54,19 +50,14 @@ const HTTP = 'BackendTrafficPolicy infra/of-http of listener http of Gateway inf
 
 /** The lines about policies of each rule of a route. */
 function policiesOf(routeObject: object, ...objects: readonly object[]): readonly (readonly string[])[] {
-  const resources = resourcesFrom([tailnet, web, gateway('infra/public'), ...objects]);
-  const policies = objects
-    .map(resourceOf)
-    .filter((each): each is BackendTrafficPolicy => each.kind === 'BackendTrafficPolicy');
-  const routes = [resourceOf(routeObject) as Route];
-  const explained = explainRoutes(resources, routes, 'Proxy', tlsBudgetsOf(resources), { policies });
+  const traced = tracedRoutes([tailnet, web, gateway('infra/public'), routeObject, ...objects]);
   const isPolicy = (line: string) => line.startsWith('    policy');
   const linesOf = (rule: string) =>
     rule
       .split('\n')
       .filter(isPolicy)
       .map(line => line.trim());
-  return explained.flatMap(({ text }) => text.split('\n  cluster ').slice(1).map(linesOf));
+  return traced.flatMap(({ text }) => text.split('\n  cluster ').slice(1).map(linesOf));
 }
 
 describe('the policies of a rule', () => {

@@ -1,0 +1,298 @@
+import { isEqual } from '../../api/json.ts';
+import { keyOf, refOf } from '../../api/key.ts';
+import type { Key, ResourceKind } from '../../api/key.ts';
+import type { BackendRef, Route } from '../../api/objects/gateway-api.ts';
+import { isMeshBackend, refTo } from '../../api/objects/references.ts';
+import { distinct } from '../../api/problem.ts';
+import type { Problem } from '../../api/problem.ts';
+import type { Reason } from '../../api/reasons.ts';
+import { poolProblemOf, proxiesOf } from '../../traffic/data-path.ts';
+import { healthStatusesOf } from '../../traffic/endpoints/health-status.ts';
+import type { HealthStatus } from '../../traffic/endpoints/health-status.ts';
+import type { EnvoyEndpoint, EnvoyLocality } from '../../traffic/endpoints/load-assignment.ts';
+import type { ReadObjects } from '../../store/resources.ts';
+import type { RouteTraffic, RuleTraffic } from '../../traffic/endpoints/route-traffic.ts';
+import { failoverSupportOf, problemsOfRule } from '../../traffic/policy/problems.ts';
+import { isRequired } from '../../traffic/policy/route-policy.ts';
+import type { ResolvedEndpoint } from '../../traffic/resolve-backend-ref.ts';
+import type { ResolvedBackend } from '../../traffic/resolve-route.ts';
+import type { TrafficResources } from '../../traffic/traffic-resources.ts';
+
+/** How many of the requests reach an endpoint; unknown where the objects that decide it could not be read. */
+export type Reach = 'all' | 'some' | 'none' | 'unknown';
+
+/** What several parts of the requests together reach. */
+export function together(parts: readonly Reach[]): Reach {
+  const known = parts.filter(part => part !== 'unknown');
+  if (known.length === 0) return 'unknown';
+  if (known.every(part => part === 'all')) return 'all';
+  return known.every(part => part === 'none') ? 'none' : 'some';
+}
+
+/** How much of what exists the objects are. */
+export type KnownObjects = {
+  /** Whether those of a kind have the status that the operator writes. */
+  readonly hasStatus: (kind: 'MeshTailnet' | 'MeshEndpoints') => boolean;
+  /** Whether those of a kind are all. */
+  readonly has: (kind: ResourceKind) => boolean;
+  /** Whether an object is there, but is not valid. */
+  readonly isInvalid: (key: Key) => boolean;
+  readonly get: (key: Key) => unknown;
+};
+
+/** That a store has all objects, with their status. */
+export function everythingIn(read: ReadObjects): KnownObjects {
+  return { hasStatus: () => true, has: () => true, isInvalid: () => false, get: key => read.get(refOf(key)) };
+}
+
+/** What Envoys get for a rule, and how they reach the mesh. */
+type CarriedTraffic = RuleTraffic & Pick<RouteTraffic, 'path'>;
+
+/** What becomes of the requests for a rule. */
+export type RuleOutcome = CarriedTraffic & {
+  readonly reaches: Reach;
+  /** Whether a MeshEndpoints of the rule, or a Service of its policy, serves requests. */
+  readonly isServed: boolean;
+  /** What is wrong, as far as the objects are enough to decide it. */
+  readonly problems: readonly Problem[];
+  /** What is wrong if these are all objects. */
+  readonly undecided: readonly Problem[];
+};
+
+/** What becomes of the requests for a route at Gateways. */
+export type RouteOutcome = Omit<RouteTraffic, 'rules'> & { readonly rules: readonly RuleOutcome[] };
+
+type Resources = Parameters<typeof failoverSupportOf>[0] & Pick<TrafficResources, 'route'>;
+
+/** Decides what becomes of the requests for a route. */
+export function outcomesOf(
+  route: Route,
+  traffic: readonly RouteTraffic[],
+  resources: Resources,
+  known: KnownObjects,
+): readonly RouteOutcome[] {
+  return traffic.map(each => ({
+    ...each,
+    rules: each.rules.map(rule =>
+      outcomeOf({ ...rule, path: each.path }, each.gateways, route, resources, known),
+    ),
+  }));
+}
+
+function outcomeOf(
+  traffic: CarriedTraffic,
+  gateways: RouteTraffic['gateways'],
+  route: Route,
+  resources: Resources,
+  known: KnownObjects,
+): RuleOutcome {
+  const supports = gateways.map(gateway => failoverSupportOf(resources, [traffic.rule], gateway));
+  const problems = distinct<Problem>([
+    ...weightless(traffic, route),
+    ...traffic.unused,
+    ...problemsOfRule(traffic.rule),
+    ...supports.flatMap(each => (each.is === 'service-in-rule' ? [each.problem] : [])),
+    ...brokenPools(traffic, known),
+  ]);
+  const decided = problems.filter(each => isDecided(each, known));
+  const reaches = reachOfRule({ route, rule: indexOf(traffic) }, traffic, known);
+  const isLost = reaches === 'none' && decided.length === 0;
+  return {
+    ...traffic,
+    reaches,
+    isServed: candidatesOf(traffic, known).some(each => each.isMesh && each.isCarried && isUsable(each)),
+    problems: isLost ? [...decided, noneHealthy(traffic, route)] : decided,
+    undecided: problems.filter(each => !decided.includes(each)),
+  };
+}
+
+/** The index of a rule in its route; of TCP and UDP Envoy Gateway uses one. */
+export function indexOf({ rule: { cluster } }: RuleTraffic): number {
+  return cluster.rule === 'only' ? 0 : cluster.rule;
+}
+
+function weightless(traffic: RuleTraffic, route: Route): readonly Problem[] {
+  const rule = indexOf(traffic);
+  const { backendRefs = [] } = route.rules[rule] ?? {};
+  if (backendRefs.some(({ weight }) => weight > 0)) return [];
+  const at = ['spec', 'rules', rule];
+  return [
+    { reason: 'NoWeight', about: refTo(route), at, text: 'all backendRefs have weight 0', fix: 'raise one' },
+  ];
+}
+
+/** MeshTailnets that have a proxy address, which no mesh pod serves now. */
+function brokenPools({ rule: { backends }, path }: CarriedTraffic, known: KnownObjects): readonly Problem[] {
+  if (path === 'Direct') return [];
+  const tailnets = backends.flatMap(({ endpoints }) => {
+    const first = endpoints.find(({ endpoint }) => endpoint.externalTarget === undefined);
+    return first && isPoolBroken(first, known) ? [first.tailnet] : [];
+  });
+  return [...new Set(tailnets)].flatMap((tailnet): readonly Problem[] => {
+    const text = proxiesOf(tailnet).are === 'known' && poolProblemOf(tailnet);
+    return text ? [{ reason: 'PoolNotReady', about: refTo(tailnet), text }] : [];
+  });
+}
+
+function noneHealthy(traffic: RuleTraffic, route: Route): Problem {
+  const at = ['spec', 'rules', indexOf(traffic)];
+  const text = 'no endpoint of the rule can take traffic';
+  const fix = 'status.endpoints of its MeshEndpoints has the error of each';
+  return { reason: 'NoHealthyEndpoints', about: refTo(route), at, text, fix };
+}
+
+/** What is elsewhere if there is none of the kind, or what only a status has, which objects in files need not have. */
+const NEEDS: Readonly<Partial<Record<Reason, ResourceKind>>> = {
+  BackendNotFound: 'MeshEndpoints',
+  TailnetNotFound: 'MeshTailnet',
+  NamespaceNotAllowed: 'Namespace',
+  CertificateNotFound: 'ConfigMap',
+  ServiceInRule: 'EnvoyProxy',
+};
+
+const NEEDS_STATUS: Readonly<Partial<Record<Reason, 'MeshTailnet' | 'MeshEndpoints'>>> = {
+  ProxyUnknown: 'MeshTailnet',
+  RelayPortMissing: 'MeshEndpoints',
+  ExternalTargetNotResolved: 'MeshEndpoints',
+};
+
+/** Whether something is wrong only if an object is nowhere else. */
+export function isElsewhere({ reason }: Problem): boolean {
+  return NEEDS[reason] !== undefined;
+}
+
+/** Whether the objects are enough to decide that something is wrong. */
+function isDecided(problem: Problem & { readonly object?: Key }, known: KnownObjects): boolean {
+  const { reason, object } = problem;
+  const [kind, status] = [NEEDS[reason], NEEDS_STATUS[reason]];
+  if ((kind && !known.has(kind)) || (status && !known.hasStatus(status))) return false;
+  return reason !== 'BackendNotFound' || object === undefined || !known.isInvalid(object);
+}
+
+/** How many of the requests for a rule reach an endpoint. What is no MeshEndpoints is followed no further. */
+export function reachOfRule(
+  { route, rule }: { readonly route: Route; readonly rule: number },
+  traffic: CarriedTraffic | undefined,
+  known: KnownObjects,
+): Reach {
+  const refs = route.rules[rule]?.backendRefs ?? [];
+  const ofCluster = traffic ? reachOfCluster(traffic, known) : 'none';
+  const parts = refs.flatMap((ref, index): readonly Reach[] => {
+    if (ref.weight === 0) return [];
+    if (!isMeshBackend(ref)) return [isMissing(ref, known) ? 'none' : 'all'];
+    const at = ['spec', 'rules', rule, 'backendRefs', index];
+    const unused = traffic?.unused.filter(each => each.endpoint === undefined && isEqual(each.at, at)) ?? [];
+    if (unused.some(each => isDecided(each, known))) return ['none'];
+    return [unused.some(isElsewhere) ? 'unknown' : ofCluster];
+  });
+  return parts.length === 0 ? 'none' : together(parts);
+}
+
+/** Whether a Service does not exist, as far as is known. */
+export function isMissing({ group, kind, namespace, name }: BackendRef, known: KnownObjects): boolean {
+  const isService = group === '' && kind === 'Service';
+  return isService && known.has('Service') && !known.get(keyOf({ kind: 'Service', namespace, name }));
+}
+
+function isUnused(
+  { unused }: RuleTraffic,
+  known: KnownObjects,
+  at: readonly (string | number)[],
+  name?: string,
+) {
+  return unused.some(each => each.endpoint === name && isEqual(each.at, at) && isDecided(each, known));
+}
+
+/** An endpoint that Envoy may send requests to. */
+type Candidate = {
+  /** Whether it is of a MeshEndpoints, or of a Service that the policy of the rule adds. */
+  readonly isMesh: boolean;
+  readonly priority: number;
+  readonly health: HealthStatus;
+  /** Whether a request that Envoy sends to it gets there. */
+  readonly isCarried: boolean;
+};
+
+/** Envoy sends requests to the first priority with an endpoint that is not unhealthy, in equal shares as far as this matters. */
+function reachOfCluster(traffic: CarriedTraffic, known: KnownObjects): Reach {
+  const usable = candidatesOf(traffic, known).filter(isUsable);
+  const first = Math.min(...usable.map(({ priority }) => priority));
+  const used = usable.filter(({ priority }) => priority === first);
+  return used.length === 0 ? 'none' : together(used.map(({ isCarried }) => (isCarried ? 'all' : 'none')));
+}
+
+function isUsable({ health }: Candidate): boolean {
+  return health !== 'UNHEALTHY' && health !== 'DRAINING';
+}
+
+function candidatesOf(traffic: CarriedTraffic, known: KnownObjects): readonly Candidate[] {
+  const { rule, localities, path } = traffic;
+  const own = new Set(rule.backends.map(({ index }) => index));
+  const beyond = new Set(rule.levels?.beyond.map(({ index }) => index));
+  const others = localities
+    .filter(({ backend }) => !own.has(backend))
+    .flatMap(({ backend, priority, endpoints }) =>
+      endpoints.map(({ health }) => ({ isMesh: beyond.has(backend), priority, health, isCarried: true })),
+    );
+  const mesh = rule.backends
+    .filter(({ place, ref }) => ref.weight > 0 && !isUnused(traffic, known, place.at))
+    .flatMap(backend =>
+      usedEndpoints(backend, traffic)
+        .filter(({ endpoint: { name } }) => !isUnused(traffic, known, backend.place.at, name))
+        .map(resolved => candidateOf(resolved, localitiesOf(backend, localities), path, known)),
+    );
+  return [...mesh, ...others];
+}
+
+function candidateOf(
+  resolved: ResolvedEndpoint,
+  localities: readonly EnvoyLocality[],
+  path: CarriedTraffic['path'],
+  known: KnownObjects,
+): Candidate {
+  const { endpoint, object } = resolved;
+  return {
+    isMesh: true,
+    priority: priorityOf(resolved, localities) ?? endpoint.priority,
+    // Envoy gets UNKNOWN for endpoints that are all unhealthy, where its own checks can decide: here the operator's verdict counts.
+    health: healthStatusesOf(object, 'UNKNOWN')({ endpoint }),
+    isCarried: path === 'Direct' || endpoint.externalTarget !== undefined || !isPoolBroken(resolved, known),
+  };
+}
+
+/** The endpoints of a backend that the policy of the rule leaves. */
+export function usedEndpoints(
+  { endpoints }: ResolvedBackend,
+  { rule }: RuleTraffic,
+): readonly ResolvedEndpoint[] {
+  return endpoints.filter(({ endpoint }) => isRequired(rule.policy, endpoint));
+}
+
+/** The localities of a backend. */
+export function localitiesOf(
+  { index }: Pick<ResolvedBackend, 'index'>,
+  localities: readonly EnvoyLocality[],
+): readonly EnvoyLocality[] {
+  return localities.filter(({ backend }) => backend === index);
+}
+
+/** The priority with which Envoy gets an endpoint; undefined where it does not get it. */
+export function priorityOf(
+  resolved: ResolvedEndpoint,
+  localities: readonly EnvoyLocality[],
+): number | undefined {
+  return localities.find(({ endpoints }) => endpoints.some(each => isFor(each, resolved)))?.priority;
+}
+
+/** Whether Envoy dials this for an endpoint. */
+export function isFor(sent: EnvoyEndpoint, { endpoint: { meshIP, port } }: ResolvedEndpoint): boolean {
+  const target = sent.relayedTo ?? sent;
+  return target.address === meshIP && target.port === port;
+}
+
+/** Whether the mesh pods of an endpoint are known not to carry requests. */
+export function isPoolBroken({ tailnet }: Pick<ResolvedEndpoint, 'tailnet'>, known: KnownObjects): boolean {
+  return (
+    poolProblemOf(tailnet) !== undefined && (known.hasStatus('MeshTailnet') || tailnet.status !== undefined)
+  );
+}

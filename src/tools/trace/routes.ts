@@ -1,0 +1,245 @@
+import type { Kinds } from '../../api/generated/types.ts';
+import { keyOf, ROUTE_KINDS } from '../../api/key.ts';
+import type { Ref } from '../../api/key.ts';
+import type { Route } from '../../api/objects/gateway-api.ts';
+import { metadataText } from '../../api/objects/metadata-text.ts';
+import { oldestOf } from '../../api/objects/oldest.ts';
+import { refTo } from '../../api/objects/references.ts';
+import { formatProblem, formatWithReason, titleOfSubject } from '../../api/problem.ts';
+import type { Problem } from '../../api/problem.ts';
+import type { SocketAddress } from '../../api/socket-address.ts';
+import { Derived } from '../../store/derived.ts';
+import type { Tracking } from '../../store/tracking.ts';
+import type { EnvoyEndpoint } from '../../traffic/endpoints/load-assignment.ts';
+import { targetsOf } from '../../traffic/gateway-settings.ts';
+import type { ResolvedRule } from '../../traffic/resolve-route.ts';
+import { together } from '../check/outcome.ts';
+import type { KnownObjects, Reach, RouteOutcome, RuleOutcome } from '../check/outcome.ts';
+import { resolverFrom } from '../check/traffic.ts';
+import type { TrafficSettings } from '../check/traffic.ts';
+import { problemJson } from '../json.ts';
+import { routePolicyLines } from './route-policies.ts';
+import { policyExplainer } from './traffic-policies.ts';
+
+/** A route with MeshEndpoints among its backends, at Gateways with the same settings for it. */
+export type TracedRoute = {
+  readonly route: Route;
+  readonly outcome: RouteOutcome;
+  /** What MeshGateways set for the Gateways. */
+  readonly settings: readonly string[];
+  /** For each rule, what policies set for it. */
+  readonly policies: readonly (readonly string[])[];
+};
+
+/** Follows all routes of a store with the `trafficIndexes`, sorted by name; returns the function that does. */
+export function routeTracer(
+  tracking: Tracking,
+  settings: TrafficSettings,
+  known: KnownObjects,
+): () => readonly TracedRoute[] {
+  const { values, resolve } = resolverFrom(tracking, settings, known);
+  const traced = new Derived(tracking, (_all, read): readonly TracedRoute[] => {
+    const resources = values.resources(read);
+    const explainPolicies = policyExplainer(resources, read.list('BackendTrafficPolicy'));
+    const meshGateways = read.list('MeshGateway');
+    const policiesOf = (route: Route, { gateways, rules }: RouteOutcome) =>
+      rules.map(({ rule }) => [
+        ...explainPolicies(route, rule.cluster.rule, gateways),
+        ...routePolicyLines(rule, resources.routePolicies(refTo(route))),
+      ]);
+    const routes = ROUTE_KINDS.flatMap((kind): readonly Route[] => read.list(kind));
+    return [...routes].sort(byTitle).flatMap(route =>
+      resolve(keyOf(refTo(route)), read)
+        .filter(({ rules }) => rules.length > 0)
+        .map(outcome => ({
+          route,
+          outcome,
+          settings: settingLines(outcome.gateways, meshGateways),
+          policies: policiesOf(route, outcome),
+        })),
+    );
+  });
+  return () => traced.read('all');
+}
+
+function byTitle(one: Route, other: Route): number {
+  return titleOfSubject(refTo(one)) < titleOfSubject(refTo(other)) ? -1 : 1;
+}
+
+/** How many of the requests for all these routes reach an endpoint. */
+export function reachOfAll(routes: readonly TracedRoute[]): Reach {
+  return together(routes.flatMap(({ outcome }) => outcome.rules.map(({ reaches }) => reaches)));
+}
+
+/** What MeshGateways set for Gateways, and which of them are not applied. */
+function settingLines(
+  gateways: readonly Ref<'Gateway'>[],
+  meshGateways: readonly Kinds['MeshGateway'][],
+): readonly string[] {
+  return gateways.flatMap(gateway => {
+    const all = meshGateways.filter(each => targetsOf(each).includes(keyOf(gateway)));
+    const oldest = oldestOf(all);
+    if (!oldest) return [];
+    const { dataPath, healthChecks, routeStatus } = oldest.spec;
+    const parts = [
+      ...(dataPath ? [`data path ${dataPath.mode}`] : []),
+      ...(healthChecks ? [`Envoy's health checks ${healthChecks.envoy}`] : []),
+      ...(routeStatus?.anchors === false ? ['no anchors'] : []),
+    ];
+    const subject = `Gateway ${gateway.namespace}/${gateway.name}`;
+    const name = `MeshGateway ${oldest.metadata.name}`;
+    const others = all.filter(each => each !== oldest).map(({ metadata }) => `MeshGateway ${metadata.name}`);
+    return [
+      `${name} sets for ${subject}: ${parts.join(', ') || 'nothing'}`,
+      ...others.map(other => `${other} is not applied to ${subject}: ${name} decides, as the oldest`),
+    ];
+  });
+}
+
+/** A route as JSON. */
+export function routeJson({ route, outcome, settings, policies }: TracedRoute) {
+  const { path, gateways, rules } = outcome;
+  return {
+    route: refTo(route),
+    hostnames: route.hostnames,
+    gateways: gateways.map(pathOf),
+    dataPath: path,
+    settings,
+    reaches: together(rules.map(({ reaches }) => reaches)),
+    rules: rules.map((rule, index) => ({
+      cluster: rule.rule.cluster.text,
+      protocol: rule.rule.protocol,
+      reaches: rule.reaches,
+      isCheckedByEnvoy: !rule.isHealthCheckOff,
+      policies: policies[index] ?? [],
+      endpoints: endpointsOf(rule).map(({ endpoint, backend, weight, priority, metadata }) => ({
+        address: addressOf(endpoint.relayedTo ?? endpoint),
+        through: howToReach(endpoint),
+        backend,
+        weight,
+        priority,
+        health: endpoint.health,
+        metadata,
+      })),
+      problems: rule.problems.map(problemJson),
+      undecided: rule.undecided.map(problemJson),
+    })),
+  };
+}
+
+/** A route for users: each rule, its endpoints and how Envoy reaches them, and what is not used and why. */
+export function routeText({ route, outcome, settings, policies }: TracedRoute): string {
+  const hosts = route.hostnames.length > 0 ? ` for ${route.hostnames.join(', ')}` : '';
+  return [
+    `${titleOfSubject(refTo(route))}${hosts} at ${placeOf(outcome.gateways)}`,
+    ...settings.map(line => `  ${line}`),
+    ...outcome.rules.flatMap((rule, index) => ruleLines(rule, policies[index] ?? [])),
+  ].join('\n');
+}
+
+function placeOf(gateways: readonly Ref<'Gateway'>[]): string {
+  if (gateways.length === 0) return 'no Gateway';
+  return `${gateways.length > 1 ? 'Gateways' : 'Gateway'} ${gateways.map(pathOf).join(', ')}`;
+}
+
+function pathOf({ namespace, name }: Ref<'Gateway'>): string {
+  return `${namespace}/${name}`;
+}
+
+function ruleLines(outcome: RuleOutcome, policies: readonly string[]): readonly string[] {
+  const { rule, isHealthCheckOff, isServed, reaches, problems, undecided } = outcome;
+  const endpoints = tableOf(
+    endpointsOf(outcome).map(({ endpoint, backend, weight, priority, metadata }) => [
+      addressOf(endpoint),
+      howToReach(endpoint),
+      `backend ${backend}, weight ${weight}, priority ${priority}, ${endpoint.health}`,
+      metadataText(metadata, ', '),
+    ]),
+  );
+  const none = endpoints.length === 0 ? 'no endpoint' : 'no endpoint can take traffic';
+  const [onlyMesh, mixed] = CONSEQUENCES[rule.protocol];
+  return [
+    `  cluster ${rule.cluster.text}: ${rule.protocol}${isHealthCheckOff ? ', not checked by Envoy' : ''}`,
+    ...policies.map(line => `    ${line}`),
+    ...endpoints,
+    ...(isServed || reaches === 'unknown' ? [] : [`    ${none}: ${rule.isMixed ? mixed : onlyMesh}`]),
+    ...problems.filter(isCause).map(problem => `    ${problemText(problem, rule)}`),
+    ...undecided.map(problem => `    not known from these objects: ${formatWithReason(problem)}`),
+  ];
+}
+
+/** Whether a problem is more than that no endpoint can take traffic, which the consequence has. */
+function isCause({ reason }: Problem): boolean {
+  return reason !== 'NoHealthyEndpoints';
+}
+
+function problemText(problem: Problem, { policy }: ResolvedRule): string {
+  const { reason, about, endpoint } = problem;
+  if (reason === 'PoolNotReady' && about)
+    return `not ready: ${titleOfSubject(about)}: ${formatProblem(problem)}`;
+  if (about?.kind === 'MeshRoutePolicy' || reason === 'ServiceInRule')
+    return `MeshRoutePolicy ${policy?.metadata.name}: ${formatWithReason(problem)}`;
+  return `not used${endpoint === undefined ? '' : ` (endpoint ${endpoint})`}: ${formatWithReason(problem)}`;
+}
+
+const REQUESTS = [
+  'requests are answered with 503',
+  'the other backends of the rule get all requests',
+] as const;
+
+/** What becomes of traffic for endpoints that cannot take any, and for those beside other backends. */
+const CONSEQUENCES = {
+  'HTTP/1.1': REQUESTS,
+  'HTTP/2': REQUESTS,
+  TCP: ['connections are closed', 'the other backends of the rule get all connections'],
+  UDP: ['datagrams are dropped', 'the other backends of the rule get all datagrams'],
+} as const;
+
+type Metadata = Readonly<Record<string, string>>;
+
+/** The endpoints that Envoy gets for a rule. */
+function endpointsOf({ localities, rule }: RuleOutcome) {
+  const metadataOf = metadataIn(rule);
+  return localities.flatMap(({ backend, weight, priority, endpoints }) =>
+    endpoints.map(endpoint => ({
+      endpoint,
+      backend,
+      weight,
+      priority,
+      metadata: metadataOf(backend, endpoint),
+    })),
+  );
+}
+
+/** The metadata of the endpoints of a rule, by backend and address. */
+function metadataIn({ backends }: ResolvedRule): (backend: number, endpoint: EnvoyEndpoint) => Metadata {
+  const idOf = (backend: number, { address, port }: SocketAddress, externalTarget?: string) =>
+    `${backend} ${externalTarget ?? `${address} ${port}`}`;
+  const found = new Map<string, Metadata>();
+  for (const { index, endpoints } of backends)
+    for (const { endpoint } of endpoints) {
+      const { meshIP, port, externalTarget, metadata = {} } = endpoint;
+      found.set(idOf(index, { address: meshIP, port }, externalTarget), metadata);
+    }
+  return (backend, endpoint) =>
+    found.get(idOf(backend, endpoint.relayedTo ?? endpoint, endpoint.externalTarget)) ?? {};
+}
+
+function howToReach({ proxy, relayedTo, externalTarget }: EnvoyEndpoint): string {
+  if (externalTarget !== undefined) return `directly, as ${externalTarget}`;
+  if (relayedTo) return `relays to ${addressOf(relayedTo)}`;
+  return proxy ? `through ${proxy.address}:${proxy.port}` : 'directly';
+}
+
+function addressOf({ address, port }: SocketAddress): string {
+  return `${address.includes(':') ? `[${address}]` : address}:${port}`;
+}
+
+/** A line for each row, with the cells of a column below each other. */
+function tableOf(rows: readonly (readonly string[])[]): readonly string[] {
+  const columns = [...(rows[0] ?? []).keys()];
+  const widths = columns.map(column => Math.max(...rows.map(row => row[column]?.length ?? 0)));
+  return rows.map(row =>
+    `    ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ')}`.trimEnd(),
+  );
+}
