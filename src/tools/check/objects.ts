@@ -5,7 +5,8 @@ import type { Resource } from '../../api/objects/resource.ts';
 import { isRecord } from '../../api/json.ts';
 import type { Fields } from '../../api/json.ts';
 import { keyOf } from '../../api/key.ts';
-import type { Key, ResourceKind } from '../../api/key.ts';
+import type { Key, Ref, ResourceKind } from '../../api/key.ts';
+import type { Service } from '../../api/objects/backends.ts';
 import { titleOfSubject } from '../../api/problem.ts';
 import type { Problem, Steps } from '../../api/problem.ts';
 import { refTo } from '../../api/objects/references.ts';
@@ -134,6 +135,11 @@ export class Catalog {
       if (!resource) this.#invalid.add(keyOf(subjectIn(fields)));
       else if (!this.#byKey.has(keyOf(refTo(resource)))) this.#byKey.set(keyOf(refTo(resource)), object);
     }
+  }
+
+  service(ref: Ref<'Service'>): Service | undefined {
+    const resource = this.get(keyOf(ref))?.resource;
+    return resource?.kind === 'Service' ? resource : undefined;
   }
 
   /** Whether those of a kind have a status, as those that kubectl prints have. */

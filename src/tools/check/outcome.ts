@@ -1,6 +1,6 @@
 import { isEqual } from '../../api/json.ts';
-import { keyOf, refOf } from '../../api/key.ts';
-import type { Key, ResourceKind } from '../../api/key.ts';
+import type { Key, Ref, ResourceKind } from '../../api/key.ts';
+import type { Service } from '../../api/objects/backends.ts';
 import type { BackendRef, Route } from '../../api/objects/gateway-api.ts';
 import { isMeshBackend, refTo } from '../../api/objects/references.ts';
 import { distinct } from '../../api/problem.ts';
@@ -37,12 +37,17 @@ export type KnownObjects = {
   readonly has: (kind: ResourceKind) => boolean;
   /** Whether an object is there, but is not valid. */
   readonly isInvalid: (key: Key) => boolean;
-  readonly get: (key: Key) => unknown;
+  readonly service: (ref: Ref<'Service'>) => Service | undefined;
 };
 
 /** That a store has all objects, with their status. */
 export function everythingIn(read: ReadObjects): KnownObjects {
-  return { hasStatus: () => true, has: () => true, isInvalid: () => false, get: key => read.get(refOf(key)) };
+  return {
+    hasStatus: () => true,
+    has: () => true,
+    isInvalid: () => false,
+    service: ref => read.get(ref),
+  };
 }
 
 /** What Envoys get for a rule, and how they reach the mesh. */
@@ -94,7 +99,10 @@ function outcomeOf(
     ...supports.flatMap(each => (each.is === 'service-in-rule' ? [each.problem] : [])),
     ...brokenPools(traffic, known),
   ]);
-  const decided = problems.filter(each => isDecided(each, known));
+  const decided = [
+    ...problems.filter(each => isDecided(each, known)),
+    ...servicesWithout(traffic, route, known),
+  ];
   const reaches = reachOfRule({ route, rule: indexOf(traffic) }, traffic, known);
   const isLost = reaches === 'none' && decided.length === 0;
   return {
@@ -107,7 +115,7 @@ function outcomeOf(
 }
 
 /** The index of a rule in its route; of TCP and UDP Envoy Gateway uses one. */
-export function indexOf({ rule: { cluster } }: RuleTraffic): number {
+function indexOf({ rule: { cluster } }: RuleTraffic): number {
   return cluster.rule === 'only' ? 0 : cluster.rule;
 }
 
@@ -119,6 +127,16 @@ function weightless(traffic: RuleTraffic, route: Route): readonly Problem[] {
   return [
     { reason: 'NoWeight', about: refTo(route), at, text: 'all backendRefs have weight 0', fix: 'raise one' },
   ];
+}
+
+/** Services of the rule that do not exist, or lack the port. */
+function servicesWithout(traffic: RuleTraffic, route: Route, known: KnownObjects): readonly Problem[] {
+  const rule = indexOf(traffic);
+  return (route.rules[rule]?.backendRefs ?? []).flatMap((ref, index): readonly Problem[] => {
+    const problem = ref.weight > 0 && serviceProblem(ref, known);
+    const at = ['spec', 'rules', rule, 'backendRefs', index];
+    return problem ? [{ ...problem, about: refTo(route), at }] : [];
+  });
 }
 
 /** MeshTailnets that have a proxy address, which no mesh pod serves now. */
@@ -179,7 +197,7 @@ export function reachOfRule(
   const ofCluster = traffic ? reachOfCluster(traffic, known) : 'none';
   const parts = refs.flatMap((ref, index): readonly Reach[] => {
     if (ref.weight === 0) return [];
-    if (!isMeshBackend(ref)) return [isMissing(ref, known) ? 'none' : 'all'];
+    if (!isMeshBackend(ref)) return [serviceProblem(ref, known) ? 'none' : 'all'];
     const at = ['spec', 'rules', rule, 'backendRefs', index];
     const unused = traffic?.unused.filter(each => each.endpoint === undefined && isEqual(each.at, at)) ?? [];
     if (unused.some(each => isDecided(each, known))) return ['none'];
@@ -188,10 +206,22 @@ export function reachOfRule(
   return parts.length === 0 ? 'none' : together(parts);
 }
 
-/** Whether a Service does not exist, as far as is known. */
-export function isMissing({ group, kind, namespace, name }: BackendRef, known: KnownObjects): boolean {
-  const isService = group === '' && kind === 'Service';
-  return isService && known.has('Service') && !known.get(keyOf({ kind: 'Service', namespace, name }));
+/** Why a Service does not get the requests of a reference, as far as is known. */
+export function serviceProblem(
+  { group, kind, namespace, name, port }: BackendRef,
+  known: KnownObjects,
+): Problem | undefined {
+  if (group !== '' || kind !== 'Service' || !known.has('Service')) return undefined;
+  const service = known.service({ kind, namespace, name });
+  const title = `Service ${namespace}/${name}`;
+  if (!service) {
+    const fix = 'create it, or correct the reference';
+    return { reason: 'BackendNotFound', text: `${title} does not exist`, fix };
+  }
+  const ports = service.ports.map(each => each.port);
+  if (port === undefined || ports.includes(port)) return undefined;
+  const fix = `use one that it has (${ports.join(', ') || 'none'})`;
+  return { reason: 'PortNotFound', text: `port ${port} is not a port of ${title}`, fix };
 }
 
 function isUnused(

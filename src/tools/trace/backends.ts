@@ -14,10 +14,10 @@ import type { Catalog } from '../check/objects.ts';
 import {
   isElsewhere,
   isFor,
-  isMissing,
   isPoolBroken,
   localitiesOf,
   priorityOf,
+  serviceProblem,
   usedEndpoints,
 } from '../check/outcome.ts';
 import type { RuleOutcome } from '../check/outcome.ts';
@@ -115,8 +115,9 @@ function titleOf({ group, kind, namespace, name, port }: BackendRef): string {
 
 /** What is no MeshEndpoints is followed no further. */
 function otherBackend(ref: BackendRef, title: string, catalog: Catalog): Step {
-  return isMissing(ref, catalog)
-    ? { is: 'broken', name: 'backend', text: `${title} does not exist: create it, or correct the reference` }
+  const problem = serviceProblem(ref, catalog);
+  return problem
+    ? { is: 'broken', name: 'backend', text: `${title}: ${formatWithReason(problem)}` }
     : { is: 'ok', name: 'backend', text: `${title} (not followed further)` };
 }
 
