@@ -3,7 +3,7 @@ import type { Problem } from '../api/problem.ts';
 import type { Finding } from './check/objects.ts';
 import { jsonText } from './plain-text.ts';
 
-/** The version of schema/output.json, which describes what tools print with --output json. */
+/** The version of docs/output.schema.json, which describes what tools print with --output json. */
 const VERSION = 'v1';
 
 /** What a tool prints with --output json. */

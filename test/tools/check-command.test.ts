@@ -5,6 +5,7 @@ import { runCheck } from '../../src/tools/check/command.ts';
 import { PROJECT } from '../support/lab/command-line.ts';
 import { captureConsole } from '../support/tools/console.ts';
 import { makeFolders } from '../support/files/folder.ts';
+import { parseOutput } from '../support/tools/output.ts';
 
 const ROUTE = `apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute
@@ -143,7 +144,7 @@ describe('mesh-gateway check', () => {
   it('prints JSON', async () => {
     const { out } = await checked(ROUTE, '--output', 'json');
     const [at, text, fix] = MESSAGE.split(': ', 2).concat('add group: mesh-gateway.dev');
-    expect(JSON.parse(out)).toEqual({
+    expect(parseOutput(out)).toEqual({
       version: 'v1',
       problems: [
         {

@@ -14,6 +14,7 @@ import {
   TAILNET_CONDITIONS,
 } from '../support/tools/installation.ts';
 import type { Installation } from '../support/tools/installation.ts';
+import { parseOutput } from '../support/tools/output.ts';
 
 const printed = captureConsole();
 
@@ -74,8 +75,8 @@ describe('mesh-gateway doctor', () => {
 
   it('prints JSON', async () => {
     const { out } = await doctor(await serveInstallation(withWrongPort()), '--output', 'json');
-    const lines = JSON.parse(out) as readonly { readonly check: string; readonly is: string }[];
-    expect(lines.filter(({ is }) => is === 'failed')).toEqual([
+    const { checks } = parseOutput(out) as { readonly checks: readonly { readonly is: string }[] };
+    expect(checks.filter(({ is }) => is === 'failed')).toEqual([
       {
         ...{ check: 'hook', is: 'failed' },
         text: expect.stringContaining(':5006') as string,

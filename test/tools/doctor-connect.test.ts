@@ -12,6 +12,7 @@ import { captureConsole } from '../support/tools/console.ts';
 import { condition, find, healthyInstallation, set } from '../support/tools/installation.ts';
 import type { Installation } from '../support/tools/installation.ts';
 import type { RunCommand } from '../support/tools/port-forward.ts';
+import { parseOutput } from '../support/tools/output.ts';
 
 const printed = captureConsole();
 
@@ -48,7 +49,7 @@ async function connect(name: string, { installation, run, mayNot }: Options) {
   );
   const args = ['--connect', name, '--kubeconfig', kubeconfig, '--output', 'json'];
   const code = await runDoctor(args, { environment: {}, operatorAccess });
-  const lines = (JSON.parse(printed.out.join('\n')) as readonly Line[]).filter(
+  const lines = (parseOutput(printed.out.join('\n')) as { readonly checks: readonly Line[] }).checks.filter(
     ({ check }) => check === 'connect',
   );
   return { code, lines };

@@ -218,6 +218,8 @@ describe('doctor', () => {
       {
         check: 'front',
         is: 'failed',
+        reason: 'NodeAddressRefused',
+        about: { kind: 'MeshTailnet', name: 'example' },
         text: 'MeshTailnet example: NodeAddressRefused: add it to spec.pool.allowedCallers',
       },
     ]);

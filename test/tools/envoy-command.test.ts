@@ -16,6 +16,7 @@ import type { Json } from '../support/tools/installation.ts';
 import { meshBackend, named, openGateway, route } from '../support/declared.ts';
 import { meshBinding, meshGateway } from '../support/objects.ts';
 import { ENVOY_POD } from '../../src/api/names.ts';
+import { parseOutput } from '../support/tools/output.ts';
 
 let out: string[] = [];
 beforeEach(() => {
@@ -111,7 +112,7 @@ describe('mesh-gateway trace --envoy', () => {
     const { code, out: printed } = await trace(await clusterWith(port), '--output', 'json');
     const {
       ways: [way],
-    } = JSON.parse(printed) as { readonly ways: readonly { readonly steps: readonly object[] }[] };
+    } = parseOutput(printed) as { readonly ways: readonly { readonly steps: readonly object[] }[] };
     expect(Object.keys(way ?? {})).toEqual(['gateway', 'hasRule', 'reaches', 'steps']);
     expect(way?.steps.at(-1)).toEqual({
       ...{ is: 'ok', name: 'envoy' },
@@ -168,7 +169,7 @@ describe('mesh-gateway trace --envoy', () => {
     const { code, out: printed } = await trace(await clusterWith(port, isRefused, front), '--output', 'json');
     const {
       ways: [way],
-    } = JSON.parse(printed) as { readonly ways: readonly { readonly steps: readonly Step[] }[] };
+    } = parseOutput(printed) as { readonly ways: readonly { readonly steps: readonly Step[] }[] };
     const ofPods = way?.steps.filter(({ text }) => / meshd-|^meshd-|mesh-system/.test(text)) ?? [];
     expect(ofPods.map(({ is, text }) => `${is} ${text}`)).toEqual(lines);
     expect(code).toBe(expected);
@@ -208,7 +209,7 @@ describe('mesh-gateway status --envoy', () => {
       { metadata: { ...at('envoy-pending'), labels }, status: { phase: 'Pending' } },
     ];
     const { out: printed } = await status(await serveInstallation(installation), '--output', 'json');
-    const { envoys, unknown } = JSON.parse(printed) as Status;
+    const { envoys, unknown } = parseOutput(printed) as Status;
     expect(envoys).toEqual([]);
     expect(unknown.filter(text => text.startsWith('Envoy '))).toEqual([
       'Envoy envoy-unknown: its labels name neither a Gateway nor a GatewayClass',
@@ -217,7 +218,7 @@ describe('mesh-gateway status --envoy', () => {
 
   it('goes on without an Envoy that does not answer', async () => {
     const { code, out: printed } = await status(await clusterWith(1), '--output', 'json');
-    const { envoys, differences, unknown } = JSON.parse(printed) as Status;
+    const { envoys, differences, unknown } = parseOutput(printed) as Status;
     expect({ envoys, differences }).toEqual({ envoys: [], differences: [] });
     expect(unknown).toEqual([
       expect.stringMatching(
@@ -276,7 +277,7 @@ describe('an Envoy', () => {
     expect(printed).not.toContain('forged');
     expect(code).toBe(0);
     out = [];
-    const { gateways, envoys } = JSON.parse((await status(kubeconfig, '--output', 'json')).out) as Status;
+    const { gateways, envoys } = parseOutput((await status(kubeconfig, '--output', 'json')).out) as Status;
     expect(envoys?.map(({ pod }) => pod)).toEqual(['envoy-1', 'envoy-2']);
     expect(gateways.map(each => each.envoys?.total)).toEqual([2]);
     out = [];
@@ -328,7 +329,7 @@ describe('the Envoy of Gateways that are merged', () => {
   it('has the rules of all these Gateways, by the name of their GatewayClass', async () => {
     const kubeconfig = await mergedCluster({ clusters: { [CLUSTER]: [WEB], [MORE]: [WEB] } });
     const { code, out: printed } = await status(kubeconfig, '--output', 'json');
-    const { gateways, envoys = [], differences } = JSON.parse(printed) as Status;
+    const { gateways, envoys = [], differences } = parseOutput(printed) as Status;
     expect(
       envoys.map(({ gateway, expected, clusters }) => ({ gateway, expected, found: clusters.length })),
     ).toEqual([{ gateway: 'mesh', expected: 2, found: 2 }]);
@@ -358,7 +359,7 @@ describe('the Envoy of Gateways that are merged', () => {
       decides('other', 'Proxy', '2026-01-02T00:00:00Z'),
     );
     const { out: printed } = await status(kubeconfig, '--output', 'json');
-    expect((JSON.parse(printed) as Status).differences).toEqual([]);
+    expect((parseOutput(printed) as Status).differences).toEqual([]);
     for (const from of ['default/public', 'default/other']) {
       out = [];
       const code = await runTrace(

@@ -6,6 +6,7 @@ import type { Status } from '../../src/tools/status/status.ts';
 import { PROJECT } from '../support/lab/command-line.ts';
 import { serveInstallation } from '../support/tools/api.ts';
 import { find, healthyInstallation, set } from '../support/tools/installation.ts';
+import { parseOutput } from '../support/tools/output.ts';
 
 let out: string[] = [];
 beforeEach(() => {
@@ -66,7 +67,8 @@ describe('mesh-gateway status', () => {
     const log = LOG.replace(JSON.stringify(NACK), '');
     const kubeconfig = await serveInstallation(healthyInstallation(), nothingRefused, texts(log));
     const { code, out } = await status(kubeconfig, '--output', 'json');
-    expect(JSON.parse(out)).toEqual({
+    expect(parseOutput(out)).toEqual({
+      version: 'v1',
       gateways: [
         {
           ...{ gateway: 'default/public', revision: '0123456789abcdef', isTranslated: true },
@@ -97,7 +99,7 @@ describe('mesh-gateway status', () => {
     const refused = (path: string) => /\/(log|metrics)$|^\/api\/v1\/pods$/.test(path);
     const kubeconfig = await serveInstallation(healthyInstallation(), refused, texts(LOG));
     const { code, out } = await status(kubeconfig, '--output', 'json');
-    const { gateways, servers, unknown } = JSON.parse(out) as Status;
+    const { gateways, servers, unknown } = parseOutput(out) as Status;
     expect(gateways.map(each => Object.keys(each))).toEqual([
       ['gateway', 'revision', 'isTranslated', 'acceptedSince'],
     ]);

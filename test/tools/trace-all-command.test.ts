@@ -6,6 +6,7 @@ import { stringify } from 'yaml';
 import { documentedObjects } from '../../lab/install/installer.ts';
 import { makeFolders } from '../support/files/folder.ts';
 import { PROJECT, typescript } from '../support/lab/command-line.ts';
+import { parseOutput } from '../support/tools/output.ts';
 
 type Run = { readonly status: number; readonly out: string; readonly err: string };
 
@@ -135,6 +136,25 @@ endpoints: [{addresses: [10.1.0.1], conditions: {ready: true, serving: true, ter
     const without = await traceAll('--file', folder);
     expect(without.out).toMatch(/ProxyUnknown: .*Service mesh-relay-second has no endpoints/);
     expect(without.status).toBe(3);
+  });
+
+  it('prints JSON, with the reason of each problem and its object', async () => {
+    const lost = `apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: lost}
+spec:
+  rules: [{backendRefs: [{group: mesh-gateway.dev, kind: MeshEndpoints, name: missing, port: 80}]}]
+`;
+    const { out } = await traceAll('--output', 'json', '--file', quickstartWith('lost.yaml', lost));
+    const { routes } = parseOutput(out) as {
+      readonly routes: readonly { readonly route: { readonly name: string } }[];
+    };
+    const about = { kind: 'HTTPRoute', namespace: 'default', name: 'lost' };
+    expect(routes.find(({ route }) => route.name === 'lost')).toMatchObject({
+      route: about,
+      reaches: 'none',
+      rules: [{ problems: [{ reason: 'BackendNotFound', about, at: 'spec.rules[0].backendRefs[0]' }] }],
+    });
   });
 
   it('writes no files', async () => {

@@ -5,6 +5,7 @@ import { runTrace } from '../../src/tools/trace/command.ts';
 import { makeFolders } from '../support/files/folder.ts';
 import { openGateway } from '../support/declared.ts';
 import { PROJECT } from '../support/lab/command-line.ts';
+import { parseOutput } from '../support/tools/output.ts';
 
 let out: string[] = [];
 let err: string[] = [];
@@ -32,7 +33,7 @@ describe('mesh-gateway trace', () => {
 
   it('prints JSON', async () => {
     await runTrace(['http://web.example.org/', ...CLUSTER, '--output', 'json'], {});
-    expect(JSON.parse(out.join(''))).toEqual({
+    expect(parseOutput(out.join(''))).toEqual({
       version: 'v1',
       ways: [
         {

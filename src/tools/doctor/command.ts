@@ -4,7 +4,8 @@ import { durationMs } from '../../api/duration.ts';
 import { ENVOY_POD, NAMESPACE } from '../../api/names.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { withCluster } from '../check/cluster.ts';
-import { jsonText, plainText } from '../plain-text.ts';
+import { outputJson } from '../json.ts';
+import { plainText } from '../plain-text.ts';
 import { observe } from './cluster.ts';
 import { checkConnections } from './connect.ts';
 import { diagnose } from './diagnose.ts';
@@ -93,7 +94,7 @@ export async function runDoctor(args: readonly string[], deps: DoctorDeps): Prom
       });
     }
   });
-  console.log(output === 'json' ? jsonText(lines) : formatLines(lines));
+  console.log(output === 'json' ? outputJson({ checks: lines }) : formatLines(lines));
   console.error(summaryOf(lines));
   return lines.some(({ is }) => is === 'failed') ? 1 : 0;
 }

@@ -1,8 +1,9 @@
 import { findCondition } from '../../api/conditions.ts';
 import { API_VERSION, GROUP } from '../../api/generated/kinds.ts';
 import type { Condition, Kinds } from '../../api/generated/types.ts';
+import { titleOfSubject } from '../../api/problem.ts';
 import { OAUTH_SECRET } from '../../api/names.ts';
-import { failed, listAt, nameOf, notChecked, ok, pending, textAt, warning } from './observed.ts';
+import { failed, failedBy, listAt, nameOf, notChecked, ok, pending, textAt, warning } from './observed.ts';
 import type { Line, Observed } from './observed.ts';
 import { isLed } from './workloads.ts';
 
@@ -134,7 +135,7 @@ function linesOfTailnet(tailnet: Kinds['MeshTailnet'], observed: Observed): read
     const condition = findCondition(status?.conditions, each.type);
     const why = unknownBecause(condition, each.type, metadata.generation);
     if (why !== undefined) return pending(each.check, `${title}: ${why}`);
-    return lineOf(each, condition, title, fixOf(condition?.reason, tailnet, observed));
+    return lineOf(each, condition, tailnet, fixOf(condition?.reason, tailnet, observed));
   });
 }
 
@@ -157,8 +158,9 @@ function policyLines(tailnets: readonly Kinds['MeshTailnet'][]): readonly Line[]
 /** Whom the proxy of mesh pods refuses although it should not; without a line where there is nothing of the kind. */
 function frontLines(tailnets: readonly Kinds['MeshTailnet'][]): readonly Line[] {
   return tailnets.flatMap(({ metadata, status }) => {
-    const { status: is, reason, message } = findCondition(status?.conditions, 'FrontReady') ?? {};
-    return is === 'False' ? [failed('front', `MeshTailnet ${metadata.name}: ${reason}: ${message}`)] : [];
+    const condition = findCondition(status?.conditions, 'FrontReady');
+    const about = { kind: 'MeshTailnet', name: metadata.name };
+    return condition?.status === 'False' ? [failedBy('front', about, condition)] : [];
   });
 }
 
@@ -187,12 +189,14 @@ function unknownBecause(
 function lineOf(
   { check, type, reasons, ok: text }: ConditionCheck,
   condition: Condition | undefined,
-  title: string,
+  { metadata: { name } }: Kinds['MeshTailnet'],
   fix: string | undefined,
 ): Line {
+  const title = `MeshTailnet ${name}`;
   if (condition?.status === 'True') return ok(check, `${title}: ${text}`);
-  const { reason = '', message = '' } = condition ?? {};
-  if (reasons.includes(reason)) return failed(check, `${title}: ${reason}: ${message}`, fix);
+  const { reason = '' } = condition ?? {};
+  if (condition && reasons.includes(reason))
+    return failedBy(check, { kind: 'MeshTailnet', name }, condition, fix);
   return notChecked(check, `${title}: not known while ${type} is False, with the reason ${reason}`);
 }
 
@@ -235,12 +239,12 @@ function endpointsLines(observed: Observed): readonly Line[] {
   if (all.length === 0) return [notChecked(check, 'there are no MeshEndpoints')];
   if (isLed(observed) === false) return [notChecked(check, NOT_LED)];
   const lines = all.flatMap(({ metadata, status }) => {
-    const title = `MeshEndpoints ${metadata.namespace ?? ''}/${metadata.name}`;
+    const about = { kind: 'MeshEndpoints', namespace: metadata.namespace ?? '', name: metadata.name };
     const ready = findCondition(status?.conditions, 'Ready');
     const why = unknownBecause(ready, 'Ready', metadata.generation);
-    if (why !== undefined) return [pending(check, `${title}: ${why}`)];
+    if (why !== undefined) return [pending(check, `${titleOfSubject(about)}: ${why}`)];
     if (ready?.status !== 'False' || ELSEWHERE.includes(ready.reason)) return [];
-    return [failed(ENDPOINT_CHECKS[ready.reason] ?? check, `${title}: ${ready.reason}: ${ready.message}`)];
+    return [failedBy(ENDPOINT_CHECKS[ready.reason] ?? check, about, ready)];
   });
   const ready = all.filter(({ status }) => findCondition(status?.conditions, 'Ready')?.status === 'True');
   const text = `${ready.length} of ${all.length} MeshEndpoints are ready; the others are paused, or wait for their tailnet`;

@@ -45,7 +45,8 @@ function routeLines({ declarations }: Observed): readonly Line[] {
   const unread = findings.flatMap(({ reason, about }) => (reason === 'NotRead' && about ? [about.kind] : []));
   const lines = errors.map(finding => {
     const text = `${objectOf(finding) ?? ''}: ${formatWithReason(finding)}`;
-    return failed('routes', text, finding.example?.trim());
+    const { reason, about, example } = finding;
+    return { ...failed('routes', text, example?.trim()), reason, ...(about && { about }) };
   });
   const plurals = unread.map(kind => SERVED[kind as ResourceKind].plural).join(', ');
   const holes =

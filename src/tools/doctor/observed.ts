@@ -1,5 +1,8 @@
 import { isRecord } from '../../api/json.ts';
 import type { Fields } from '../../api/json.ts';
+import type { Condition } from '../../api/generated/types.ts';
+import { titleOfSubject } from '../../api/problem.ts';
+import type { Subject } from '../../api/problem.ts';
 import type { Declarations } from '../check/objects.ts';
 import type { AccessReading, Account } from './access.ts';
 import type { ReadFront } from './fronts.ts';
@@ -16,6 +19,10 @@ export type Line = {
   readonly fix?: string;
   /** It is checked once a process has seen the object. */
   readonly isPending?: true;
+  /** Why, for machines, if a status or `check` has a reason for it. */
+  readonly reason?: string;
+  /** The object that the reason is about. */
+  readonly about?: Subject;
 };
 
 /** Objects of a cluster as they are served, or why they could not be read. */
@@ -72,6 +79,16 @@ export function ok(check: string, text: string): Line {
 /** A check that found what is wrong. */
 export function failed(check: string, text: string, fix?: string): Line {
   return { check, is: 'failed', text, ...(fix === undefined ? {} : { fix }) };
+}
+
+/** A check that failed for the reason of a condition. */
+export function failedBy(
+  check: string,
+  about: Subject,
+  { reason, message }: Pick<Condition, 'reason' | 'message'>,
+  fix?: string,
+): Line {
+  return { ...failed(check, `${titleOfSubject(about)}: ${reason}: ${message}`, fix), reason, about };
 }
 
 /** A check that found what may be wrong; it does not fail. */

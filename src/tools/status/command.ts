@@ -7,7 +7,8 @@ import type { OpenPort } from '../check/cluster.ts';
 import { labelled, listEnvoys, readList } from '../doctor/cluster.ts';
 import { textAt } from '../doctor/observed.ts';
 import { gatewayOf, readEnvoys, servingIn } from '../envoy/admin.ts';
-import { jsonText, plainText } from '../plain-text.ts';
+import { outputJson } from '../json.ts';
+import { plainText } from '../plain-text.ts';
 import { envoysStatusOf } from './envoys.ts';
 import { isReady, SERVER_LABELS, statusOf } from './status.ts';
 import type { ReadServer, Status, StatusInput } from './status.ts';
@@ -63,7 +64,7 @@ export async function runStatus(
     const read = await readStatus(transport, namespace, values['envoy-gateway-namespace']);
     return envoy ? await withEnvoys(statusOf(read), read, openPort) : statusOf(read);
   });
-  console.log(output === 'json' ? jsonText(status) : formatStatus(status));
+  console.log(output === 'json' ? outputJson(status) : formatStatus(status));
   const { gateways, rejections, differences = [] } = status;
   const isGood = [...rejections, ...differences].length === 0;
   return isGood && gateways.every(({ isTranslated }) => isTranslated) ? 0 : 1;

@@ -63,18 +63,20 @@ export function backendSteps(
     const whole = reasons.find(({ endpoint }) => endpoint === undefined);
     if (whole || !ofRule) {
       const why = whole ? `: ${whole.reason}: ${formatWithExample(whole)}` : '';
-      return [{ is: 'broken', name: 'backend', text: `${title}${why}` }];
+      return [{ is: 'broken', name: 'backend', text: `${title}${why}`, ...(whole && { problem: whole }) }];
     }
     const elsewhere = ofRule.undecided.find(each => isEqual(each.at, at) && isElsewhere(each));
     if (elsewhere) {
       const why = formatWithReason(elsewhere);
-      return [{ is: 'unknown', name: 'backend', text: `${title}: not known from these objects: ${why}` }];
+      const text = `${title}: not known from these objects: ${why}`;
+      return [{ is: 'unknown', name: 'backend', text, problem: elsewhere }];
     }
     const backend = ofRule.rule.backends.find(({ place }) => isEqual(place.at, at));
     const skipped = reasons.map((each): Step => ({
       is: 'broken',
       name: 'endpoint',
       text: `${each.endpoint}: ${formatWithReason(each)}`,
+      problem: each,
     }));
     const found = backend ? endpointSteps(backend, ofRule, catalog) : [];
     const none: Step = {
@@ -117,7 +119,7 @@ function titleOf({ group, kind, namespace, name, port }: BackendRef): string {
 function otherBackend(ref: BackendRef, title: string, catalog: Catalog): Step {
   const problem = serviceProblem(ref, catalog);
   return problem
-    ? { is: 'broken', name: 'backend', text: `${title}: ${formatWithReason(problem)}` }
+    ? { is: 'broken', name: 'backend', text: `${title}: ${formatWithReason(problem)}`, problem }
     : { is: 'ok', name: 'backend', text: `${title} (not followed further)` };
 }
 

@@ -13,7 +13,7 @@ import type { Reason } from '../../api/reasons.ts';
 import { labelled, listEnvoys, readList } from '../doctor/cluster.ts';
 import { readFronts } from '../doctor/fronts.ts';
 import { addressSettings, guardOf } from '../../process/addresses.ts';
-import { outputJson } from '../json.ts';
+import { outputJson, problemJson } from '../json.ts';
 import { plainText } from '../plain-text.ts';
 import { readFiles } from '../sources.ts';
 import { withEnvoys } from './envoys.ts';
@@ -192,14 +192,16 @@ async function traceOne(
       : await traceCluster(from, request, values);
   printLeftOut(declarations);
   const ways = values.send ? await withAnswers(traced, request, declarations, address) : traced;
-  const shown = ways.map(({ gateway, hasRule, reaches, steps }): Way => ({
-    gateway,
-    hasRule,
-    reaches,
-    steps,
-  }));
-  console.log(values.output === 'json' ? outputJson({ ways: shown }) : textOf(shown));
-  return exitCodeOf(shown);
+  console.log(values.output === 'json' ? outputJson({ ways: ways.map(wayJson) }) : textOf(ways));
+  return exitCodeOf(ways);
+}
+
+function wayJson({ gateway, hasRule, reaches, steps }: Way) {
+  const ofStep = ({ problem, ...step }: Step) => ({
+    ...step,
+    ...(problem && { problem: problemJson(problem) }),
+  });
+  return { gateway, hasRule, reaches, steps: steps.map(ofStep) };
 }
 
 const EXIT_CODES: Readonly<Record<Reach, number>> = { all: 0, some: 3, none: 1, unknown: 2 };

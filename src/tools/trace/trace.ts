@@ -2,6 +2,7 @@ import type { Gateway, Listener, Route } from '../../api/objects/gateway-api.ts'
 import { isOverHttp, keyOf } from '../../api/key.ts';
 import type { Key, ResourceKind } from '../../api/key.ts';
 import { refTo } from '../../api/objects/references.ts';
+import type { Problem } from '../../api/problem.ts';
 import { attachmentsOf } from '../../traffic/attachments.ts';
 import type { Attachment } from '../../traffic/attachments.ts';
 import { isRoute } from '../check/backend-refs.ts';
@@ -26,6 +27,8 @@ export type Step = {
   readonly name: PlannedStep | 'answer' | 'envoy';
   /** For people; of a broken step with the fix. */
   readonly text: string;
+  /** What is broken or not known, where `check` has it too. */
+  readonly problem?: Problem;
 };
 
 /** The way of a request through a Gateway. */
