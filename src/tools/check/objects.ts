@@ -10,6 +10,7 @@ import type { Service } from '../../api/objects/backends.ts';
 import { titleOfSubject } from '../../api/problem.ts';
 import type { Problem, Steps } from '../../api/problem.ts';
 import { refTo } from '../../api/objects/references.ts';
+import { isUndiscovered } from './undiscovered.ts';
 import { checkEach, isOurs, placedIn, problemOfFault, subjectIn } from './validity.ts';
 import type { Placed } from './validity.ts';
 
@@ -135,6 +136,14 @@ export class Catalog {
       if (!resource) this.#invalid.add(keyOf(subjectIn(fields)));
       else if (!this.#byKey.has(keyOf(refTo(resource)))) this.#byKey.set(keyOf(refTo(resource)), object);
     }
+  }
+
+  /** Whether an object finds devices whose ports and protocols their tags decide, and none is known yet. */
+  hasUnknownEndpoints(key: Key): boolean {
+    const resource = this.get(key)?.resource;
+    if (resource?.kind !== 'MeshEndpoints' || !isUndiscovered(resource)) return false;
+    const { port, protocol } = resource.spec.endpointTemplate ?? {};
+    return port === undefined || protocol === undefined;
   }
 
   service(ref: Ref<'Service'>): Service | undefined {

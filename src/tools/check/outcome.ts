@@ -37,6 +37,8 @@ export type KnownObjects = {
   readonly has: (kind: ResourceKind) => boolean;
   /** Whether an object is there, but is not valid. */
   readonly isInvalid: (key: Key) => boolean;
+  /** Whether an object finds devices whose ports and protocols their tags decide, and none is known yet. */
+  readonly hasUnknownEndpoints: (key: Key) => boolean;
   readonly service: (ref: Ref<'Service'>) => Service | undefined;
 };
 
@@ -46,6 +48,7 @@ export function everythingIn(read: ReadObjects): KnownObjects {
     hasStatus: () => true,
     has: () => true,
     isInvalid: () => false,
+    hasUnknownEndpoints: () => false,
     service: ref => read.get(ref),
   };
 }
@@ -174,9 +177,9 @@ const NEEDS_STATUS: Readonly<Partial<Record<Reason, 'MeshTailnet' | 'MeshEndpoin
   ExternalTargetNotResolved: 'MeshEndpoints',
 };
 
-/** Whether something is wrong only if an object is nowhere else. */
+/** Whether what is not decided depends on objects, or devices, that are elsewhere. */
 export function isElsewhere({ reason }: Problem): boolean {
-  return NEEDS[reason] !== undefined;
+  return NEEDS[reason] !== undefined || reason === 'PortNotFound';
 }
 
 /** Whether the objects are enough to decide that something is wrong. */
@@ -184,7 +187,9 @@ function isDecided(problem: Problem & { readonly object?: Key }, known: KnownObj
   const { reason, object } = problem;
   const [kind, status] = [NEEDS[reason], NEEDS_STATUS[reason]];
   if ((kind && !known.has(kind)) || (status && !known.hasStatus(status))) return false;
-  return reason !== 'BackendNotFound' || object === undefined || !known.isInvalid(object);
+  if (object === undefined) return true;
+  if (reason === 'PortNotFound') return !known.hasUnknownEndpoints(object);
+  return reason !== 'BackendNotFound' || !known.isInvalid(object);
 }
 
 /** How many of the requests for a rule reach an endpoint. What is no MeshEndpoints is followed no further. */

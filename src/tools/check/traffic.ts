@@ -16,6 +16,7 @@ import type { TrafficResources } from '../../traffic/traffic-resources.ts';
 import type { Catalog, Finding } from './objects.ts';
 import { outcomesOf } from './outcome.ts';
 import type { KnownObjects, RouteOutcome } from './outcome.ts';
+import { withExpected } from './undiscovered.ts';
 
 /**
  * Resolves a route as the processes do, for each set of settings that its Gateways have; where Envoy Gateway merges those of a
@@ -41,12 +42,14 @@ export function trafficIn(catalog: Catalog, settings: TrafficSettings = {}): Tra
   };
 }
 
-/** A store with the objects. */
+/** A store with the objects; those that have not found their devices yet have an endpoint in place of them. */
 export function trackingOf(catalog: Catalog): Tracking {
   const store = new ResourceStore(trafficIndexes, failure => {
     throw failure;
   });
-  for (const { resource } of catalog.all()) if (resource) store.put(resource, true);
+  for (const [index, { resource }] of catalog.all().entries())
+    if (resource)
+      store.put(resource.kind === 'MeshEndpoints' ? withExpected(resource, index) : resource, true);
   return new Tracking(store);
 }
 

@@ -22,6 +22,7 @@ import {
 } from '../check/outcome.ts';
 import type { RuleOutcome } from '../check/outcome.ts';
 import type { TrafficOf } from '../check/traffic.ts';
+import { EXPECTED } from '../check/undiscovered.ts';
 import type { RuleChoice } from './rules.ts';
 import type { Step } from './trace.ts';
 
@@ -143,6 +144,10 @@ function stepsTo(
 ): readonly Step[] {
   const { endpoint, object } = resolved;
   const { name, meshIP, meshFQDN, port, externalTarget } = endpoint;
+  if (name === EXPECTED) {
+    const text = `port ${port} of the devices that match spec.tagSelectors, which are known in the tailnet alone`;
+    return [{ is: 'unknown', name: 'endpoint', text }];
+  }
   const address = externalTarget ?? `${meshIP}:${port}`;
   const found = localities.flatMap(each => each.endpoints).filter(each => isFor(each, resolved));
   const priority = priorityOf(resolved, localities) ?? 0;

@@ -1,4 +1,4 @@
-import type { Kinds } from '../../api/generated/types.ts';
+import type { Kinds, MeshEndpoint } from '../../api/generated/types.ts';
 import { keyOf, ROUTE_KINDS } from '../../api/key.ts';
 import type { Ref } from '../../api/key.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
@@ -17,6 +17,7 @@ import { together } from '../check/outcome.ts';
 import type { KnownObjects, Reach, RouteOutcome, RuleOutcome } from '../check/outcome.ts';
 import { resolverFrom } from '../check/traffic.ts';
 import type { TrafficSettings } from '../check/traffic.ts';
+import { EXPECTED } from '../check/undiscovered.ts';
 import { problemJson } from '../json.ts';
 import { routePolicyLines } from './route-policies.ts';
 import { policyExplainer } from './traffic-policies.ts';
@@ -112,15 +113,17 @@ export function routeJson({ route, outcome, settings, policies }: TracedRoute) {
       reaches: rule.reaches,
       isCheckedByEnvoy: !rule.isHealthCheckOff,
       policies: policies[index] ?? [],
-      endpoints: endpointsOf(rule).map(({ endpoint, backend, weight, priority, metadata }) => ({
-        address: addressOf(endpoint.relayedTo ?? endpoint),
-        through: howToReach(endpoint),
-        backend,
-        weight,
-        priority,
-        health: endpoint.health,
-        metadata,
-      })),
+      endpoints: endpointsOf(rule)
+        .filter(({ name }) => name !== EXPECTED)
+        .map(({ endpoint, backend, weight, priority, metadata }) => ({
+          address: addressOf(endpoint.relayedTo ?? endpoint),
+          through: howToReach(endpoint),
+          backend,
+          weight,
+          priority,
+          health: endpoint.health,
+          metadata,
+        })),
       problems: rule.problems.map(problemJson),
       undecided: rule.undecided.map(problemJson),
     })),
@@ -149,8 +152,8 @@ function pathOf({ namespace, name }: Ref<'Gateway'>): string {
 function ruleLines(outcome: RuleOutcome, policies: readonly string[]): readonly string[] {
   const { rule, isHealthCheckOff, isServed, reaches, problems, undecided } = outcome;
   const endpoints = tableOf(
-    endpointsOf(outcome).map(({ endpoint, backend, weight, priority, metadata }) => [
-      addressOf(endpoint),
+    endpointsOf(outcome).map(({ endpoint, name, backend, weight, priority, metadata }) => [
+      name === EXPECTED ? `devices of spec.tagSelectors:${endpoint.port}` : addressOf(endpoint),
       howToReach(endpoint),
       `backend ${backend}, weight ${weight}, priority ${priority}, ${endpoint.health}`,
       metadataText(metadata, ', '),
@@ -195,34 +198,34 @@ const CONSEQUENCES = {
   UDP: ['datagrams are dropped', 'the other backends of the rule get all datagrams'],
 } as const;
 
-type Metadata = Readonly<Record<string, string>>;
-
 /** The endpoints that Envoy gets for a rule. */
 function endpointsOf({ localities, rule }: RuleOutcome) {
-  const metadataOf = metadataIn(rule);
+  const resolved = resolvedIn(rule);
   return localities.flatMap(({ backend, weight, priority, endpoints }) =>
     endpoints.map(endpoint => ({
       endpoint,
       backend,
       weight,
       priority,
-      metadata: metadataOf(backend, endpoint),
+      name: resolved(backend, endpoint)?.name,
+      metadata: resolved(backend, endpoint)?.metadata ?? {},
     })),
   );
 }
 
-/** The metadata of the endpoints of a rule, by backend and address. */
-function metadataIn({ backends }: ResolvedRule): (backend: number, endpoint: EnvoyEndpoint) => Metadata {
+type Named = Pick<MeshEndpoint, 'name' | 'metadata'>;
+
+/** The endpoints of MeshEndpoints in a rule, by backend and address. */
+function resolvedIn({ backends }: ResolvedRule): (backend: number, sent: EnvoyEndpoint) => Named | undefined {
   const idOf = (backend: number, { address, port }: SocketAddress, externalTarget?: string) =>
     `${backend} ${externalTarget ?? `${address} ${port}`}`;
-  const found = new Map<string, Metadata>();
+  const found = new Map<string, Named>();
   for (const { index, endpoints } of backends)
     for (const { endpoint } of endpoints) {
-      const { meshIP, port, externalTarget, metadata = {} } = endpoint;
-      found.set(idOf(index, { address: meshIP, port }, externalTarget), metadata);
+      const { meshIP, port, externalTarget } = endpoint;
+      found.set(idOf(index, { address: meshIP, port }, externalTarget), endpoint);
     }
-  return (backend, endpoint) =>
-    found.get(idOf(backend, endpoint.relayedTo ?? endpoint, endpoint.externalTarget)) ?? {};
+  return (backend, sent) => found.get(idOf(backend, sent.relayedTo ?? sent, sent.externalTarget));
 }
 
 function howToReach({ proxy, relayedTo, externalTarget }: EnvoyEndpoint): string {
