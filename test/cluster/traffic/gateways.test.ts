@@ -184,7 +184,7 @@ it('a route that attaches to a ListenerSet gets traffic, the MeshBinding of the 
   const ref = { apiVersion: API_VERSION, kind: 'MeshBinding', namespace, name: 'shared' };
   const binding = await waitForObject(client, ref, 'to exist', () => true);
   expect(binding).toMatchObject({ spec: { targetRefs: [{ name: 'shared' }] } });
-  expect(await shell.sh('mesh-gateway trace --all || true')).toContain(
+  expect(await shell.sh('mesh-gateway trace --all --kubeconfig "$CLUSTER_KUBECONFIG" || true')).toContain(
     `HTTPRoute ${namespace}/listed for ${HOST} at Gateway ${namespace}/shared\n`,
   );
 });

@@ -141,7 +141,7 @@ const OURS = {
 /** All routes of the cluster, as docs/why-is-my-route-not-working.md prints them. */
 async function allRoutes(): Promise<string> {
   const [[command = ''] = []] = documentedCommands('why-is-my-route-not-working.md', 'Follow all routes');
-  return await scene.shell.sh(command.replace('npx ', ''));
+  return await scene.shell.sh(`${command.replace('npx ', '')} --kubeconfig "$CLUSTER_KUBECONFIG"`);
 }
 
 const mostRequests = (count: number) => ({ circuit_breakers: { thresholds: [{ max_requests: count }] } });
