@@ -13,7 +13,9 @@ export async function doctorOn({ kubeconfig }: Pick<Cluster, 'kubeconfig'>, ...a
   try {
     const all = ['--kubeconfig', kubeconfig, '--output', 'json', ...args];
     const code = await runDoctor(all, { environment: {}, operatorAccess });
-    const lines = JSON.parse(printed[0] ?? '[]') as readonly Line[];
+    const { checks: lines } = JSON.parse(printed[0] ?? '{ "checks": [] }') as {
+      readonly checks: readonly Line[];
+    };
     return { code, lines, printed: printed.join('\n') };
   } finally {
     for (const spy of spies) spy.mockRestore();
