@@ -6,7 +6,9 @@ export function meshPodEnvironment(
   installation: Pick<Installation, 'controlURL' | 'meshPods'>,
 ): Readonly<Record<string, string>> {
   const { relayPorts, relayPortsPerNamespace, extraEnv, ...same } = installation.meshPods;
-  const variables = Object.entries(extraEnv ?? {}).map(([name, value]) => ({ name, value }));
+  // In the order of a chart's values, which Helm sorts.
+  const sorted = Object.entries(extraEnv ?? {}).sort(([one], [other]) => (one < other ? -1 : 1));
+  const variables = sorted.map(([name, value]) => ({ name, value }));
   const pool = { ...same, ...(variables.length > 0 ? { extraEnv: variables } : {}) };
   return {
     ...(installation.controlURL === undefined ? {} : { CONTROL_API_URL: installation.controlURL }),

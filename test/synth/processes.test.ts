@@ -130,8 +130,8 @@ describe('the operator', () => {
       tolerations: [{ key: 'dedicated', operator: 'Equal', value: 'mesh', effect: 'NoExecute' }],
       priorityClassName: 'mesh',
       extraEnv: [
-        { name: 'TS_DEBUG_MTU', value: '1280' },
         { name: 'TS_DEBUG_DERP', value: 'ä-$(POD_NAME)-$$' },
+        { name: 'TS_DEBUG_MTU', value: '1280' },
       ],
     });
   });
