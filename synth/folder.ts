@@ -1,5 +1,5 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { FOLDERS, MARK } from './install.ts';
 import type { Files } from './install.ts';
 
@@ -22,7 +22,23 @@ export async function findForeignFiles(folder: string, files: Files): Promise<re
 
 /** The files of a folder that differ; of files that are not synthesized only those with the mark of synth count. */
 export async function findDrift(folder: string, files: Files): Promise<readonly Drift[]> {
-  const present = await readMarked(folder);
+  return driftOf(folder, files, await readMarked(folder));
+}
+
+/** The files of a folder that differ, in which all files are synthesized. */
+export async function findDriftOfAll(folder: string, files: Files): Promise<readonly Drift[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
+  const present = entries
+    .filter(entry => entry.isFile())
+    .map(({ parentPath, name }) => join(parentPath, name));
+  return driftOf(
+    folder,
+    files,
+    present.map(path => relative(folder, path)),
+  );
+}
+
+async function driftOf(folder: string, files: Files, present: readonly string[]): Promise<readonly Drift[]> {
   const wrong = await Promise.all(
     [...files].map(async ([path, text]): Promise<readonly Drift[]> => {
       const found = await readFile(join(folder, path), 'utf8').catch(() => undefined);

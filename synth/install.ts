@@ -17,9 +17,14 @@ export type InstallOptions = Install & { readonly definitions: readonly string[]
 /** The text of each file by its path. */
 export type Files = ReadonlyMap<string, string>;
 
-/** Each chart by the name that `--only` takes: its files and their texts; a file with an empty text is not written. */
-const CHARTS: Readonly<Record<string, Readonly<Record<string, (options: InstallOptions) => string>>>> = {
-  crds: { 'crds.yaml': ({ definitions }) => definitions.join('---\n') },
+/** How a file is made: from objects, or otherwise as text; a file with an empty text is not written. */
+type Content =
+  | { readonly objects: (install: Install) => readonly Manifest[] }
+  | { readonly text: (options: InstallOptions) => string };
+
+/** Each chart by the name that `--only` takes, with its files. */
+const CHARTS: Readonly<Record<string, Readonly<Record<string, Content>>>> = {
+  crds: { 'crds.yaml': { text: ({ definitions }) => definitions.join('---\n') } },
   namespace: { 'namespace.yaml': charted(addNamespace) },
   rbac: {
     'rbac.yaml': charted((chart, options) => {
@@ -40,7 +45,7 @@ const CHARTS: Readonly<Record<string, Readonly<Record<string, (options: InstallO
     'monitoring/dashboards.yaml': charted(addDashboards),
   },
   'envoy-gateway': {
-    'envoy-gateway/values.yaml': envoyGatewayValues,
+    'envoy-gateway/values.yaml': { text: envoyGatewayValues },
     'envoy-gateway/config-map.yaml': charted(addEnvoyGatewayConfig),
   },
 };
@@ -66,7 +71,7 @@ export function install(
   staying: readonly string[] = [],
 ): Files {
   const texts = only.flatMap(name => Object.entries(CHARTS[name] ?? {}));
-  const made = texts.map(([path, textOf]) => [path, textOf(options)] as const);
+  const made = texts.map(([path, content]) => [path, textOf(content, options)] as const);
   const chosen = new Map(made.filter(([, text]) => text !== ''));
   const known = pathsOf(CHART_NAMES);
   const there = [...known, ...staying.filter(path => !known.includes(path))];
@@ -80,18 +85,36 @@ function marked([path, text]: readonly [string, string]): readonly [string, stri
 
 type Add = (chart: Construct, install: Install) => void;
 
-function charted(add: Add): (options: InstallOptions) => string {
-  return options => chartText(options, add);
+function charted(add: Add): Content {
+  return { objects: install => objectsOf(install, add) };
 }
 
-function chartText(options: Install, add: Add): string {
-  const { namespace } = options.installation;
+function textOf(content: Content, options: InstallOptions): string {
+  return 'text' in content ? content.text(options) : Yaml.stringify(...content.objects(options));
+}
+
+function objectsOf(install: Install, add: Add): readonly Manifest[] {
+  const { namespace } = install.installation;
   const chart = new Chart(new App(), 'chart', { namespace, disableResourceNameHashes: true });
-  add(chart, options);
-  return Yaml.stringify(...(chart.toJson() as readonly Manifest[]).map(withoutForeignNamespace));
+  add(chart, install);
+  return (chart.toJson() as readonly Manifest[]).map(withoutForeignNamespace);
 }
 
-type Manifest = { readonly kind: string; readonly metadata: Readonly<Record<string, unknown>> };
+/** The objects of the named charts by file, before they are text. */
+export function objectsByFile(
+  install: Install,
+  only: readonly string[],
+): ReadonlyMap<string, readonly Manifest[]> {
+  const contents = only.flatMap(name => Object.entries(CHARTS[name] ?? {}));
+  return new Map(
+    contents.flatMap(([path, content]) =>
+      'objects' in content ? [[path, content.objects(install)] as const] : [],
+    ),
+  );
+}
+
+/** An object of Kubernetes. */
+export type Manifest = { readonly kind: string; readonly metadata: Readonly<Record<string, unknown>> };
 
 const CLUSTER_SCOPED = [
   'ClusterRole',

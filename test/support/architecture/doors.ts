@@ -46,6 +46,7 @@ const DOORS: Readonly<Record<string, readonly Permission[]>> = {
     'lab/kube/',
     'src/api/yaml-documents.ts',
     'src/api/envoy-gateway.ts',
+    'synth/chart/',
   ],
 };
 

@@ -20,7 +20,8 @@ export function installationOf(written: Written): Installation {
   return read.installation;
 }
 
-const definitions = readdirSync('dist/crds')
+/** The texts of the CRDs. */
+export const definitions = readdirSync('dist/crds')
   .sort()
   .map(name => readFileSync(`dist/crds/${name}`, 'utf8'));
 
