@@ -1,0 +1,72 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { applyAll } from '../../../lab/kube/apply.ts';
+import { readManifests } from '../../../lab/kube/manifests.ts';
+import { refOf } from '../../../lab/kube/object.ts';
+import type { KubeObject } from '../../../lab/kube/object.ts';
+import { waitForAbsence } from '../../../lab/kube/wait.ts';
+import { ownApiServer } from '../../support/cluster/own-api-server.ts';
+import type { OwnApiServer } from '../../support/cluster/own-api-server.ts';
+import { meshEndpoints } from '../../support/objects.ts';
+import { CHART, helm } from '../../support/synth/chart.ts';
+import { at } from '../../support/synth/parts.ts';
+
+const NAMESPACE = 'mesh-system';
+
+let own: OwnApiServer;
+beforeAll(async () => {
+  own = await ownApiServer();
+});
+afterAll(async () => {
+  await own.end();
+});
+
+const release = (command: string, ...args: readonly string[]) =>
+  helm([command, ...args, '--namespace', NAMESPACE, '--kubeconfig', own.server.kubeconfig]);
+
+const install = (...args: readonly string[]) =>
+  release('upgrade', '--install', 'mesh-gateway', CHART, '--create-namespace', ...args);
+
+const deployment = { apiVersion: 'apps/v1', kind: 'Deployment', namespace: NAMESPACE, name: 'mesh-operator' };
+
+const replicas = async () => at(await own.server.client.get(deployment), 'spec', 'replicas');
+
+const web = meshEndpoints() as KubeObject;
+
+it('a release takes over an installation by manifests', async () => {
+  const namespace: KubeObject = {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name: 'envoy-gateway-system' },
+  };
+  await applyAll(own.server.client, [namespace, ...readManifests('dist/manifests')]);
+  await expect(install()).rejects.toThrow('cannot be imported into the current release');
+  await install('--take-ownership', '--force-conflicts');
+  const { metadata } = await own.server.client.get(deployment);
+  expect(metadata.annotations).toMatchObject({ 'meta.helm.sh/release-name': 'mesh-gateway' });
+  // What has applied the manifests still owns their fields.
+  await install('--force-conflicts', '--set', 'operator.replicas=3');
+  expect(await replicas()).toBe(3);
+});
+
+it('keeps CRDs with their objects when it is removed, and has them again when it is installed', async () => {
+  const { metadata } = await own.server.client.create(web);
+  await release('uninstall', 'mesh-gateway');
+  await waitForAbsence(own.server.client, deployment);
+  expect((await own.server.client.get(refOf(web))).metadata.uid).toBe(metadata.uid);
+  await install();
+  expect(await replicas()).toBe(2);
+});
+
+it('is upgraded and rolled back', async () => {
+  await install('--set', 'operator.replicas=3');
+  expect(await replicas()).toBe(3);
+  await release('rollback', 'mesh-gateway');
+  expect(await replicas()).toBe(2);
+});
+
+it('deletes CRDs that it does not keep', async () => {
+  await install('--set', 'crds.keep=false');
+  await release('uninstall', 'mesh-gateway');
+  for (const definition of readManifests('dist/crds'))
+    await waitForAbsence(own.server.client, refOf(definition));
+});
