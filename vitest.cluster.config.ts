@@ -8,6 +8,7 @@ const FIRST = ['/install/install.test.ts'];
 const LAST = [
   '/install/change.test.ts',
   '/install/mesh-pods.test.ts',
+  '/install/chart.test.ts',
   '/install/removal.test.ts',
   '/life.test.ts',
 ];

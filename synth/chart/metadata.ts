@@ -102,9 +102,6 @@ kubectl label namespace mesh-system pod-security.kubernetes.io/enforce=restricte
 
 ## Values
 
-Values without a default are not set. Where a list or a map is set, it is used as a whole, except that Helm merges maps of
-several files.
-
 ${valuesTable(schema)}
 
 What is not a value can be changed in manifests: \`mesh-gateway synth\` writes them from a configuration with the same fields. It

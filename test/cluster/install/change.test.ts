@@ -11,8 +11,7 @@ import { locateBinaries } from '../../../lab/parts/locate.ts';
 import { podsWith } from '../../../lab/kube/pods.ts';
 import { connectionsSeen, killPod } from '../../support/cluster/install/connections.ts';
 import { nodeImages } from '../../../lab/install/image.ts';
-import { startLoad } from '../../support/cluster/install/load.ts';
-import type { LoadResult } from '../../support/cluster/install/load.ts';
+import { failuresUnderLoad } from '../../support/cluster/install/scene-load.ts';
 import {
   imagesIn,
   olderManifests,
@@ -23,7 +22,6 @@ import { waitForReplicas } from '../../support/cluster/install/replicas.ts';
 import { installScene, PLACE } from '../../support/cluster/install/scene.ts';
 import type { InstallScene } from '../../support/cluster/install/scene.ts';
 import { IMAGE } from '../../support/cluster/install/shared.ts';
-import { printLogsOnFailure } from '../../support/cluster/logs.ts';
 
 const { operator, extensionServer } = COMPONENTS;
 const OWN = PLACE.system;
@@ -43,29 +41,8 @@ afterAll(async () => {
   await images.remove(...otherImages);
 });
 
-const MIN_LOAD = { requests: 100, changes: 1 };
-
-/** Calls a function while requests go through the Gateway and hosts are added to the route; returns the failures. */
-async function underLoad(what: string, work: () => Promise<unknown>): Promise<readonly string[]> {
-  printLogsOnFailure(scene.client, scene.namespace, OWN);
-  const requests = startLoad(4, async () => {
-    const { status, body } = await scene.request();
-    if (status !== 200) throw new Error(`${status} ${body}`);
-  });
-  const changes = startLoad(1, () => scene.addHost(`new-${crypto.randomUUID()}.example.com`));
-  const isEnough = () => requests.attempts() > MIN_LOAD.requests && changes.attempts() > MIN_LOAD.changes;
-  // On a slow machine the work may be done before.
-  const loaded = () => until('more load', () => isEnough());
-  const wentWell = work().then(loaded);
-  await wentWell.catch(() => undefined);
-  const [requested, changed] = await Promise.all([requests.end(), changes.end()]);
-  await wentWell;
-  const summaryOf = ({ tookMs, failures }: LoadResult) =>
-    `${tookMs.length} went well, ${failures.length} failed, the slowest took ${Math.max(...tookMs)} ms`;
-  console.log(`${what}\nrequests: ${summaryOf(requested)}\nnew hosts: ${summaryOf(changed)}`);
-  const isLoad = requested.tookMs.length > MIN_LOAD.requests && changed.tookMs.length > MIN_LOAD.changes;
-  return [...requested.failures, ...changed.failures, ...(isLoad ? [] : ['this was no load'])];
-}
+/** Work under load on the scene. */
+const underLoad = (what: string, work: () => Promise<unknown>) => failuresUnderLoad(scene, what, work);
 
 /** Waits for the pod of the extension server that Envoy Gateway is connected to. */
 function calledPod(): Promise<KubeObject> {
