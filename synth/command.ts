@@ -6,11 +6,11 @@ import { parseArgs } from 'node:util';
 import { nearest } from '../src/api/validation/nearest.ts';
 import { readConfiguration } from './config.ts';
 import { findDrift, findForeignFiles, applyDrift, readDefinitions, readMarked } from './folder.ts';
-import { CHART_NAMES, install, pathsOf } from './install.ts';
+import { CHART_NAMES, DEFAULT_CHARTS, install, objectsText, pathsOf } from './install.ts';
 import type { Files } from './install.ts';
 
 /** What `mesh-gateway help synth` prints. */
-export const SYNTH_HELP = `mesh-gateway synth [--config FILE] --out FOLDER [--only NAME,...]
+export const SYNTH_HELP = `mesh-gateway synth [--config FILE] --out FOLDER [--only NAME,...] [--check]
 
 Writes the manifests of an installation, as files to apply or to keep under GitOps.
 
@@ -18,18 +18,26 @@ Writes the manifests of an installation, as files to apply or to keep under GitO
                     is synth/config.json of the package
   --out FOLDER      folder to write to; created if it does not exist. Files of an earlier run that
                     are no longer needed are removed. Files that synth did not write are kept, and
-                    if one of them would be replaced, nothing is written
+                    if one of them would be replaced, nothing is written. With - the objects are
+                    printed instead, without those of the folders monitoring and envoy-gateway,
+                    unless --only names them
   --only NAME,...   write only these charts and keep the files of the others: ${CHART_NAMES.join(', ')}
+  --check           write nothing, and print the files that differ
 
-Exit code: 0 if all files are written; 2 if the configuration or the command line is not valid,
-and then nothing is written.
+Exit code: 0 if all files are written, or none differs; 1 if --check has found a difference; 2 if
+the configuration or the command line is not valid, and then nothing is written.
 `;
 
 /** Runs `mesh-gateway synth`; returns the exit code. */
 export async function runSynth(args: readonly string[], version: string): Promise<number> {
   const { values } = parseArgs({
     args: [...args],
-    options: { config: { type: 'string' }, out: { type: 'string' }, only: { type: 'string' } },
+    options: {
+      config: { type: 'string' },
+      out: { type: 'string' },
+      only: { type: 'string' },
+      check: { type: 'boolean', default: false },
+    },
   });
   if (!/^[0-9]/.test(version)) throw new Error('synth: this has no version to install: run npm run build');
   const { config, out } = values;
@@ -41,14 +49,24 @@ export async function runSynth(args: readonly string[], version: string): Promis
     return 2;
   }
   const definitions = await readDefinitions(definitionsFolder());
+  const options = { installation: read.installation, version, definitions };
+  if (out === '-') {
+    if (values.check) throw new Error('synth: --check needs the folder to compare with: --out FOLDER');
+    process.stdout.write(objectsText(options, values.only === undefined ? DEFAULT_CHARTS : only));
+    return 0;
+  }
   await expectFolder(out);
   // Files of charts that were not chosen may still be needed.
   const others = async () => (await readMarked(out)).filter(path => !pathsOf(only).includes(path));
   const staying = values.only === undefined ? [] : await others();
-  const files = install({ installation: read.installation, version, definitions }, only, staying);
+  const files = install(options, only, staying);
   await expectNoForeignFiles(out, files);
   const drift = await findDrift(out, files);
   const wanted = drift.filter(({ path }) => !staying.includes(path) || files.has(path));
+  if (values.check) {
+    for (const { path, is } of wanted) console.log(`${join(out, path)} is ${is}`);
+    return wanted.length === 0 ? 0 : 1;
+  }
   for (const one of wanted) await applyDrift(out, one, files);
   console.error(`${files.size} files, ${wanted.length} changed`);
   return 0;

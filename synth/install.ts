@@ -53,6 +53,11 @@ const CHARTS: Readonly<Record<string, Readonly<Record<string, Content>>>> = {
 /** The names of all charts, in the order in which they are applied. */
 export const CHART_NAMES: readonly string[] = Object.keys(CHARTS);
 
+/** The charts that are applied together: those whose files are in no folder of their own. */
+export const DEFAULT_CHARTS: readonly string[] = CHART_NAMES.filter(name =>
+  pathsOf([name]).every(path => !path.includes('/')),
+);
+
 /** The folders in which files can be, below the one that users name. */
 export const FOLDERS: readonly string[] = ['', 'envoy-gateway', 'monitoring'];
 
@@ -77,6 +82,13 @@ export function install(
   const there = [...known, ...staying.filter(path => !known.includes(path))];
   const listed = there.filter(path => chosen.has(path) || staying.includes(path));
   return new Map([...chosen, ...kustomizations(pathsOf(only), listed)].map(marked));
+}
+
+/** The files of charts as one text of YAML documents. */
+export function objectsText(options: InstallOptions, only: readonly string[]): string {
+  const contents = only.flatMap(name => Object.values(CHARTS[name] ?? {}));
+  const texts = contents.map(content => textOf(content, options));
+  return texts.filter(text => text !== '').join('---\n');
 }
 
 function marked([path, text]: readonly [string, string]): readonly [string, string] {

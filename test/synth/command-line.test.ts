@@ -13,6 +13,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text as readAll } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parseManifests } from '../../lab/kube/manifests.ts';
 import { builtProduct } from '../support/programs/programs.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'mesh-gateway-synth-'));
@@ -95,6 +96,41 @@ describe('mesh-gateway synth', () => {
     const config = written('unfenced.yaml', 'networkPolicies: {enabled: false}\n');
     await run('synth', '--config', config, '--out', 'chosen', '--only', 'operator');
     expect(listed('chosen')).toBe(all);
+  });
+
+  it('prints the objects that are applied together, or those of the chosen charts, instead of writing files', async () => {
+    const kindsIn = (text: string) => parseManifests(text, 'standard output').map(({ kind }) => kind);
+    const all = await run('synth', '--out', '-');
+    expect(all).toMatchObject({ status: 0, err: '' });
+    expect(kindsIn(all.out)).toEqual(
+      ['crds', 'namespace', 'rbac', 'admission-policies', 'operator', 'extension-server', 'network-policies']
+        .map(name => readFileSync(`dist/manifests/${name}.yaml`, 'utf8'))
+        .flatMap(kindsIn),
+    );
+    const { out } = await run('synth', '--out', '-', '--only', 'namespace,monitoring');
+    expect(new Set(kindsIn(out))).toEqual(
+      new Set(['Namespace', 'ServiceMonitor', 'PodMonitor', 'PrometheusRule', 'ConfigMap']),
+    );
+    expect((await run('synth', '--out', '-', '--check')).status).toBe(2);
+  });
+
+  it('checks whether a folder is as synthesized, and writes nothing', async () => {
+    await run('synth', '--out', 'checked');
+    expect(await run('synth', '--out', 'checked', '--check')).toEqual({ status: 0, out: '', err: '' });
+    const before = filesIn('checked');
+    const config = written('checked.yaml', 'operator: {replicas: 3}\nnetworkPolicies: {enabled: false}\n');
+    expect(await run('synth', '--config', config, '--out', 'checked', '--check')).toEqual({
+      status: 1,
+      out: [
+        'checked/operator.yaml is different',
+        'checked/kustomization.yaml is different',
+        'checked/network-policies.yaml is stale',
+        '',
+      ].join('\n'),
+      err: '',
+    });
+    expect(filesIn('checked')).toEqual(before);
+    expect(await run('synth', '--out', 'checked', '--check')).toEqual({ status: 0, out: '', err: '' });
   });
 
   it('removes files that a chosen part does not have any more', async () => {
