@@ -1,8 +1,14 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { PROJECT } from '../../../lab/install/image.ts';
+import { documentedCommands, shellIn } from '../../../lab/install/installer.ts';
 import { applyAll } from '../../../lab/kube/apply.ts';
 import { readManifests } from '../../../lab/kube/manifests.ts';
 import { refOf } from '../../../lab/kube/object.ts';
 import type { KubeObject } from '../../../lab/kube/object.ts';
+import { locateBinaries } from '../../../lab/parts/locate.ts';
 import { waitForAbsence } from '../../../lab/kube/wait.ts';
 import { ownApiServer } from '../../support/cluster/own-api-server.ts';
 import type { OwnApiServer } from '../../support/cluster/own-api-server.ts';
@@ -11,6 +17,22 @@ import { CHART, helm } from '../../support/synth/chart.ts';
 import { at } from '../../support/synth/parts.ts';
 
 const NAMESPACE = 'mesh-system';
+
+/** Runs the commands of a section of docs/install.md in the checkout. */
+async function runDocumented(section: string): Promise<void> {
+  const programs = mkdtempSync(join(tmpdir(), 'mesh-gateway-chart-'));
+  onTestFinished(() => rmSync(programs, { recursive: true }));
+  for (const name of ['helm', 'kubectl'] as const)
+    symlinkSync(locateBinaries(process.env)(name), join(programs, name));
+  const environment = {
+    PATH: `${programs}:/usr/bin:/bin`,
+    HOME: programs,
+    KUBECONFIG: own.server.kubeconfig,
+  };
+  const sh = shellIn(PROJECT, environment);
+  for (const block of documentedCommands('install.md', section))
+    for (const command of block) await sh(command);
+}
 
 let own: OwnApiServer;
 beforeAll(async () => {
@@ -48,12 +70,12 @@ it('a release takes over an installation by manifests', async () => {
   expect(await replicas()).toBe(3);
 });
 
-it('keeps CRDs with their objects when it is removed, and has them again when it is installed', async () => {
+it('keeps CRDs with their objects when it is removed, and has them again when it is installed by the documentation', async () => {
   const { metadata } = await own.server.client.create(web);
   await release('uninstall', 'mesh-gateway');
   await waitForAbsence(own.server.client, deployment);
   expect((await own.server.client.get(refOf(web))).metadata.uid).toBe(metadata.uid);
-  await install();
+  await runDocumented('Install with Helm');
   expect(await replicas()).toBe(2);
 });
 
