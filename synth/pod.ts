@@ -21,9 +21,13 @@ export type PodOptions = {
 
 /** The pod template of the operator or the extension server, without any privilege. */
 export function podTemplate(install: Install, options: PodOptions): k8s.PodTemplateSpec {
-  const { nodeSelector, tolerations, priorityClassName } = install.installation.scheduling;
+  const { podAnnotations, scheduling } = install.installation;
+  const { nodeSelector, tolerations, priorityClassName } = scheduling;
   return {
-    metadata: { labels: { ...labelsOf(install, options.component) } },
+    metadata: {
+      labels: { ...labelsOf(install, options.component) },
+      ...(podAnnotations ? { annotations: podAnnotations } : {}),
+    },
     spec: {
       serviceAccountName: COMPONENTS[options.component],
       automountServiceAccountToken: true,

@@ -183,6 +183,7 @@ export const outlineInstallation: Outline = {
   fields: {
     namespace: { is: "text", expect: "the name of a namespace (lower-case letters, digits and '-', at most 63 characters)", pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" },
     labels: { is: "map", values: { is: "text", expect: "a label value (letters, digits, '-', '_' and '.', at most 63 characters)", pattern: "^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$" } },
+    podAnnotations: { is: "map", values: { is: "text" } },
     clusterDomain: { is: "text", expect: "an object name (lower-case letters, digits, '-' and '.', at most 253 characters)", pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" },
     dataPath: { is: "text", enum: ["Proxy","Direct"] },
     controlURL: { is: "text", expect: "an http:// or https:// URL without user name, password, query or fragment, at most 1024 characters", isSensitive: true, pattern: "^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$" },

@@ -9,28 +9,33 @@ const pattern2 = new RegExp("^(GOGC|GOMAXPROCS|GOMEMLIMIT|TS_BOOT_TIMEOUT|TS_DEB
 
 // self.all(key, key.size() <= 317 && key.matches('^([^/]{1,253}/)?[^/]+$') && key.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))
 const rule0 = self => Object.keys(self).every($1 => (((codePoints($1) <= 317) && pattern0.test($1)) && pattern1.test($1)));
+// self.all(key, key.size() <= 317 && key.matches('^([^/]{1,253}/)?[^/]+$') && key.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))
+const rule1 = self => Object.keys(self).every($1 => (((codePoints($1) <= 317) && pattern0.test($1)) && pattern1.test($1)));
 // self.minReplicas <= self.maxReplicas
-const rule1 = self => (self.minReplicas <= self.maxReplicas);
+const rule2 = self => (self.minReplicas <= self.maxReplicas);
 // !has(self.key) || self.key == '' || self.key.matches('^([^/]{1,253}/)?[^/]+$') && self.key.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$')
-const rule2 = self => ((!(self.key !== undefined) || (self.key === "")) || (pattern0.test(self.key) && pattern1.test(self.key)));
+const rule3 = self => ((!(self.key !== undefined) || (self.key === "")) || (pattern0.test(self.key) && pattern1.test(self.key)));
 // self.operator == 'Exists' || (has(self.key) && self.key != '')
-const rule3 = self => ((self.operator === "Exists") || ((self.key !== undefined) && (self.key !== "")));
+const rule4 = self => ((self.operator === "Exists") || ((self.key !== undefined) && (self.key !== "")));
 // self.operator == 'Equal' || !has(self.value)
-const rule4 = self => ((self.operator === "Equal") || !(self.value !== undefined));
+const rule5 = self => ((self.operator === "Equal") || !(self.value !== undefined));
 // self.all(name, name.size() <= 128 && name.matches('^(GOGC|GOMAXPROCS|GOMEMLIMIT|TS_BOOT_TIMEOUT|TS_DEBUG_(ALWAYS_USE_DERP|DERP[A-Z0-9_]*|DISCO|ENABLE_PMTUD|MTU|NETCHECK|PMTUD|USE_DERP_HTTP)|TS_DISABLE_(PORTMAPPER|UPNP)|TS_NO_LOGS_NO_SUPPORT|TZ)$'))
-const rule5 = self => Object.keys(self).every($1 => ((codePoints($1) <= 128) && pattern2.test($1)));
+const rule6 = self => Object.keys(self).every($1 => ((codePoints($1) <= 128) && pattern2.test($1)));
 // self.first <= self.last
-const rule6 = self => (self.first <= self.last);
+const rule7 = self => (self.first <= self.last);
 
 export function evaluate(root, report) {
   if (isRecord(root)) {
     if (root.labels !== undefined) {
       if (!holds(rule0, root.labels)) report(0, `labels`);
     }
+    if (root.podAnnotations !== undefined) {
+      if (!holds(rule1, root.podAnnotations)) report(1, `podAnnotations`);
+    }
     if (root.extensionServer !== undefined) {
       if (isRecord(root.extensionServer)) {
         if (root.extensionServer.autoscaling !== undefined) {
-          if (!holds(rule1, root.extensionServer.autoscaling)) report(1, `extensionServer.autoscaling`);
+          if (!holds(rule2, root.extensionServer.autoscaling)) report(2, `extensionServer.autoscaling`);
         }
       }
     }
@@ -42,9 +47,9 @@ export function evaluate(root, report) {
         if (root.scheduling.tolerations !== undefined) {
           if (Array.isArray(root.scheduling.tolerations)) {
             for (const [index0, item0] of root.scheduling.tolerations.entries()) {
-              if (!holds(rule2, item0)) report(2, `scheduling.tolerations[${index0}]`);
               if (!holds(rule3, item0)) report(3, `scheduling.tolerations[${index0}]`);
               if (!holds(rule4, item0)) report(4, `scheduling.tolerations[${index0}]`);
+              if (!holds(rule5, item0)) report(5, `scheduling.tolerations[${index0}]`);
             }
           }
         }
@@ -58,17 +63,17 @@ export function evaluate(root, report) {
         if (root.meshPods.tolerations !== undefined) {
           if (Array.isArray(root.meshPods.tolerations)) {
             for (const [index0, item0] of root.meshPods.tolerations.entries()) {
-              if (!holds(rule2, item0)) report(2, `meshPods.tolerations[${index0}]`);
               if (!holds(rule3, item0)) report(3, `meshPods.tolerations[${index0}]`);
               if (!holds(rule4, item0)) report(4, `meshPods.tolerations[${index0}]`);
+              if (!holds(rule5, item0)) report(5, `meshPods.tolerations[${index0}]`);
             }
           }
         }
         if (root.meshPods.extraEnv !== undefined) {
-          if (!holds(rule5, root.meshPods.extraEnv)) report(5, `meshPods.extraEnv`);
+          if (!holds(rule6, root.meshPods.extraEnv)) report(6, `meshPods.extraEnv`);
         }
         if (root.meshPods.relayPorts !== undefined) {
-          if (!holds(rule6, root.meshPods.relayPorts)) report(6, `meshPods.relayPorts`);
+          if (!holds(rule7, root.meshPods.relayPorts)) report(7, `meshPods.relayPorts`);
         }
       }
     }
@@ -87,6 +92,7 @@ export function evaluate(root, report) {
 
 export const rules = [
   {"message":"label keys must look like team or example.com/team: letters, digits, '-', '_' and '.', a name of DNS before the '/', and at most 63 characters after it","fieldPath":""},
+  {"message":"annotation keys must look like note or example.com/note: letters, digits, '-', '_' and '.', a name of DNS before the '/', and at most 63 characters after it","fieldPath":""},
   {"message":"minReplicas must not be more than maxReplicas","fieldPath":".minReplicas"},
   {"message":"key must look like team or example.com/team: letters, digits, '-', '_' and '.', a name of DNS before the '/', and at most 63 characters after it","fieldPath":".key"},
   {"message":"key is required where operator is Equal","fieldPath":".key"},

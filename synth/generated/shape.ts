@@ -184,6 +184,7 @@ export function shapeInstallation(value) {
   const out = {};
   out.namespace = (value.namespace ?? "mesh-system");
   if (value.labels !== undefined && value.labels !== null) out.labels = copyMap(value.labels, 32, undefined);
+  if (value.podAnnotations !== undefined && value.podAnnotations !== null) out.podAnnotations = copyMap(value.podAnnotations, 32, undefined);
   out.clusterDomain = (value.clusterDomain ?? "cluster.local");
   out.dataPath = (value.dataPath ?? "Proxy");
   if (value.controlURL !== undefined && value.controlURL !== null) out.controlURL = value.controlURL;

@@ -1097,16 +1097,38 @@ else {
 vErrors = withError(vErrors, {instancePath:instancePath+"/labels",keyword:"type",params:{}}); errors++;
 }
 }
+if(data.podAnnotations !== undefined){
+let data3 = data.podAnnotations;
+if(data3 && typeof data3 == "object" && !Array.isArray(data3)){
+if(Object.keys(data3).length > 32){
+vErrors = withError(vErrors, {instancePath:instancePath+"/podAnnotations",keyword:"maxProperties",params:{limit: 32}}); errors++;
+}
+for(const key1 in data3){
+let data4 = data3[key1];
+if(typeof data4 === "string"){
+if(data4.length > 4096 && codePoints(data4) > 4096){
+vErrors = withError(vErrors, {instancePath:instancePath+"/podAnnotations/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),keyword:"maxLength",params:{limit: 4096}}); errors++;
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/podAnnotations/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),keyword:"type",params:{}}); errors++;
+}
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/podAnnotations",keyword:"type",params:{}}); errors++;
+}
+}
 if(data.clusterDomain !== undefined){
-let data3 = data.clusterDomain;
-if(typeof data3 === "string"){
-if(data3.length > 253 && codePoints(data3) > 253){
+let data5 = data.clusterDomain;
+if(typeof data5 === "string"){
+if(data5.length > 253 && codePoints(data5) > 253){
 vErrors = withError(vErrors, {instancePath:instancePath+"/clusterDomain",keyword:"maxLength",params:{limit: 253}}); errors++;
 }
-if(codePoints(data3) < 1){
+if(codePoints(data5) < 1){
 vErrors = withError(vErrors, {instancePath:instancePath+"/clusterDomain",keyword:"minLength",params:{limit: 1}}); errors++;
 }
-if(data3.length <= 506 && !pattern2.test(data3)){
+if(data5.length <= 506 && !pattern2.test(data5)){
 vErrors = withError(vErrors, {instancePath:instancePath+"/clusterDomain",keyword:"pattern",params:{}}); errors++;
 }
 }
@@ -1115,21 +1137,21 @@ vErrors = withError(vErrors, {instancePath:instancePath+"/clusterDomain",keyword
 }
 }
 if(data.dataPath !== undefined){
-let data4 = data.dataPath;
-if(typeof data4 !== "string"){
+let data6 = data.dataPath;
+if(typeof data6 !== "string"){
 vErrors = withError(vErrors, {instancePath:instancePath+"/dataPath",keyword:"type",params:{}}); errors++;
 }
-if(data4 !== "Proxy" && data4 !== "Direct"){
+if(data6 !== "Proxy" && data6 !== "Direct"){
 vErrors = withError(vErrors, {instancePath:instancePath+"/dataPath",keyword:"enum",params:{}}); errors++;
 }
 }
 if(data.controlURL !== undefined){
-let data5 = data.controlURL;
-if(typeof data5 === "string"){
-if(data5.length > 1024 && codePoints(data5) > 1024){
+let data7 = data.controlURL;
+if(typeof data7 === "string"){
+if(data7.length > 1024 && codePoints(data7) > 1024){
 vErrors = withError(vErrors, {instancePath:instancePath+"/controlURL",keyword:"maxLength",params:{limit: 1024}}); errors++;
 }
-if(data5.length <= 2048 && !pattern3.test(data5)){
+if(data7.length <= 2048 && !pattern3.test(data7)){
 vErrors = withError(vErrors, {instancePath:instancePath+"/controlURL",keyword:"pattern",params:{}}); errors++;
 }
 }
@@ -1138,22 +1160,22 @@ vErrors = withError(vErrors, {instancePath:instancePath+"/controlURL",keyword:"t
 }
 }
 if(data.externalTargets !== undefined){
-let data6 = data.externalTargets;
-if(data6 && typeof data6 == "object" && !Array.isArray(data6)){
-if(data6.allow !== undefined){
-let data7 = data6.allow;
-if(Array.isArray(data7)){
-if(data7.length > 256){
+let data8 = data.externalTargets;
+if(data8 && typeof data8 == "object" && !Array.isArray(data8)){
+if(data8.allow !== undefined){
+let data9 = data8.allow;
+if(Array.isArray(data9)){
+if(data9.length > 256){
 vErrors = withError(vErrors, {instancePath:instancePath+"/externalTargets/allow",keyword:"maxItems",params:{limit: 256}}); errors++;
 }
-const len0 = data7.length;
+const len0 = data9.length;
 for(let i0=0; i0<len0; i0++){
-let data8 = data7[i0];
-if(typeof data8 === "string"){
-if(data8.length > 253 && codePoints(data8) > 253){
+let data10 = data9[i0];
+if(typeof data10 === "string"){
+if(data10.length > 253 && codePoints(data10) > 253){
 vErrors = withError(vErrors, {instancePath:instancePath+"/externalTargets/allow/" + i0,keyword:"maxLength",params:{limit: 253}}); errors++;
 }
-if(data8.length <= 506 && !pattern4.test(data8)){
+if(data10.length <= 506 && !pattern4.test(data10)){
 vErrors = withError(vErrors, {instancePath:instancePath+"/externalTargets/allow/" + i0,keyword:"pattern",params:{}}); errors++;
 }
 }
@@ -1161,7 +1183,7 @@ else {
 vErrors = withError(vErrors, {instancePath:instancePath+"/externalTargets/allow/" + i0,keyword:"type",params:{}}); errors++;
 }
 }
-const found0 = duplicates(data7, []);
+const found0 = duplicates(data9, []);
 if(found0.length > 0){
 vErrors = withError(vErrors, {instancePath:instancePath+"/externalTargets/allow",keyword:"unique",params:{duplicates: found0}}); errors++;
 }
@@ -1176,19 +1198,19 @@ vErrors = withError(vErrors, {instancePath:instancePath+"/externalTargets",keywo
 }
 }
 if(data.refusedAddresses !== undefined){
-let data9 = data.refusedAddresses;
-if(Array.isArray(data9)){
-if(data9.length > 256){
+let data11 = data.refusedAddresses;
+if(Array.isArray(data11)){
+if(data11.length > 256){
 vErrors = withError(vErrors, {instancePath:instancePath+"/refusedAddresses",keyword:"maxItems",params:{limit: 256}}); errors++;
 }
-const len1 = data9.length;
+const len1 = data11.length;
 for(let i1=0; i1<len1; i1++){
-let data10 = data9[i1];
-if(typeof data10 === "string"){
-if(data10.length > 43 && codePoints(data10) > 43){
+let data12 = data11[i1];
+if(typeof data12 === "string"){
+if(data12.length > 43 && codePoints(data12) > 43){
 vErrors = withError(vErrors, {instancePath:instancePath+"/refusedAddresses/" + i1,keyword:"maxLength",params:{limit: 43}}); errors++;
 }
-if(data10.length <= 86 && !pattern5.test(data10)){
+if(data12.length <= 86 && !pattern5.test(data12)){
 vErrors = withError(vErrors, {instancePath:instancePath+"/refusedAddresses/" + i1,keyword:"pattern",params:{}}); errors++;
 }
 }
@@ -1196,7 +1218,7 @@ else {
 vErrors = withError(vErrors, {instancePath:instancePath+"/refusedAddresses/" + i1,keyword:"type",params:{}}); errors++;
 }
 }
-const found1 = duplicates(data9, []);
+const found1 = duplicates(data11, []);
 if(found1.length > 0){
 vErrors = withError(vErrors, {instancePath:instancePath+"/refusedAddresses",keyword:"unique",params:{duplicates: found1}}); errors++;
 }
@@ -1242,10 +1264,10 @@ errors = vErrors.length;
 }
 }
 if(data.networkPolicies !== undefined){
-let data17 = data.networkPolicies;
-if(data17 && typeof data17 == "object" && !Array.isArray(data17)){
-if(data17.enabled !== undefined){
-if(typeof data17.enabled !== "boolean"){
+let data19 = data.networkPolicies;
+if(data19 && typeof data19 == "object" && !Array.isArray(data19)){
+if(data19.enabled !== undefined){
+if(typeof data19.enabled !== "boolean"){
 vErrors = withError(vErrors, {instancePath:instancePath+"/networkPolicies/enabled",keyword:"type",params:{}}); errors++;
 }
 }
@@ -1255,10 +1277,10 @@ vErrors = withError(vErrors, {instancePath:instancePath+"/networkPolicies",keywo
 }
 }
 if(data.rbac !== undefined){
-let data19 = data.rbac;
-if(data19 && typeof data19 == "object" && !Array.isArray(data19)){
-if(data19.unusedRights !== undefined){
-if(typeof data19.unusedRights !== "boolean"){
+let data21 = data.rbac;
+if(data21 && typeof data21 == "object" && !Array.isArray(data21)){
+if(data21.unusedRights !== undefined){
+if(typeof data21.unusedRights !== "boolean"){
 vErrors = withError(vErrors, {instancePath:instancePath+"/rbac/unusedRights",keyword:"type",params:{}}); errors++;
 }
 }

@@ -22,6 +22,10 @@ export interface Installation {
    */
   readonly labels?: {readonly [k: string]: string};
   /**
+   * Annotations of the pods of the operator and the extension server, such as those of a service mesh.
+   */
+  readonly podAnnotations?: {readonly [k: string]: string};
+  /**
    * The DNS domain of the cluster.
    */
   readonly clusterDomain: string;
