@@ -1,5 +1,5 @@
 import { hostname, uptime } from 'node:os';
-import { COMPONENTS, ENVOY_POD, extensionServerIn, selectorOf } from './api/names.ts';
+import { COMPONENTS, ENVOY_POD, extensionServerIn, OPERATOR_CONTAINER, selectorOf } from './api/names.ts';
 import { openTailnets } from './control/tailnets.ts';
 import {
   controllerIndexes,
@@ -57,6 +57,8 @@ import { clusterInstallationId } from './files/installation.ts';
 import { createEventRecorder } from './kubernetes/events/recorder.ts';
 import type { KubeEvents } from './kubernetes/events/recorder.ts';
 import { kubernetesNamespace, kubernetesReferenced } from './kubernetes/own-namespace.ts';
+import { readOwnImage } from './kubernetes/own-image.ts';
+import type { OwnImage } from './kubernetes/own-image.ts';
 import { watchPodAddresses } from './kubernetes/pod-addresses.ts';
 import { kubernetesReplicas } from './kubernetes/replicas.ts';
 import { kubernetesLease } from './kubernetes/lease.ts';
@@ -151,7 +153,19 @@ async function startOperator(
   const userAgent = `mesh-gateway/${version}`;
   const { callers, start: watchCallers, close: endCallers } = callersFrom(settings, cluster, telemetry);
   const { enforcement, stop: endTries } = enforcementFrom(settings, cluster, telemetry);
-  const leaderDeps = { cluster, telemetry, tracking, values, guard, events, callers, enforcement, userAgent };
+  const ownImage = ownImageFrom(settings, cluster, telemetry);
+  const leaderDeps = {
+    cluster,
+    telemetry,
+    tracking,
+    values,
+    guard,
+    events,
+    callers,
+    enforcement,
+    ownImage,
+    userAgent,
+  };
   const leadership = electLeader(settings, leaderDeps);
   telemetry.markChecksAdded();
   cluster.start();
@@ -162,6 +176,7 @@ async function startOperator(
     steps: [
       { name: 'become unready', run: () => telemetry.readiness.stop() },
       { name: 'stop trying network policies', run: endTries },
+      { name: 'stop reading the own image', run: () => ownImage.stop() },
       { name: 'release leadership', run: () => leadership.stop() },
       { name: 'close events', run: () => events.close() },
       { name: 'close the watches of callers', run: endCallers },
@@ -225,6 +240,17 @@ function enforcementFrom(
   return { enforcement, stop: () => running?.stop() };
 }
 
+/** The image of the relays of mesh pods, which follows that of the operator unless it is set. */
+function ownImageFrom(
+  { relayImage, podNamespace: namespace, podName }: OperatorSettings,
+  { transport }: ConnectedKubernetes,
+  { log }: ProcessTelemetry,
+): OwnImage {
+  if (relayImage !== undefined || podName === undefined)
+    return { current: () => ({ image: relayImage }), stop: () => {} };
+  return readOwnImage({ transport, namespace, podName, container: OPERATOR_CONTAINER, clock, log });
+}
+
 /** What the work of a leader depends on. */
 type LeaderDeps = {
   readonly cluster: ConnectedKubernetes;
@@ -235,6 +261,7 @@ type LeaderDeps = {
   readonly events: RecordEvents;
   readonly callers: ReadCallers;
   readonly enforcement: PolicyEnforcement;
+  readonly ownImage: OwnImage;
   /** Of requests to control APIs. */
   readonly userAgent: string;
 };
@@ -259,7 +286,7 @@ function electLeader(settings: OperatorSettings, deps: LeaderDeps): Leadership {
     random: Math.random,
     clock: countingSleep(clock, () => uptime() * 1000),
     lease: kubernetesLease({ transport: cluster.leaseTransport, namespace: podNamespace, name, date }),
-    isReady: () => cluster.read.isSynced(),
+    isReady: () => cluster.read.isSynced() && deps.ownImage.current() !== undefined,
     lead: ({ number }) => {
       events.record({
         regarding: { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace: podNamespace, name },
@@ -268,7 +295,8 @@ function electLeader(settings: OperatorSettings, deps: LeaderDeps): Leadership {
         action: 'Elect',
         note: `${podName} became leader (term ${number})`,
       });
-      return startLeading(settings, ownNamespace, deps);
+      const relayImage = deps.ownImage.current()?.image;
+      return startLeading({ ...settings, relayImage }, ownNamespace, deps);
     },
     mustExit: reason => {
       telemetry.log.error('exiting so that another replica can lead', { error: reason });

@@ -6,6 +6,9 @@ export const NAMESPACE = 'mesh-system';
 /** The names of the Deployments, ServiceAccounts and Services. */
 export const COMPONENTS = { operator: 'mesh-operator', extensionServer: 'mesh-extension-server' } as const;
 
+/** The container of the operator in its pods. */
+export const OPERATOR_CONTAINER = 'manager';
+
 /** A component with a Deployment of its own. */
 export type Component = keyof typeof COMPONENTS;
 

@@ -60,7 +60,7 @@ export const meshPodSettings = {
   },
   relayImage: {
     name: 'RELAY_IMAGE',
-    help: 'image of mesh-gateway, whose relay carries UDP in mesh pods; without it UDP endpoints get no traffic there',
+    help: 'image of mesh-gateway, which the relays of mesh pods run; that of the pod of the operator if not set',
     parse: parseOptional,
   },
   imagePullSecrets: {

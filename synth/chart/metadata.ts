@@ -1,4 +1,5 @@
 import { stringify } from 'yaml';
+import { OAUTH_SECRET } from '../../src/api/names.ts';
 import { envoyGatewayValues } from '../charts/envoy-gateway.ts';
 import { inlineTemplate } from './templates.ts';
 import type { ChartSource } from './runs.ts';
@@ -71,7 +72,7 @@ END
 
 3. Create the Secret of an OAuth client, with which a MeshTailnet joins its tailnet:
 
-kubectl -n {{ .Release.Namespace }} create secret generic mesh-oauth \\
+kubectl -n {{ .Release.Namespace }} create secret generic ${OAUTH_SECRET} \\
   --from-literal=client-id="$CLIENT_ID" --from-literal=client-secret="$CLIENT_SECRET"
 
 For what is not a value of this chart, \`mesh-gateway synth\` writes all manifests as files. It also finds

@@ -1,7 +1,7 @@
 import { k8s } from 'cdk8s-plus-28';
 import type { Construct } from 'constructs';
-import { COMPONENTS, PORTS, selectorOf } from '../../src/api/names.ts';
-import { imageOf, labelsOf, proxyNamespacesOf } from '../installation.ts';
+import { COMPONENTS, OPERATOR_CONTAINER, PORTS, selectorOf } from '../../src/api/names.ts';
+import { labelsOf, proxyNamespacesOf } from '../installation.ts';
 import type { Install } from '../installation.ts';
 import { meshPodEnvironment } from '../mesh-pods.ts';
 import { podTemplate } from '../pod.ts';
@@ -26,7 +26,7 @@ export function addOperator(chart: Construct, install: Install): void {
       },
       template: podTemplate(install, {
         component: 'operator',
-        container: 'manager',
+        container: OPERATOR_CONTAINER,
         command: 'operator',
         environment: environmentOf(install),
         resources: operator.resources,
@@ -68,7 +68,6 @@ function environmentOf(install: Install): Readonly<Record<string, string>> {
       ? { ENDPOINT_METRIC_LABELS: operator.endpointMetricLabels.join() }
       : {}),
     ...meshPodEnvironment(install.installation),
-    RELAY_IMAGE: imageOf(install),
     NETWORK_POLICIES: networkPolicies.enabled ? 'on' : 'off',
     ...(pullSecrets ? { IMAGE_PULL_SECRETS: pullSecrets.join() } : {}),
   };

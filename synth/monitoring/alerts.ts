@@ -1,4 +1,4 @@
-import { COMPONENTS, RELAY } from '../../src/api/names.ts';
+import { COMPONENTS, OPERATOR_CONTAINER, RELAY } from '../../src/api/names.ts';
 import {
   foreignMetrics,
   controllerMetrics,
@@ -69,7 +69,7 @@ function extensionServerDown(): Alert {
 }
 
 function highMemoryUsage(namespace: string): Alert {
-  const manager = { namespace, container: 'manager' };
+  const manager = { namespace, container: OPERATOR_CONTAINER };
   const perContainer = (expression: string) => maxOf(expression, ['namespace', 'pod', 'container']);
   const inUse = perContainer(seriesOf(foreignMetrics.memoryInUse, manager));
   // cAdvisor reports 0 where there is no limit.

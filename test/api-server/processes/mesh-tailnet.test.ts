@@ -16,7 +16,7 @@ import { locateBinaries } from '../../../lab/parts/locate.ts';
 import { until } from '../../../lab/process/wait.ts';
 import { API_VERSION } from '../../../src/api/generated/kinds.ts';
 import type { Kinds } from '../../../src/api/generated/types.ts';
-import { COMPONENTS } from '../../../src/api/names.ts';
+import { COMPONENTS, OPERATOR_CONTAINER, poolName, RELAY } from '../../../src/api/names.ts';
 import { operatorAccess } from '../../../src/controllers/registry.ts';
 import { createAccount, writeKubeconfig } from '../../support/cluster/account.ts';
 import { ownApiServer } from '../../support/cluster/own-api-server.ts';
@@ -25,6 +25,7 @@ import { storeReleasedLease } from '../../support/cluster/released-lease.ts';
 import { named } from '../../support/declared.ts';
 import { AUTHORITY } from '../../support/kubernetes/wire-certificates.ts';
 import { meshEndpoints, meshTailnet } from '../../support/objects.ts';
+import { listAt } from '../../support/synth/parts.ts';
 import { startServed } from '../../support/standalone/served-process.ts';
 
 const NAMESPACE = 'mesh-system';
@@ -234,6 +235,33 @@ describe('a MeshTailnet in a cluster', () => {
     heal();
     await authenticated('idle', 'Authenticated');
     expect(lists()).toBeGreaterThan(before);
+  });
+
+  it('has relays with the image of the pod of the operator', async () => {
+    const image = 'registry.example.com/mesh-gateway:own';
+    const containers = [
+      { name: 'injected', image: 'example.com/sidecar:1' },
+      { name: OPERATOR_CONTAINER, image },
+    ];
+    await admin.create({
+      ...{ apiVersion: 'v1', kind: 'Pod', metadata: { namespace: NAMESPACE, name: 'own' } },
+      spec: { serviceAccountName: COMPONENTS.operator, automountServiceAccountToken: false, containers },
+    });
+    await startOperator({ POD_NAME: 'own' });
+    const api = await controlServer({ domain: 'imaged.ts.net' });
+    await putSecret(api.addClient(SCOPES));
+    await putTailnet('imaged', { controlURL: api.url });
+    await secretsOfBoth('imaged');
+    const pool = {
+      apiVersion: 'apps/v1',
+      kind: 'StatefulSet',
+      namespace: NAMESPACE,
+      name: poolName('imaged'),
+    };
+    const { spec } = await admin.get(pool);
+    expect(listAt(spec, 'template', 'spec', 'containers')).toContainEqual(
+      expect.objectContaining({ name: RELAY.container, image }),
+    );
   });
 
   it('is shown by kubectl wait, get and describe', async () => {

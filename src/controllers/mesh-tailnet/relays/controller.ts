@@ -138,7 +138,7 @@ function portsOf({ ports, missing }: Plan, { confirmed, failed, pending }: Confi
 }
 
 const NO_IMAGE =
-  'mesh pods have no relay, since the operator has no RELAY_IMAGE: set it to the image of mesh-gateway';
+  'mesh pods have no relay, since the operator runs in no pod: set its RELAY_IMAGE to the image of mesh-gateway';
 
 /** Where mesh pods have no relay. */
 function portsWithoutRelays({ wanted }: Input): PortsOfTailnet {

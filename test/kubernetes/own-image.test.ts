@@ -1,0 +1,75 @@
+import { expect, it } from 'vitest';
+import { readOwnImage } from '../../src/kubernetes/own-image.ts';
+import { KubeError } from '../../src/kubernetes/transport/transport.ts';
+import type { KubeRequest } from '../../src/kubernetes/transport/transport.ts';
+
+/** An image that is read from a server that gives one response after the other, and the retries that are due. */
+function readFrom(...responses: readonly unknown[]) {
+  const requests: KubeRequest[] = [];
+  const due = new Set<() => void>();
+  const warnings: string[] = [];
+  const send = async (request: KubeRequest): Promise<unknown> => {
+    const response = responses[requests.push(request) - 1];
+    await Promise.resolve();
+    if (response instanceof Error) throw response;
+    return response;
+  };
+  const clock = {
+    now: () => 0,
+    soon: (call: () => void) => call(),
+    after: (_ms: number, call: () => void) => {
+      due.add(call);
+      return () => void due.delete(call);
+    },
+  };
+  const image = readOwnImage({
+    ...{ transport: { send }, namespace: 'mesh-system', podName: 'mesh-operator-1', container: 'manager' },
+    ...{ clock, log: { warn: (message: string) => void warnings.push(message) } },
+  });
+  const settled = () => new Promise(resolve => void setImmediate(resolve));
+  return { image, requests, due, warnings, settled };
+}
+
+const containers = [
+  { name: 'sidecar', image: 'sidecar:1' },
+  { name: 'manager', image: 'mesh-gateway:1.2.3' },
+];
+
+it('the image is that of the container of the operator in its own pod', async () => {
+  const { image, requests, settled } = readFrom({ items: [{ spec: { containers } }] });
+  expect(image.current()).toBeUndefined();
+  await settled();
+  expect(image.current()).toEqual({ image: 'mesh-gateway:1.2.3' });
+  expect(requests).toEqual([
+    {
+      verb: 'list',
+      path: '/api/v1/namespaces/mesh-system/pods',
+      query: { fieldSelector: 'metadata.name=mesh-operator-1' },
+    },
+  ]);
+});
+
+it.each([{ items: [] }, { items: [{ spec: {} }] }, {}, null])('there is none in %j', async response => {
+  const { image, settled } = readFrom(response);
+  await settled();
+  expect(image.current()).toEqual({ image: undefined });
+});
+
+it('is read again while the API server does not answer, until that is stopped', async () => {
+  const away = new KubeError('Forbidden', 'forbidden', { status: 403 });
+  const { image, due, warnings, settled } = readFrom(away, away, { items: [{ spec: { containers } }] });
+  for (let time = 0; time < 2; time++) {
+    await settled();
+    expect(image.current()).toBeUndefined();
+    const [retry] = due;
+    due.clear();
+    retry?.();
+  }
+  await settled();
+  expect(image.current()).toEqual({ image: 'mesh-gateway:1.2.3' });
+  expect(warnings).toHaveLength(2);
+  const stopped = readFrom(away);
+  await stopped.settled();
+  stopped.image.stop();
+  expect(stopped.due.size).toBe(0);
+});
