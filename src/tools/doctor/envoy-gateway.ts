@@ -1,4 +1,4 @@
-import { GROUP } from '../../api/generated/kinds.ts';
+import { GROUP, kinds } from '../../api/generated/kinds.ts';
 import type { Fields } from '../../api/json.ts';
 import { COMPONENTS, extensionServerIn } from '../../api/names.ts';
 import { quantityOf } from '../../api/quantity.ts';
@@ -196,8 +196,12 @@ function limitLine(extension: Fields, observed: Observed): Line {
       );
 }
 
-/** Its chart does not restart Envoy Gateway when its ConfigMap changes. */
+/**
+ * Its chart does not restart Envoy Gateway when its ConfigMap changes, and it looks for the CRDs of backendResources at its start
+ * alone.
+ */
 function restartLine({
+  definitions,
   envoyGatewayConfig,
   envoyGatewayPods,
   envoyGatewayNamespace: namespace,
@@ -209,13 +213,25 @@ function restartLine({
   const pods = (envoyGatewayPods.items ?? []).filter(
     pod => hasLabels(pod, ENVOY_GATEWAY_LABELS) && Number.isFinite(startOf(pod)),
   );
-  const changed = changedAt(config);
+  const [changed, created] = [changedAt(config), createdAt(definitions.items ?? [])];
+  const [blind] = pods.filter(pod => created !== undefined && startOf(pod) < created);
+  if (blind) {
+    const text = `pod ${nameOf(blind)} has started before CRD ${ENDPOINTS} was created, and sees no MeshEndpoints until it is restarted`;
+    return failed(check, text, restartIn(namespace));
+  }
   if (changed === undefined || pods.length === 0)
     return notChecked(check, 'the ConfigMap of Envoy Gateway has no time of its last change, or no pod runs');
   const old = pods.find(pod => startOf(pod) < changed);
   if (!old) return ok(check, 'Envoy Gateway has started after the last change of its configuration');
   const text = `pod ${nameOf(old)} has started before the last change of ConfigMap ${namespace}/${ENVOY_GATEWAY.configMap}`;
   return failed(check, text, restartIn(namespace));
+}
+
+const ENDPOINTS = `${kinds.MeshEndpoints.plural}.${GROUP}`;
+
+function createdAt(definitions: readonly Fields[]): number | undefined {
+  const time = Date.parse(textAt(namedIn(definitions, ENDPOINTS), 'metadata', 'creationTimestamp'));
+  return Number.isFinite(time) ? time : undefined;
 }
 
 /** When data was last written; labels may change without it. */
