@@ -25,12 +25,12 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   },
   trace: {
     usage: 'URL|--all',
-    summary: 'follow a request, or all routes, to the devices that would get it',
+    summary: 'follow a request, or all routes, to the devices',
     run: async args => (await import('./tools/trace/command.ts')).runTrace(args, environment),
     help: async () => (await import('./tools/trace/command.ts')).TRACE_HELP,
   },
   doctor: {
-    summary: 'find what is wrong with an installation, and how to repair it',
+    summary: 'find what is wrong with an installation, and the fix',
     run: async args => {
       const { operatorAccess } = await import('./controllers/registry.ts');
       return (await import('./tools/doctor/command.ts')).runDoctor(args, { environment, operatorAccess });
@@ -38,7 +38,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     help: async () => (await import('./tools/doctor/command.ts')).DOCTOR_HELP,
   },
   status: {
-    summary: 'print what Envoy Gateway and Envoys have made of the objects',
+    summary: 'print what Envoys have made of the objects',
     run: async args => (await import('./tools/status/command.ts')).runStatus(args, environment),
     help: async () => (await import('./tools/status/command.ts')).STATUS_HELP,
   },
@@ -70,7 +70,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   },
   completion: {
     usage: 'SHELL',
-    summary: 'print a script with which bash, zsh or fish completes commands',
+    summary: 'print a script by which a shell completes commands',
     run: async args => {
       const { runCompletion } = await import('./tools/completion.ts');
       const commands = Object.entries(COMMANDS).map(async ([name, { summary, help }]) => ({

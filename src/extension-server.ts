@@ -46,8 +46,9 @@ type ExtensionServerSettings = Values<typeof SETTINGS>;
 export function extensionServerHelp(): string {
   return `mesh-gateway extension-server
 
-Serves Envoy Gateway's hooks and Envoy's endpoint discovery (EDS). It only reads: from the cluster in
-which it runs, from the cluster of KUBECONFIG, or from a folder.
+Serves Envoy Gateway's hooks and Envoy's endpoint discovery (EDS). It only
+reads: from the cluster in which it runs, from the cluster of KUBECONFIG, or
+from a folder.
 
 ${helpOn(SETTINGS)}`;
 }

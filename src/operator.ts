@@ -92,8 +92,8 @@ type OperatorSettings = Values<typeof SETTINGS>;
 export function operatorHelp(): string {
   return `mesh-gateway operator
 
-Reconciles the objects of mesh-gateway in a cluster. Of several replicas one is the leader; the others
-wait with warm caches.
+Reconciles the objects of mesh-gateway in a cluster. Of several replicas one is
+the leader; the others wait with warm caches.
 
 ${helpOn(SETTINGS)}`;
 }

@@ -35,10 +35,12 @@ const METRICS = { ...relayMetrics, ...frontMetrics, ...reflectorMetrics, ...rest
 export function relayHelp(): string {
   return `mesh-gateway relay
 
-The front of a mesh pod: serves the proxy by which Envoys reach services on the mesh (HTTP CONNECT, through
-meshd in the same pod), to listed callers and toward listed destinations alone; relays datagrams between
-Envoy and the mesh; and has meshd serve VIP services on its tailnet. One ConfigMap, which it watches, has
-callers, destinations, UDP ports and VIP services. The operator runs it in mesh pods.
+The front of a mesh pod: serves the proxy by which Envoys reach services on the
+mesh (HTTP CONNECT, through meshd in the same pod), to listed callers and toward
+listed destinations alone; relays datagrams between Envoy and the mesh; and has
+meshd serve VIP services on its tailnet. One ConfigMap, which it watches, has
+callers, destinations, UDP ports and VIP services. The operator runs it in mesh
+pods.
 
 ${helpOn(SETTINGS)}`;
 }

@@ -72,8 +72,9 @@ const PRINT_FLAG = '--print-envoy-gateway-config';
 export function standaloneHelp(environment: Given['environment']): string {
   return `mesh-gateway standalone --resources-dir FOLDER
 
-Runs the operator and the extension server in one process, without a cluster: objects are YAML files
-in a folder, and standalone writes another folder from them for Envoy Gateway to read.
+Runs the operator and the extension server in one process, without a cluster:
+objects are YAML files in a folder, and standalone writes another folder from
+them for Envoy Gateway to read.
 
   ${PRINT_FLAG}
       print the configuration of Envoy Gateway for these settings, and exit

@@ -12,20 +12,26 @@ import type { Files } from './install.ts';
 /** What `mesh-gateway help synth` prints. */
 export const SYNTH_HELP = `mesh-gateway synth [--config FILE] --out FOLDER [--only NAME,...] [--check]
 
-Writes the manifests of an installation, as files to apply or to keep under GitOps.
+Writes the manifests of an installation, as files to apply or to keep under
+GitOps.
 
-  --config FILE     the configuration; fields that it does not set have their defaults. Its schema
-                    is synth/config.json of the package
-  --out FOLDER      folder to write to; created if it does not exist. Files of an earlier run that
-                    are no longer needed are removed. Files that synth did not write are kept, and
-                    if one of them would be replaced, nothing is written. With - the objects are
-                    printed instead, without those of the folders monitoring and envoy-gateway,
-                    unless --only names them
-  --only NAME,...   write only these charts and keep the files of the others: ${CHART_NAMES.join(', ')}
+  --config FILE     the configuration; fields that it does not set have their
+                    defaults. Its schema is synth/config.json of the package
+  --out FOLDER      folder to write to; created if it does not exist. Files of
+                    an earlier run that are no longer needed are removed. Files
+                    that synth did not write are kept, and if one of them would
+                    be replaced, nothing is written. With - the objects are
+                    printed instead, without those of the folders monitoring and
+                    envoy-gateway, unless --only names them
+  --only NAME,...   write only these charts and keep the files of the others:
+                    ${CHART_NAMES.slice(0, 4).join(', ')},
+                    ${CHART_NAMES.slice(4, 7).join(', ')},
+                    ${CHART_NAMES.slice(7).join(', ')}
   --check           write nothing, and print the files that differ
 
-Exit code: 0 if all files are written, or none differs; 1 if --check has found a difference; 2 if
-the configuration or the command line is not valid, and then nothing is written.
+Exit code: 0 if all files are written, or none differs; 1 if --check has found a
+difference; 2 if the configuration or the command line is not valid, and then
+nothing is written.
 `;
 
 /** Runs `mesh-gateway synth`; returns the exit code. */

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { nearest } from '../api/validation/nearest.ts';
+import { wrapped } from '../api/wrapped.ts';
 import { SettingError } from '../telemetry/setting-error.ts';
 import { durationMs } from '../api/duration.ts';
 
@@ -70,7 +71,8 @@ export function helpOn(settings: Settings): string {
   const lines = Object.values(settings).map(setting => {
     const preset =
       setting.default === undefined || setting.default === '' ? '' : ` (default ${setting.default})`;
-    return `  ${`--${flagOf(setting)}`.padEnd(40)}${setting.name}\n      ${setting.help}${preset}\n`;
+    const help = wrapped(`      ${setting.help}${preset}`, 6, 80).join('\n');
+    return `  ${`--${flagOf(setting)}`.padEnd(40)}${setting.name}\n${help}\n`;
   });
   return lines.join('');
 }

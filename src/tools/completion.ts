@@ -13,9 +13,10 @@ const SHELLS = ['bash', 'zsh', 'fish'] as const;
 export const COMPLETION_HELP = `mesh-gateway completion bash|zsh|fish
 mesh-gateway completion kubectl WORD...
 
-Prints a script with which a shell completes commands, their flags, and names of files. With
-kubectl it prints the candidates for the last of the words after kubectl mesh: the file
-kubectl_complete-mesh of the package runs it, so that the completion of kubectl has them.
+Prints a script with which a shell completes commands, their flags, and names of
+files. With kubectl it prints the candidates for the last of the words after
+kubectl mesh: the file kubectl_complete-mesh of the package runs it, so that the
+completion of kubectl has them.
 
 Examples:
   source <(mesh-gateway completion bash)       # in ~/.bashrc

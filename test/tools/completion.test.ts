@@ -32,6 +32,7 @@ describe('mesh-gateway completion', () => {
   it('completes the flags of a command', () => {
     expect(offered('mesh-gateway', 'doctor', '--')).toEqual([
       ...[
+        '--color',
         '--connect',
         '--context',
         '--envoy-gateway-namespace',
@@ -74,7 +75,7 @@ describe('mesh-gateway completion', () => {
 
   it('has all commands for kubectl', async () => {
     const lines = (await succeed(mesh('completion', 'kubectl'))).split('\n');
-    expect(lines).toContain('doctor\tfind what is wrong with an installation, and how to repair it');
+    expect(lines).toContain('doctor\tfind what is wrong with an installation, and the fix');
     expect(lines).toContain('version\tprint the version');
   });
 

@@ -225,6 +225,20 @@ describe('doctor', () => {
     ]);
   });
 
+  it('fails where Envoy Gateway has started before the CRDs existed, which it looks for at its start', () => {
+    const installation = healthyInstallation();
+    const definition = find(installation.definitions, 'meshendpoints.mesh-gateway.dev');
+    set(definition, 'metadata.creationTimestamp', '2026-11-26T10:30:00Z');
+    expect(lines(installation).filter(({ is }) => is !== 'ok')).toEqual([
+      {
+        check: 'restarted',
+        is: 'failed',
+        text: 'pod envoy-gateway-system/envoy-gateway-1 has started before CRD meshendpoints.mesh-gateway.dev was created, and sees no MeshEndpoints until it is restarted',
+        fix: 'kubectl -n envoy-gateway-system rollout restart deployment/envoy-gateway',
+      },
+    ]);
+  });
+
   it('warns of what the proxy of mesh pods has refused, and names the pods that it could not ask', () => {
     const one = { pod: 'meshd-example-0', tailnet: 'example' };
     const checked = (...fronts: readonly ReadFront[]) =>

@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util';
 import { severityOf } from '../../api/problem.ts';
 import type { Severity } from '../../api/reasons.ts';
 import { readSources } from '../sources.ts';
+import { COLOR_HELP, lookOf } from '../terminal.ts';
 import { check } from './check.ts';
 import { readCluster } from './cluster.ts';
 import { readObjects } from './objects.ts';
@@ -11,18 +12,23 @@ import { formatFindings, OUTPUTS } from './output.ts';
 /** What `mesh-gateway help check` prints. */
 export const CHECK_HELP = `mesh-gateway check [options] [PATH...]
 
-Checks objects together, as mesh-gateway and Envoy Gateway use them: mesh-gateway's kinds, and the
-routes, Gateways and grants around them. Each fault has its place, field and fix.
+Checks objects together, as mesh-gateway and Envoy Gateway use them:
+mesh-gateway's kinds, and the routes, Gateways and grants around them. Each
+fault has its place, field and fix.
 
-With PATH it reads YAML or JSON files. Of a kind that is in no file, all objects may be elsewhere,
-so nothing is reported that depends on one. Without PATH it reads the cluster, and reports what
-RBAC did not let it read. It changes nothing, and reads neither Secrets nor ConfigMaps.
+With PATH it reads YAML or JSON files. Of a kind that is in no file, all objects
+may be elsewhere, so nothing is reported that depends on one. Without PATH it
+reads the cluster, and reports what RBAC did not let it read. It changes
+nothing, and reads neither Secrets nor ConfigMaps.
 
-  PATH          a file, a folder (all .yaml, .yml and .json files below it, but no hidden ones), or -
-                for standard input
+  PATH          a file, a folder (all .yaml, .yml and .json files below it, but
+                no hidden ones), or - for standard input
   --strict      warnings, such as of unknown fields, are errors too
-  --output      text, which is the default, json, sarif (for code scanning) or github (annotations)
-  --kubeconfig  the file of the cluster (default: $KUBECONFIG, or ~/.kube/config)
+  --output      text, which is the default, json, sarif (for code scanning) or
+                github (annotations)
+${COLOR_HELP}
+  --kubeconfig  the file of the cluster (default: $KUBECONFIG, or
+                ~/.kube/config)
   --context     the context in it (default: the current one)
   --namespace   report only objects of this namespace
 
@@ -31,7 +37,8 @@ Examples:
   kustomize build | mesh-gateway check -
   mesh-gateway check --namespace shop
 
-Exit status: 0 all is well, 1 something is wrong, 2 wrong usage, or what could not be read.
+Exit status: 0 all is well, 1 something is wrong, 2 wrong usage, or what could
+not be read.
 `;
 
 type Checked = {
@@ -51,6 +58,7 @@ export async function runCheck(
     args: [...args],
     options: {
       strict: { type: 'boolean', default: false },
+      color: { type: 'string', default: 'auto' },
       output: { type: 'string', default: 'text' },
       kubeconfig: { type: 'string' },
       context: { type: 'string' },
@@ -61,6 +69,7 @@ export async function runCheck(
   const output = OUTPUTS.find(form => form === values.output);
   if (output === undefined)
     throw new Error(`check: --output ${JSON.stringify(values.output)} is none of ${OUTPUTS.join(', ')}`);
+  const look = lookOf('check', values.color, environment);
   const ofCluster = (['kubeconfig', 'context', 'namespace'] as const).find(
     name => values[name] !== undefined,
   );
@@ -76,7 +85,7 @@ export async function runCheck(
     ? await checkFiles(positionals)
     : await checkCluster({ kubeconfig, context, namespace, environment });
   const findings = values.strict ? found.map(strictly) : found;
-  const printed = formatFindings(output, findings, files);
+  const printed = formatFindings(output, findings, files, look);
   if (printed !== '') console.log(printed);
   console.error(summaryOf(findings, objects, source));
   if (findings.some(({ reason }) => reason === 'Unreadable')) return 2;

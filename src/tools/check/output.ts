@@ -1,6 +1,8 @@
-import { formatWithExample, severityOf } from '../../api/problem.ts';
+import { formatProblem, formatWithExample, severityOf } from '../../api/problem.ts';
 import { outputJson, problemJson } from '../json.ts';
 import { jsonText, plainText } from '../plain-text.ts';
+import { fitting, painted } from '../terminal.ts';
+import type { Look } from '../terminal.ts';
 import { excerptGuard } from './hidden.ts';
 import { objectOf } from './objects.ts';
 import type { Finding, SourceFile } from './objects.ts';
@@ -16,10 +18,11 @@ export function formatFindings(
   output: Output,
   findings: readonly Finding[],
   files: readonly SourceFile[],
+  look: Look,
 ): string {
   switch (output) {
     case 'text':
-      return textOf(findings, files);
+      return textOf(findings, files, look);
     case 'json':
       return outputJson({ problems: findings.map(problemJson) });
     case 'sarif':
@@ -29,26 +32,41 @@ export function formatFindings(
   }
 }
 
-/** Each with the line that it is about, and a mark below its column. */
-function textOf(findings: readonly Finding[], files: readonly SourceFile[]): string {
+/** Each with the line that it is about, and a mark below its column; on a terminal its fix is on a line of its own. */
+function textOf(findings: readonly Finding[], files: readonly SourceFile[], look: Look): string {
   const lines = new Map(files.map(({ name, text }) => [name, text.split('\n')]));
   const mayShow = excerptGuard(files);
-  return findings
-    .map(finding => {
-      const { reason } = finding;
-      const [severity, object] = [severityOf(finding), objectOf(finding)];
-      const [first = '', ...rest] = plainText(formatWithExample(finding)).split('\n');
-      if (finding.file === undefined) {
-        const subject = object === undefined ? '' : `${object}: `;
-        return [`${subject}${severity}: ${first} [${reason}]`, ...rest].join('\n');
-      }
-      const { file, line, column } = finding;
-      const title = `${file}:${line}:${column}: ${severity}: ${first} [${reason}]`;
-      const text = lines.get(file)?.[line - 1];
-      const isShown = text !== undefined && mayShow(finding, text);
-      return [title, ...(isShown ? excerptOf(text, line, column) : []), ...rest].join('\n');
-    })
-    .join('\n');
+  return findings.flatMap(finding => linesOf(finding, look, excerptIn(finding))).join('\n');
+
+  function excerptIn(finding: Finding): readonly string[] {
+    if (finding.file === undefined) return [];
+    const { file, line, column } = finding;
+    const text = lines.get(file)?.[line - 1];
+    return text !== undefined && mayShow(finding, text) ? excerptOf(text, line, column) : [];
+  }
+}
+
+const INDENT = 4;
+
+function linesOf(finding: Finding, look: Look, excerpt: readonly string[]): readonly string[] {
+  const { fix, example, reason, ...rest } = finding;
+  const object = objectOf(finding);
+  const place =
+    finding.file === undefined
+      ? object === undefined
+        ? ''
+        : `${object}: `
+      : `${finding.file}:${finding.line}:${finding.column}: `;
+  const severity = severityOf(finding);
+  const isApart = look.columns !== undefined && fix !== undefined;
+  const message = formatProblem({ ...rest, ...(!isApart && fix !== undefined && { fix }) });
+  const title = `${painted(`${severity}:`, severity, look)} ${plainText(message)} [${reason}]`;
+  return [
+    ...fitting(`${plainText(place)}${title}`, INDENT, look),
+    ...excerpt,
+    ...(isApart ? fitting(`    ${painted('fix:', 'fix', look)} ${plainText(fix)}`, 2 * INDENT, look) : []),
+    ...(example === undefined ? [] : ['', ...plainText(example).split('\n')]),
+  ];
 }
 
 const MAX_EXCERPT = 120;

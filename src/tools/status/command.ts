@@ -16,14 +16,16 @@ import type { ReadServer, Status, StatusInput } from './status.ts';
 /** What `mesh-gateway help status` prints. */
 export const STATUS_HELP = `mesh-gateway status [options]
 
-Prints what became of the objects: for each Gateway with routes to MeshEndpoints its revision, and
-whether Envoy Gateway has translated it; its Envoys; for each extension server the streams of
-Envoys and the endpoints that they acknowledged or rejected; and the text of each rejection of the
-last hour. It reads the log and the metrics of the extension servers with your own rights
-(pods/log and pods/proxy), and prints what it could not read instead of a figure.
+Prints what became of the objects: for each Gateway with routes to MeshEndpoints
+its revision, and whether Envoy Gateway has translated it; its Envoys; for each
+extension server the streams of Envoys and the endpoints that they acknowledged
+or rejected; and the text of each rejection of the last hour. It reads the log
+and the metrics of the extension servers with your own rights (pods/log and
+pods/proxy), and prints what it could not read instead of a figure.
 
-  --envoy       also read what each Envoy has, by a port-forward to its admin interface
-                (pods/portforward), and print first where it differs from the objects
+  --envoy       also read what each Envoy has, by a port-forward to its admin
+                interface (pods/portforward), and print first where it differs
+                from the objects
   --namespace   of the installation (default: ${NAMESPACE})
   --envoy-gateway-namespace
                 of Envoy Gateway (default: ${ENVOY_POD.namespace})
@@ -36,9 +38,9 @@ Examples:
   mesh-gateway status --envoy
   kubectl mesh status --output json
 
-Exit status: 0 all that could be read is as it should be, 1 a revision is not translated, or an
-Envoy has rejected endpoints or differs from the objects, 2 wrong usage, or the cluster does not
-answer.
+Exit status: 0 all that could be read is as it should be, 1 a revision is not
+translated, or an Envoy has rejected endpoints or differs from the objects, 2
+wrong usage, or the cluster does not answer.
 `;
 
 /** Runs `mesh-gateway status`; returns the exit code. */

@@ -3,7 +3,8 @@ import type { BackendRef } from '../../api/objects/gateway-api.ts';
 import { keyOf } from '../../api/key.ts';
 import type { Key } from '../../api/key.ts';
 import { isEqual } from '../../api/json.ts';
-import { formatWithExample, formatWithReason } from '../../api/problem.ts';
+import { formatWithReason } from '../../api/problem.ts';
+import type { Problem } from '../../api/problem.ts';
 import { isMeshBackend } from '../../api/objects/references.ts';
 import { healthStatusesOf, statusEntriesOf } from '../../traffic/endpoints/health-status.ts';
 import type { EnvoyEndpoint } from '../../traffic/endpoints/load-assignment.ts';
@@ -63,20 +64,19 @@ export function backendSteps(
     const reasons = problems.filter(each => isEqual(each.at, at));
     const whole = reasons.find(({ endpoint }) => endpoint === undefined);
     if (whole || !ofRule) {
-      const why = whole ? `: ${whole.reason}: ${formatWithExample(whole)}` : '';
+      const why = whole ? `: ${whyOf(whole)}` : '';
       return [{ is: 'broken', name: 'backend', text: `${title}${why}`, ...(whole && { problem: whole }) }];
     }
     const elsewhere = ofRule.undecided.find(each => isEqual(each.at, at) && isElsewhere(each));
     if (elsewhere) {
-      const why = formatWithReason(elsewhere);
-      const text = `${title}: not known from these objects: ${why}`;
+      const text = `${title}: not known from these objects: ${whyOf(elsewhere)}`;
       return [{ is: 'unknown', name: 'backend', text, problem: elsewhere }];
     }
     const backend = ofRule.rule.backends.find(({ place }) => isEqual(place.at, at));
     const skipped = reasons.map((each): Step => ({
       is: 'broken',
       name: 'endpoint',
-      text: `${each.endpoint}: ${formatWithReason(each)}`,
+      text: `${each.endpoint}: ${whyOf(each)}`,
       problem: each,
     }));
     const found = backend ? endpointSteps(backend, ofRule, catalog) : [];
@@ -92,6 +92,11 @@ export function backendSteps(
     ];
   });
   return [...steps, ...stepsBeyond(ofRule)];
+}
+
+/** A problem for users without its fix, which the step has beside it. */
+function whyOf({ fix: _fix, ...problem }: Problem): string {
+  return formatWithReason(problem);
 }
 
 /** The Services that a policy adds to the rule, where their endpoints are known. */
@@ -120,7 +125,7 @@ function titleOf({ group, kind, namespace, name, port }: BackendRef): string {
 function otherBackend(ref: BackendRef, title: string, catalog: Catalog): Step {
   const problem = serviceProblem(ref, catalog);
   return problem
-    ? { is: 'broken', name: 'backend', text: `${title}: ${formatWithReason(problem)}`, problem }
+    ? { is: 'broken', name: 'backend', text: `${title}: ${whyOf(problem)}`, problem }
     : { is: 'ok', name: 'backend', text: `${title} (not followed further)` };
 }
 

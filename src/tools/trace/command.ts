@@ -15,6 +15,8 @@ import { readFronts } from '../doctor/fronts.ts';
 import { addressSettings, guardOf } from '../../process/addresses.ts';
 import { outputJson, problemJson } from '../json.ts';
 import { plainText } from '../plain-text.ts';
+import { COLOR_HELP, fitting, lookOf, painted } from '../terminal.ts';
+import type { Look } from '../terminal.ts';
 import { readFiles } from '../sources.ts';
 import { withEnvoys } from './envoys.ts';
 import { parseRequest } from './request.ts';
@@ -28,50 +30,60 @@ import type { Step, TracedWay, Way } from './trace.ts';
 /** What `mesh-gateway help trace` prints. */
 export const TRACE_HELP = `mesh-gateway trace [options] URL|HOST:PORT|--all
 
-Follows a request from the listener of a Gateway through the rule of a route to the endpoints, mesh
-pods and devices that would get it, and prints the first step that is broken, with the fix. It
-decides by the objects of the cluster, or of files, and sends nothing without --send.
+Follows a request from the listener of a Gateway through the rule of a route to
+the endpoints, mesh pods and devices that would get it, and prints the first
+step that is broken, with the fix. It decides by the objects of the cluster, or
+of files, and sends nothing without --send.
 
-  URL           such as http://web.example.com/path, with the port of the listener
-  HOST:PORT     a connection of TCP, TLS or UDP; HOST is the name that a TLS client asks for
-  --all         instead of one request, all routes with MeshEndpoints among their backends: for each
-                rule the cluster and the endpoints that Envoy gets and how it reaches them, the
-                policies, and what is not used and why
+  URL           such as http://web.example.com/path, with the port of the
+                listener
+  HOST:PORT     a connection of TCP, TLS or UDP; HOST is the name that a TLS
+                client asks for
+  --all         instead of one request, all routes with MeshEndpoints among
+                their backends: for each rule the cluster and the endpoints that
+                Envoy gets and how it reaches them, the policies, and what is
+                not used and why
   --from        only through this Gateway, as NAMESPACE/NAME
   --method      of the request (default: GET)
   --header      of the request, as "NAME: VALUE"; may be repeated
-  --send        send the request, too, where no step is broken, and print the answer after the steps:
-                to the address in the status of the Gateway and the port of the listener, over HTTP
-                or HTTPS. It needs --from where several Gateways are left, with --header, and with
-                a method other than GET
+  --send        send the request, too, where no step is broken, and print the
+                answer after the steps: to the address in the status of the
+                Gateway and the port of the listener, over HTTP or HTTPS. It
+                needs --from where several Gateways are left, with --header, and
+                with a method other than GET
   --address     send it to this HOST:PORT instead
-  --envoy       also show what each Envoy of the Gateway has for the rule, and first of all where it
-                differs: by a port-forward to its admin interface, with your own rights
+  --envoy       also show what each Envoy of the Gateway has for the rule, and
+                first of all where it differs: by a port-forward to its admin
+                interface, with your own rights
   --envoy-gateway-namespace
                 of Envoy Gateway (default: ${ENVOY_POD.namespace})
-  --namespace   of the installation (default: ${NAMESPACE}), whose mesh pods relay UDP; --envoy asks
-                them what their proxy has refused
-  --file        a file or folder with the objects, or - for standard input, instead of a cluster;
-                may be repeated
-  --data-path   how Envoy reaches the mesh by default: Proxy, which is the default, or Direct
+  --namespace   of the installation (default: ${NAMESPACE}), whose mesh pods
+                relay UDP; --envoy asks them what their proxy has refused
+  --file        a file or folder with the objects, or - for standard input,
+                instead of a cluster; may be repeated
+  --data-path   how Envoy reaches the mesh by default: Proxy, which is the
+                default, or Direct
   --external-targets-allow, --refused-addresses, --kubernetes-service-host
-                which addresses may get traffic, as the processes have it in EXTERNAL_TARGETS_ALLOW,
-                REFUSED_ADDRESSES and KUBERNETES_SERVICE_HOST
+                which addresses may get traffic, as the processes have it in
+                EXTERNAL_TARGETS_ALLOW, REFUSED_ADDRESSES and
+                KUBERNETES_SERVICE_HOST
   --output      text, which is the default, or json
+${COLOR_HELP}
   --kubeconfig, --context
                 the cluster, as in mesh-gateway check
 
 Examples:
   mesh-gateway trace http://web.example.com/
-  mesh-gateway trace https://web.example.com/api --method POST --header "X-Version: 2"
-  mesh-gateway trace http://web.example.com/ --send --from default/public --address 127.0.0.1:8080
+  mesh-gateway trace https://web.example.com/ --header "X-Version: 2"
+  mesh-gateway trace http://web.example.com/ --send --address 127.0.0.1:8080
   mesh-gateway trace http://web.example.com/ --envoy
   mesh-gateway trace db.example.com:5432 --file my-objects
-  kubectl get mep,meshtailnets,httproutes,gateways -A -o yaml | mesh-gateway trace --all --file -
+  kustomize build | mesh-gateway trace --all --file -
 
-Exit status: 0 all such requests reach an endpoint, 3 some do, 1 none does, the one that was sent gets no
-answer or one of 500 and above, or an Envoy differs from the objects or is refused by mesh pods, 2 wrong
-usage, or what decides it could not be read.
+Exit status: 0 all such requests reach an endpoint, 3 some do, 1 none does, the
+one that was sent gets no answer or one of 500 and above, or an Envoy differs
+from the objects or is refused by mesh pods, 2 wrong usage, or what decides it
+could not be read.
 `;
 
 /** Runs `mesh-gateway trace`; returns the exit code. */
@@ -117,6 +129,7 @@ const OPTIONS = {
   header: { type: 'string', multiple: true, default: [] as string[] },
   file: { type: 'string', multiple: true, default: [] as string[] },
   output: { type: 'string', default: 'text' },
+  color: { type: 'string', default: 'auto' },
   kubeconfig: { type: 'string' },
   context: { type: 'string' },
   'data-path': { type: 'string', default: 'Proxy' },
@@ -175,6 +188,7 @@ async function traceOne(
   if (target === undefined || second !== undefined)
     throw new Error('trace: name one URL or HOST:PORT, or give --all');
   const { method = 'GET', header: headers } = values;
+  const look = lookOf('trace', values.color, from.cluster.environment);
   const request = parseRequest(target, { method, headers });
   if (values.send && request.over === 'connection')
     throw new Error('trace: --send is for URLs: only requests over HTTP and HTTPS can be sent');
@@ -192,7 +206,7 @@ async function traceOne(
       : await traceCluster(from, request, values);
   printLeftOut(declarations);
   const ways = values.send ? await withAnswers(traced, request, declarations, address) : traced;
-  console.log(values.output === 'json' ? outputJson({ ways: ways.map(wayJson) }) : textOf(ways));
+  console.log(values.output === 'json' ? outputJson({ ways: ways.map(wayJson) }) : textOf(ways, look));
   return exitCodeOf(ways);
 }
 
@@ -305,12 +319,27 @@ const NO_ADDRESS: Step = {
 const MARKS = { ok: 'ok', broken: 'BROKEN', unknown: '?' } as const;
 const WIDTH = 8;
 
-function textOf(ways: readonly Way[]): string {
-  return ways
-    .map(({ steps }) =>
-      steps
-        .map(({ is, name, text }) => `${MARKS[is].padEnd(WIDTH)}${name.padEnd(WIDTH + 2)}${plainText(text)}`)
-        .join('\n'),
-    )
-    .join('\n\n');
+function textOf(ways: readonly Way[], look: Look): string {
+  return ways.map(({ steps }) => steps.flatMap(step => linesOf(step, look)).join('\n')).join('\n\n');
 }
+
+/** On a terminal the fix is on a line of its own. */
+function linesOf({ is, name, text, problem }: Step, look: Look) {
+  const { fix, example } = problem ?? {};
+  const head = `${painted(MARKS[is].padEnd(WIDTH), STYLES[is], look)}${name.padEnd(WIDTH + 2)}`;
+  const indent = 2 * WIDTH + 2;
+  const isApart = look.columns !== undefined;
+  const [first = '', ...rest] = plainText(isApart || fix === undefined ? text : `${text}: ${fix}`).split(
+    '\n',
+  );
+  return [
+    ...fitting(`${head}${first}`, indent, look),
+    ...rest,
+    ...(isApart && fix !== undefined
+      ? fitting(`${' '.repeat(indent)}${painted('fix:', 'fix', look)} ${plainText(fix)}`, indent + 5, look)
+      : []),
+    ...(example === undefined ? [] : ['', ...plainText(example).split('\n')]),
+  ];
+}
+
+const STYLES = { ok: 'ok', broken: 'error', unknown: 'note' } as const;

@@ -25,7 +25,7 @@ export type Step = {
   /** Whether the request gets further, does not, or that is not known from these objects. */
   readonly is: 'ok' | 'broken' | 'unknown';
   readonly name: PlannedStep | 'answer' | 'envoy';
-  /** For people; of a broken step with the fix. */
+  /** For people; of a broken step with the fix, unless its problem has it. */
   readonly text: string;
   /** What is broken or not known, where `check` has it too. */
   readonly problem?: Problem;

@@ -342,16 +342,6 @@ export const BREAKS: readonly Break[] = [
     'kubectl -n envoy-gateway-system rollout restart deployment/envoy-gateway',
   ],
   [
-    'Envoy Gateway that is older than the CRDs',
-    all => {
-      const definition = find(all.definitions, 'meshendpoints.mesh-gateway.dev');
-      set(definition, 'metadata.creationTimestamp', '2026-11-26T10:30:00Z');
-    },
-    'restarted',
-    'pod envoy-gateway-system/envoy-gateway-1 has started before CRD meshendpoints.mesh-gateway.dev was created',
-    'kubectl -n envoy-gateway-system rollout restart deployment/envoy-gateway',
-  ],
-  [
     'a translation that is not reported',
     all => set(find(all.declared, 'public', 'MeshBinding'), 'status.ancestors', []),
     'translations',

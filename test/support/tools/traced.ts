@@ -2,6 +2,7 @@ import { stringify } from 'yaml';
 import { readObjects } from '../../../src/tools/check/objects.ts';
 import { parseRequest } from '../../../src/tools/trace/request.ts';
 import { trace } from '../../../src/tools/trace/trace.ts';
+import type { Step } from '../../../src/tools/trace/trace.ts';
 import { named, openGateway, route } from '../declared.ts';
 import { meshEndpoints, meshTailnet } from '../objects.ts';
 
@@ -30,7 +31,13 @@ export function ways(
   const text = objects.map(object => stringify(object)).join('---\n');
   const request = parseRequest(target, { method, headers });
   const found = trace(readObjects([{ name: 'all.yaml', text }]), request, from);
-  return found.map(({ steps }) => steps.map(step => `${step.is} ${step.name}: ${step.text}`));
+  return found.map(({ steps }) => steps.map(stepText));
+}
+
+function stepText({ is, name, text, problem }: Step): string {
+  const { fix, example } = problem ?? {};
+  const whole = [text, fix].filter(part => part !== undefined).join(': ');
+  return `${is} ${name}: ${[whole, example].filter(part => part !== undefined).join('\n\n')}`;
 }
 
 /** The first broken step of each way. */
