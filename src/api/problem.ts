@@ -1,6 +1,7 @@
 import type { ConditionUpdate } from './conditions.ts';
 import { REASONS } from './reasons.ts';
 import type { Reason, Severity } from './reasons.ts';
+import { cutText } from './text.ts';
 
 /** The steps from an object to a field of it: names, and indexes of lists. */
 export type Steps = readonly (string | number)[];
@@ -30,6 +31,14 @@ export type Problem<R extends Reason = Reason> = ProblemPlace & {
   /** To apply or copy, such as YAML. */
   readonly example?: string;
 };
+
+/** What is wrong and what to do, for a problem to have. */
+export type Why = Pick<Problem, 'text' | 'fix' | 'example'>;
+
+/** The same, after the words that it explains. */
+export function within(words: string, { text, ...rest }: Why): Why {
+  return { ...rest, text: text === '' ? words : `${words}: ${text}` };
+}
 
 /** The text of a path: spec.endpoints[2].metadata["a.b"]. */
 export function pathOf(steps: Steps): string {
@@ -102,13 +111,16 @@ export function inOrder<P extends Problem>(problems: readonly P[]): readonly P[]
  */
 export function conditionOf(
   type: string,
-  problems: readonly Problem[],
+  problems: readonly (Problem | undefined)[],
   ifNone: Pick<ConditionUpdate, 'reason' | 'message'>,
 ): ConditionUpdate {
-  const [first] = inOrder(problems);
+  const [first] = inOrder(problems.filter(each => each !== undefined));
   const status = first && STATUSES[severityOf(first)];
-  if (!first || status === undefined) return { type, status: 'True', ...ifNone };
-  return { type, status, reason: first.reason, message: formatProblem(first) };
+  if (!first || status === undefined)
+    return { type, status: 'True', ...ifNone, message: cutText(ifNone.message, MAX_MESSAGE_LENGTH) };
+  return { type, status, reason: first.reason, message: cutText(formatProblem(first), MAX_MESSAGE_LENGTH) };
 }
+
+const MAX_MESSAGE_LENGTH = 2000;
 
 const STATUSES = { error: 'False', unknown: 'Unknown', warning: undefined, note: undefined } as const;

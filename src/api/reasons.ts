@@ -145,6 +145,46 @@ const GATEWAYS = {
   NotReconciled: 'unknown',
 } as const satisfies Severities;
 
+/** Why a condition of a MeshEndpoints is not True, beside the reasons above. */
+const ENDPOINTS = {
+  /** spec.paused is true. */
+  Paused: 'error',
+  /** The MeshTailnet runs mesh pods, and has no valid credentials. */
+  CredentialsInvalid: 'error',
+  /** The last list of devices has failed, and the one before is used. */
+  Stale: 'error',
+  /** The control API does not respond as one. */
+  Unreachable: 'error',
+  /** Tags lie beyond those that a MeshTailnet or MeshGateway allows. */
+  TagNotAllowed: 'error',
+  /** A device has a protocol without a default port, and no port. */
+  PortUnknown: 'error',
+  /** An object has more endpoints than it may have. */
+  Truncated: 'error',
+  /** The devices of the tailnet are not listed yet. */
+  NotListed: 'unknown',
+  /** No route that may refer to the object names it. */
+  NoRoutes: 'unknown',
+} as const satisfies Severities;
+
+/** What is wrong with an endpoint, as its entry in status.endpoints has it, beside the reasons above. */
+const ENTRIES = {
+  /** It is checked, and no check has ended yet. */
+  NotCheckedYet: 'unknown',
+  /** Its check has failed as often as its threshold allows. */
+  CheckFailed: 'error',
+  /** Its protocol cannot be checked on the path that it has. */
+  CannotBeChecked: 'error',
+  /** What it refers to does not exist, or cannot be used. */
+  InvalidReference: 'error',
+  /** Its externalTarget has no addresses, or old ones. */
+  NotResolved: 'error',
+  /** Relay ports have not been assigned yet. */
+  RelayPortPending: 'unknown',
+  /** It has no relay port. */
+  NoRelayPort: 'error',
+} as const satisfies Severities;
+
 /** What Envoys do with what they are sent. */
 const ENVOYS = {
   /** An Envoy rejects endpoints; the log of the extension server has this reason. */
@@ -161,6 +201,8 @@ export const REASONS = {
   ...OBJECTS,
   ...ROUTES,
   ...GATEWAYS,
+  ...ENDPOINTS,
+  ...ENTRIES,
   ...ENVOYS,
 } as const satisfies Severities;
 

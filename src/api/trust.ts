@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Kinds, MeshEndpoint } from './generated/types.ts';
 import { discovers, endpointsOf } from './objects/endpoints.ts';
+import type { Why } from './problem.ts';
 
 /*
  * The data of the ConfigMap `mesh-trust`, which the operator writes and the extension server reads:
@@ -8,7 +9,7 @@ import { discovers, endpointsOf } from './objects/endpoints.ts';
  *   references       a line for each ConfigMap and key that tls.caRef names:
  *                    <namespace>/<name>/<key> <sha256>           its certificates are under this key
  *                    <namespace>/<name>/<key> <sha256> outdated  as above, and there is no room for newer ones
- *                    <namespace>/<name>/<key> <reason> <text>    it has none, and why
+ *                    <namespace>/<name>/<key> <reason> <text>    it has none, and why: what is wrong, a tab, and the fix
  *                    <namespace>// <reason> <text>               why others of the namespace have no line
  *   <sha256>         PEM; once for all references to the same certificates
  */
@@ -21,8 +22,7 @@ export type MissingCa = {
   /** unread: the operator has not read its ConfigMap yet. */
   readonly is: 'missing' | 'unread';
   readonly reason: (typeof REASONS)[number];
-  /** For users: what is wrong, and the fix. */
-  readonly why: string;
+  readonly why: Why;
 };
 
 /** The certificates of a caRef. */
@@ -81,12 +81,13 @@ export type Trust = ReadonlyMap<string, TrustedCa>;
 export function parseTrust(data: Readonly<Record<string, string>>): Trust {
   const trust = new Map<string, TrustedCa>();
   for (const line of (data[REFERENCES_KEY] ?? '').split('\n')) {
-    const [, ref = '', what = '', why = ''] = /^(\S+) (\S+)(?: (.+))?$/.exec(line) ?? [];
+    const [, ref = '', what = '', rest = ''] = /^(\S+) (\S+)(?: (.+))?$/.exec(line) ?? [];
+    const [text = '', fix] = rest.split('\t');
     const reason = REASONS.find(each => each === what);
     const pem = data[what];
-    if (reason) trust.set(ref, { is: 'missing', reason, why });
+    if (reason) trust.set(ref, { is: 'missing', reason, why: { text, ...(fix !== undefined && { fix }) } });
     else if (pem !== undefined && what !== REFERENCES_KEY) {
-      trust.set(ref, { is: 'found', pem, ...(why === OUTDATED && { isOutdated: true }) });
+      trust.set(ref, { is: 'found', pem, ...(text === OUTDATED && { isOutdated: true }) });
     }
   }
   return trust;
@@ -96,11 +97,16 @@ export function parseTrust(data: Readonly<Record<string, string>>): Trust {
 export function formatTrust(trust: Trust): Readonly<Record<string, string>> {
   const bundles = new Map<string, string>();
   const lines = [...trust].map(([ref, ca]) => {
-    if (ca.is !== 'found') return `${ref} ${ca.reason} ${ca.why.replaceAll('\n', ' ')}\n`;
+    if (ca.is !== 'found') return `${ref} ${ca.reason} ${lineOf(ca)}\n`;
     const hash = createHash('sha256').update(ca.pem).digest('hex');
     bundles.set(hash, ca.pem);
     return `${ref} ${hash}${ca.isOutdated ? ` ${OUTDATED}` : ''}\n`;
   });
   const sorted = [...bundles].sort(([one], [other]) => (one < other ? -1 : 1));
   return { ...Object.fromEntries(sorted), [REFERENCES_KEY]: lines.sort().join('') };
+}
+
+/** Why a caRef has no certificates, as its line has it. */
+export function lineOf({ why: { text, fix } }: MissingCa): string {
+  return [text, ...(fix === undefined ? [] : [fix])].join('\t').replaceAll('\n', ' ');
 }

@@ -1,11 +1,12 @@
 import { containsAddress, familyOf, isAddressOrRange, rangesOf } from '../api/ip.ts';
+import type { Why } from '../api/problem.ts';
 
-/** Decides to which addresses traffic may be sent; each returns why it may not, with the fix, and undefined where it may. */
+/** Decides to which addresses traffic may be sent; each returns why it may not, and undefined where it may. */
 export type AddressGuard = {
   /** For an address in a tailnet, in any spelling. */
-  readonly meshProblem: (meshIP: string) => string | undefined;
+  readonly meshProblem: (meshIP: string) => Why | undefined;
   /** For a host outside of the tailnets, in lower case, with these addresses. */
-  readonly targetProblem: (host: string, addresses: readonly string[]) => string | undefined;
+  readonly targetProblem: (host: string, addresses: readonly string[]) => Why | undefined;
 };
 
 export type GuardOptions = {
@@ -72,16 +73,20 @@ export function createGuard({ allow, refuse, apiServer }: GuardOptions): Address
   };
   const meshProblem: AddressGuard['meshProblem'] = meshIP => {
     const why = whyRefused(meshIP);
-    return why && `meshIP ${meshIP} is ${why}: name a device of the tailnet`;
+    return why === undefined
+      ? undefined
+      : { text: `meshIP ${meshIP} is ${why}`, fix: 'name a device of the tailnet' };
   };
   const targetProblem: AddressGuard['targetProblem'] = (host, addresses) => {
-    if (serverHosts.has(host)) return `${host} is the API server: name another service`;
-    const problems = addresses.flatMap(address => {
+    const fix = 'name another service';
+    if (serverHosts.has(host)) return { text: `${host} is the API server`, fix };
+    const problems = addresses.flatMap((address): readonly Why[] => {
       const named = address === host ? address : `${address}, an address of ${host},`;
       const what = whyRefused(address) ?? neverAllowed(address);
-      if (what !== undefined) return [`${named} is ${what}, which is never allowed: name another service`];
+      if (what !== undefined) return [{ text: `${named} is ${what}, which is never allowed`, fix }];
       if (isPublic(address) || hosts.has(host) || containsAddress(allowed, address)) return [];
-      return [`${named} is not public: add ${host} or a CIDR with the address to EXTERNAL_TARGETS_ALLOW`];
+      const allowing = `add ${host} or a CIDR with the address to EXTERNAL_TARGETS_ALLOW`;
+      return [{ text: `${named} is not public`, fix: allowing }];
     });
     return problems[0];
   };

@@ -1,6 +1,7 @@
 import { findCondition } from '../api/conditions.ts';
 import type { DataPath, Kinds } from '../api/generated/types.ts';
 import type { Ref } from '../api/key.ts';
+import type { Why } from '../api/problem.ts';
 import { parseSocketAddress } from '../api/socket-address.ts';
 import type { SocketAddress } from '../api/socket-address.ts';
 import type { TrafficResources } from './traffic-resources.ts';
@@ -36,18 +37,25 @@ export function proxiesOf({ metadata, spec: { pool }, status }: Kinds['MeshTailn
   return addresses.length > 0 ? { are: 'known', addresses } : { are: 'names', names: texts };
 }
 
-/** Why no proxy of a MeshTailnet can carry traffic, as its conditions report it, with the fix; undefined where one can. */
-export function poolProblemOf(tailnet: Kinds['MeshTailnet']): string | undefined {
+/** Why no proxy of a MeshTailnet can carry traffic, as its conditions report it; undefined where one can. */
+export function poolProblemOf(tailnet: Kinds['MeshTailnet']): Why | undefined {
   const { metadata, spec, status } = tailnet;
   if (metadata.deletionTimestamp !== undefined) {
-    return 'it is being deleted: create it again after its deletion, or move the endpoints to another tailnet';
+    const fix = 'create it again after its deletion, or move the endpoints to another tailnet';
+    return { text: 'it is being deleted', fix };
   }
   if (spec.pool.mode === 'External') {
-    return proxiesOf(tailnet).are === 'unknown' ? 'list one in spec.pool.addresses' : undefined;
+    return proxiesOf(tailnet).are === 'unknown'
+      ? { text: '', fix: 'list one in spec.pool.addresses' }
+      : undefined;
   }
   const { proxyAddress, ready = 0 } = status?.pool ?? {};
   if (proxyAddress && ready > 0) return undefined;
   const condition = findCondition(status?.conditions, 'PoolReady');
-  if (condition) return `PoolReady is ${condition.status}, ${condition.reason}: ${condition.message}`;
-  return 'it has no condition PoolReady, which the operator writes: check that the operator runs. Without a cluster set spec.pool.mode to External, and list your own proxies in spec.pool.addresses';
+  if (condition)
+    return { text: `PoolReady is ${condition.status}, ${condition.reason}: ${condition.message}` };
+  return {
+    text: 'it has no condition PoolReady, which the operator writes',
+    fix: 'check that the operator runs. Without a cluster set spec.pool.mode to External, and list your own proxies in spec.pool.addresses',
+  };
 }

@@ -3,6 +3,7 @@ import type { RouteKind } from '../api/key.ts';
 import { GATEWAY_GROUP } from '../api/objects/gateway-api.ts';
 import type { BackendRef } from '../api/objects/gateway-api.ts';
 import { selects } from '../api/objects/label-selector.ts';
+import type { Problem } from '../api/problem.ts';
 import type { TrafficResources } from './traffic-resources.ts';
 
 /** Whether a route may refer to a backend: in its own namespace always, in others if a ReferenceGrant permits it. */
@@ -50,6 +51,15 @@ export function isAllowed(
     case 'Selector':
       return selector !== undefined && selects(selector, labelsOf(resources, namespace));
   }
+}
+
+/** Why an object of a namespace may not use a MeshTailnet. */
+export function namespaceNotAllowed(tailnet: string, namespace: string): Problem<'NamespaceNotAllowed'> {
+  return {
+    reason: 'NamespaceNotAllowed',
+    text: `spec.allowedNamespaces of MeshTailnet ${tailnet} does not select namespace ${namespace}`,
+    fix: 'add the labels that it selects to the namespace, or change the selector',
+  };
 }
 
 /** The API server gives every namespace the label kubernetes.io/metadata.name, so it is known even before the namespace is. */

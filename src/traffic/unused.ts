@@ -4,14 +4,15 @@ import type { Kinds, MeshEndpoint } from '../api/generated/types.ts';
 import { isOverHttp, keyOf } from '../api/key.ts';
 import type { Key } from '../api/key.ts';
 import { RELAY, relayName } from '../api/names.ts';
-import { pathOf } from '../api/problem.ts';
-import type { Problem } from '../api/problem.ts';
+import { pathOf, within } from '../api/problem.ts';
+import type { Problem, Why } from '../api/problem.ts';
 import type { UnusedReason } from '../api/reasons.ts';
 import { TLS_BYTES } from '../api/shares.ts';
 import type { MissingCa } from '../api/trust.ts';
 import { meshEndpointsRefOf } from './backend-refs.ts';
 import type { RouteBackendRef } from './backend-refs.ts';
 import { poolProblemOf } from './data-path.ts';
+import { namespaceNotAllowed } from './permissions.ts';
 import type { Candidate } from './resolve-backend-ref.ts';
 import { protocolsFor, routeKindsFor } from './upstream-protocol.ts';
 import type { UpstreamProtocol } from './upstream-protocol.ts';
@@ -61,11 +62,7 @@ export const unusedReference = {
       fix: `create one, or correct spec.tailnet of ${named(backendRef)}`,
     }),
   namespaceNotAllowed: (backendRef: RouteBackendRef, tailnet: string) =>
-    unused(backendRef, {
-      reason: 'NamespaceNotAllowed',
-      text: `spec.allowedNamespaces of MeshTailnet ${tailnet} does not select namespace ${backendRef.ref.namespace}`,
-      fix: 'add the labels that it selects to the namespace, or change the selector',
-    }),
+    unused(backendRef, namespaceNotAllowed(tailnet, backendRef.ref.namespace)),
   mixedBackends: (backendRef: RouteBackendRef) =>
     unused(
       backendRef,
@@ -129,7 +126,7 @@ export const unusedEndpoint = {
   caMissing: (backendRef: RouteBackendRef, endpoint: MeshEndpoint, { reason, why }: MissingCa) =>
     unused(backendRef, {
       reason,
-      text: `tls.caRef of ${namedEndpoint(backendRef, endpoint)} cannot be used: ${why}`,
+      ...within(`tls.caRef of ${namedEndpoint(backendRef, endpoint)} cannot be used`, why),
       endpoint: endpoint.name,
     }),
   protocolConflict: (candidate: Candidate, first: Candidate) =>
@@ -212,16 +209,19 @@ export const unreachableBackend = {
       text: `${namedEndpoint(backend, endpoint)} has no relay port: ${why}`,
       endpoint: endpoint.name,
     }),
-  notResolved: (backend: Backend, endpoint: MeshEndpoint, why: string) =>
+  notResolved: (backend: Backend, endpoint: MeshEndpoint, why: Why) =>
     unused(backend, {
       reason: 'ExternalTargetNotResolved',
-      text: `externalTarget ${endpoint.externalTarget} of ${namedEndpoint(backend, endpoint)} has no addresses: ${why}`,
+      ...within(
+        `externalTarget ${endpoint.externalTarget} of ${namedEndpoint(backend, endpoint)} has no addresses`,
+        why,
+      ),
       endpoint: endpoint.name,
     }),
-  addressRefused: (backend: Backend, endpoint: MeshEndpoint, why: string) =>
+  addressRefused: (backend: Backend, endpoint: MeshEndpoint, why: Why) =>
     unused(backend, {
       reason: 'AddressRefused',
-      text: `${namedEndpoint(backend, endpoint)} has an address that must get no traffic: ${why}`,
+      ...within(`${namedEndpoint(backend, endpoint)} has an address that must get no traffic`, why),
       endpoint: endpoint.name,
     }),
   sameResolvedAddress: (backend: Backend, endpoint: MeshEndpoint, first: MeshEndpoint) =>
@@ -234,12 +234,21 @@ export const unreachableBackend = {
   noRelay: (backend: Backend, tailnet: Kinds['MeshTailnet']) =>
     unused(backend, {
       reason: 'ProxyUnknown',
-      text: `MeshTailnet ${tailnet.metadata.name} of ${named(backend)} has no relay for UDP: ${poolProblemOf(tailnet) ?? `Service ${relayName(tailnet.metadata.name)} has no endpoints: check that its mesh pods are ready and have the container ${RELAY.container}`}`,
+      ...within(
+        `MeshTailnet ${tailnet.metadata.name} of ${named(backend)} has no relay for UDP`,
+        poolProblemOf(tailnet) ?? {
+          text: `Service ${relayName(tailnet.metadata.name)} has no endpoints`,
+          fix: `check that its mesh pods are ready and have the container ${RELAY.container}`,
+        },
+      ),
     }),
   proxyUnknown: (backend: Backend, tailnet: Kinds['MeshTailnet']) =>
     unused(backend, {
       reason: 'ProxyUnknown',
-      text: `MeshTailnet ${tailnet.metadata.name} of ${named(backend)} has no proxy: ${poolProblemOf(tailnet)}`,
+      ...within(
+        `MeshTailnet ${tailnet.metadata.name} of ${named(backend)} has no proxy`,
+        poolProblemOf(tailnet) ?? { text: '' },
+      ),
     }),
   proxyNotAnAddress: (backend: Backend, tailnet: string, names: readonly string[]) =>
     unused(backend, {

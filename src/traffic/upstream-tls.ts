@@ -1,5 +1,6 @@
 import { createHash, X509Certificate } from 'node:crypto';
 import type { EndpointTls, MeshEndpoint } from '../api/generated/types.ts';
+import type { Problem } from '../api/problem.ts';
 import type { UpstreamProtocol } from './upstream-protocol.ts';
 
 /** The TLS that Envoy originates to an endpoint. */
@@ -53,15 +54,16 @@ function isInTailnet(name: string, domain: string): boolean {
 }
 
 /**
- * Why meshFQDN cannot be the name of a device in the tailnet, with the fix; undefined where it can. The endpoint is still
- * used, by its address. With externalTarget it is no device.
+ * Why meshFQDN cannot be the name of a device in the tailnet; undefined where it can. The endpoint is still used, by its
+ * address. With externalTarget it is no device.
  */
 export function meshNameProblem(
   { meshFQDN, externalTarget }: MeshEndpoint,
   domain: string,
-): string | undefined {
+): Problem<'NameNotInTailnet'> | undefined {
   if (externalTarget !== undefined || isInTailnet(meshFQDN, domain)) return undefined;
-  return `meshFQDN is not inside the tailnet ${domain}: write the name of the device, which \`tailscale status\` prints`;
+  const fix = 'write the name of the device, which `tailscale status` prints';
+  return { reason: 'NameNotInTailnet', text: `meshFQDN is not inside the tailnet ${domain}`, fix };
 }
 
 function hasOnlyServerName(tls: EndpointTls | undefined, ca: string | undefined): boolean {

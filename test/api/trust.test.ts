@@ -7,10 +7,14 @@ const trust: Trust = new Map([
   ['shop/ca/ca.crt', { is: 'found', pem: CERTIFICATE }],
   ['shop/other/ca.crt', { is: 'found', pem: OTHER_CERTIFICATE }],
   ['bank/ca/root.pem', { is: 'found', pem: CERTIFICATE, isOutdated: true }],
-  ['bank//', { is: 'missing', reason: 'TooManyTlsSettings', why: 'no room for others' }],
+  ['bank//', { is: 'missing', reason: 'TooManyTlsSettings', why: { text: 'no room for others' } }],
   [
     'bank/none/ca.crt',
-    { is: 'missing', reason: 'CertificateNotFound', why: 'ConfigMap bank/none: create it' },
+    {
+      is: 'missing',
+      reason: 'CertificateNotFound',
+      why: { text: 'no ConfigMap bank/none', fix: 'create it' },
+    },
   ],
 ]);
 
@@ -26,7 +30,7 @@ describe('the data of mesh-trust', () => {
   });
 
   it('has no lines but one for each reference, whatever a message has', () => {
-    const why = 'one\nshop/ca/ca.crt CertificateNotFound two';
+    const why = { text: 'one\nshop/ca/ca.crt CertificateNotFound two' };
     const data = formatTrust(new Map([['a/b/c', { is: 'missing', reason: 'InvalidCertificate', why }]]));
     expect([...parseTrust(data).keys()]).toEqual(['a/b/c']);
   });

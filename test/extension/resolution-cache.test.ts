@@ -221,7 +221,9 @@ describe('the resolution cache', () => {
       const why = 'no room';
       const reasons = () => cache.snapshot(WEB, GATEWAY)?.unused.map(({ reason, text }) => [reason, text]);
       expect(reasons()).toMatchObject([['CertificateNotFound', expect.anything()]]);
-      const trust = new Map([['default//', { is: 'missing', reason: 'TooManyTlsSettings', why }]]) as Trust;
+      const trust = new Map([
+        ['default//', { is: 'missing', reason: 'TooManyTlsSettings', why: { text: why } }],
+      ]) as Trust;
       await memory.author.put(configMapObject(`${NAMESPACE}/mesh-trust`, formatTrust(trust)));
       expect(reasons()).toMatchObject([['TooManyTlsSettings', expect.stringContaining(why)]]);
     });

@@ -1,12 +1,27 @@
 import { describe, expect, it } from 'vitest';
+import { formatProblem } from '../../src/api/problem.ts';
 import { createGuard } from '../../src/traffic/address-guard.ts';
+import type { GuardOptions } from '../../src/traffic/address-guard.ts';
 
-const { targetProblem: strict } = createGuard({
+/** The problems of a guard, as users read them. */
+function guardWith(options: GuardOptions) {
+  const { meshProblem, targetProblem } = createGuard(options);
+  return {
+    meshProblem: (meshIP: string) => textOf(meshProblem(meshIP)),
+    targetProblem: (host: string, addresses: readonly string[]) => textOf(targetProblem(host, addresses)),
+  };
+}
+
+function textOf(why: ReturnType<ReturnType<typeof createGuard>['meshProblem']>): string | undefined {
+  return why && formatProblem(why);
+}
+
+const { targetProblem: strict } = guardWith({
   allow: [],
   refuse: [],
   apiServer: ['10.96.0.1', 'api.cluster.example', '8.8.4.4'],
 });
-const { targetProblem: everything } = createGuard({
+const { targetProblem: everything } = guardWith({
   refuse: [],
   allow: ['0.0.0.0/0', '::/0', '127.0.0.1', '169.254.169.254/32', 'evil.example.com', '10.96.0.1/32'],
   apiServer: ['10.96.0.1'],
@@ -82,7 +97,7 @@ describe('the guard of externalTargets', () => {
 
   it('allows what is listed by host, address and CIDR, and nothing beside it', () => {
     const allow = ['DB.corp.example', '10.1.2.3', '10.2.0.0/16', 'fd12::/16'];
-    const { targetProblem: guard } = createGuard({ allow, refuse: [], apiServer: [] });
+    const { targetProblem: guard } = guardWith({ allow, refuse: [], apiServer: [] });
     expect(guard('db.corp.example', ['10.9.9.9', 'fd99::1'])).toBeUndefined();
     expect(
       guard('other.example', ['10.1.2.3', '10.2.255.255', 'fd12:1::1', '64:ff9b::a02:1']),
@@ -97,7 +112,7 @@ describe('the guard of externalTargets', () => {
 });
 
 describe('the guard of addresses in a tailnet', () => {
-  const { meshProblem, targetProblem } = createGuard({
+  const { meshProblem, targetProblem } = guardWith({
     allow: ['0.0.0.0/0', '::/0'],
     refuse: ['100.64.0.0/12', 'fd7a:115c:a1e0:ab::/64', '100.100.0.7'],
     apiServer: ['100.96.0.1', 'api.cluster.example', 'FD7A:115C:A1E0:0000::0001'],

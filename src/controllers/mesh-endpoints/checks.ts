@@ -1,4 +1,5 @@
 import type { EndpointStatus, HealthCheck, Kinds, MeshEndpoint } from '../../api/generated/types.ts';
+import type { Why } from '../../api/problem.ts';
 import { hostAndPortOf } from '../../api/socket-address.ts';
 import type { Verdict } from '../../health/health.ts';
 import type { Check, CheckSettings, CheckTls } from '../../health/check.ts';
@@ -7,7 +8,7 @@ import { servesTls } from '../../traffic/upstream-protocol.ts';
 import type { UpstreamProtocol } from '../../traffic/upstream-protocol.ts';
 import { upstreamTlsOf } from '../../traffic/upstream-tls.ts';
 import type { ReadCaBundle } from '../../traffic/upstream-tls.ts';
-import type { EndpointError, EndpointInputs } from './inputs/inputs.ts';
+import type { EndpointInputs, EndpointProblem } from './inputs/inputs.ts';
 import type { RelayedPath } from './relay-ports.ts';
 
 /** Whether and how an endpoint is checked. */
@@ -17,7 +18,7 @@ export type PlannedCheck =
   /** What it needs is not known yet. */
   | { readonly is: 'pending' }
   /** It cannot be checked: its health stays as it was written, or else this is its error. */
-  | ({ readonly is: 'impossible' } & EndpointError);
+  | { readonly is: 'impossible'; readonly problem: EndpointProblem };
 
 /** What the check of an endpoint depends on, beside the endpoint. */
 export type CheckContext = {
@@ -37,7 +38,7 @@ export function checkOf(endpoint: MeshEndpoint, context: CheckContext): PlannedC
   if (!healthCheck) return { is: 'off' };
   const { inputs, tailnet } = context;
   if (!tailnet) return PENDING;
-  if (inputs.checkProblem !== undefined) return impossible('InvalidReference', inputs.checkProblem);
+  if (inputs.checkProblem) return impossible('InvalidReference', inputs.checkProblem);
   if (inputs.isCheckPending) return PENDING;
   const path = pathTo(endpoint, tailnet, context);
   if ('is' in path) return path;
@@ -60,8 +61,8 @@ type NoCheck = Extract<PlannedCheck, { readonly is: 'pending' | 'impossible' }>;
 
 const PENDING: NoCheck = { is: 'pending' };
 
-function impossible(reason: EndpointError['reason'], error: string): NoCheck {
-  return { is: 'impossible', reason, error };
+function impossible(reason: EndpointProblem['reason'], why: Why): NoCheck {
+  return { is: 'impossible', problem: { reason, ...why } };
 }
 
 /** The path of traffic. */
@@ -72,16 +73,16 @@ function pathTo(
 ): Pick<Check, 'target' | 'via'> | NoCheck {
   if (externalTarget !== undefined) {
     const { addresses = [], error } = inputs;
-    if (addresses.length === 0) return error ? impossible(error.reason, error.error) : PENDING;
+    if (addresses.length === 0) return error ? { is: 'impossible', problem: error } : PENDING;
     return { target: { addresses, port: hostAndPortOf(externalTarget).port }, via: { is: 'direct' } };
   }
   const target = { addresses: [meshIP], port };
   if (protocol !== 'UDP') return { target, via: { is: 'pool' } };
   if (relayed && 'port' in relayed) return { target, via: { is: 'relay', port: relayed.port } };
-  return impossible(
-    'CannotBeChecked',
-    `UDP cannot be checked through the proxies in spec.pool.addresses of MeshTailnet ${metadata.name}: set healthCheck.enabled to false`,
-  );
+  return impossible('CannotBeChecked', {
+    text: `UDP cannot be checked through the proxies in spec.pool.addresses of MeshTailnet ${metadata.name}`,
+    fix: 'set healthCheck.enabled to false',
+  });
 }
 
 function settingsOf(
@@ -126,7 +127,8 @@ function tlsOf(
   });
   if (tls?.caRef && given === undefined && !insecureSkipVerify) return PENDING;
   const bundle = ca === undefined ? undefined : readCa(ca);
-  if (bundle?.is === 'invalid') return impossible('InvalidReference', `tls.ca cannot be read: ${bundle.why}`);
+  if (bundle?.is === 'invalid')
+    return impossible('InvalidReference', { text: `tls.ca cannot be read: ${bundle.why}` });
   return {
     serverName: serverName.is === 'fixed' ? serverName.name : endpoint.meshFQDN,
     ca: bundle?.pem,

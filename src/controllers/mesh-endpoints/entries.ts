@@ -3,12 +3,14 @@ import { inSeconds } from '../../api/clock.ts';
 import type { EndpointStatus, Kinds } from '../../api/generated/types.ts';
 import { isEqual } from '../../api/json.ts';
 import type { Key } from '../../api/key.ts';
+import { formatProblem } from '../../api/problem.ts';
+import type { Why } from '../../api/problem.ts';
 import { addressText } from '../../api/socket-address.ts';
 import { cutText } from '../../api/text.ts';
 import type { Verdict } from '../../health/health.ts';
 import { NOT_CHECKED_YET } from '../../traffic/endpoints/health-status.ts';
 import { writtenVerdict } from './checks.ts';
-import type { EndpointError } from './inputs/inputs.ts';
+import type { EndpointProblem } from './inputs/inputs.ts';
 import type { PlannedEndpoint } from './plan.ts';
 
 /*
@@ -41,32 +43,36 @@ export function entryOf(
   const unusable =
     invalidReference(inputs.problem) ??
     (hasNoAddress ? (inputs.error ?? NOT_RESOLVED) : undefined) ??
-    (relayed && 'error' in relayed ? relayed : undefined);
+    (relayed && 'reason' in relayed ? relayed : undefined);
   if (unusable) return { ...shown, status: 'Unhealthy', ...cutError(unusable) };
   const error = inputs.error ?? invalidReference(inputs.outdated);
   const warning = error ? cutError(error) : {};
   if (check.is === 'off') return { ...shown, status: 'Healthy', ...warning };
   const decided = (check.is === 'on' ? verdict : undefined) ?? writtenVerdict(known);
   if (decided?.lastChecked === undefined || decided.is === 'undecided') {
-    return { ...shown, status: 'Unhealthy', ...cutError(check.is === 'impossible' ? check : UNCHECKED) };
+    return {
+      ...shown,
+      status: 'Unhealthy',
+      ...cutError(check.is === 'impossible' ? check.problem : UNCHECKED),
+    };
   }
   const lastChecked = inSeconds(decided.lastChecked);
   if (decided.is === 'healthy') return { ...shown, status: 'Healthy', lastChecked, ...warning };
-  const failure = cutError({ reason: 'CheckFailed', error: decided.error });
+  const failure = cutError({ reason: 'CheckFailed', text: decided.error });
   return { ...shown, status: 'Unhealthy', lastChecked, ...failure };
 }
 
-function invalidReference(error: string | undefined): EndpointError | undefined {
-  return error === undefined ? undefined : { reason: 'InvalidReference', error };
+function invalidReference(why: Why | undefined): EndpointProblem | undefined {
+  return why && { reason: 'InvalidReference', ...why };
 }
 
 /** Where no names are resolved. */
-const NOT_RESOLVED: EndpointError = { reason: 'NotResolved', error: 'externalTarget is not resolved' };
+const NOT_RESOLVED: EndpointProblem = { reason: 'NotResolved', text: 'externalTarget is not resolved' };
 
-const UNCHECKED: EndpointError = { reason: 'NotCheckedYet', error: NOT_CHECKED_YET };
+const UNCHECKED: EndpointProblem = { reason: 'NotCheckedYet', text: NOT_CHECKED_YET };
 
-function cutError({ reason, error }: EndpointError): EndpointError {
-  return { reason, error: cutText(error, MAX_ERROR_LENGTH) };
+function cutError(problem: EndpointProblem): Pick<EndpointStatus, 'reason' | 'error'> {
+  return { reason: problem.reason, error: cutText(formatProblem(problem), MAX_ERROR_LENGTH) };
 }
 
 const MAX_ERROR_LENGTH = 256;

@@ -5,7 +5,7 @@ import { conditionChanges, conditionEvent } from '../../store/condition-events.t
 import { regardingOf } from '../../store/resources.ts';
 import type { ObjectEvent } from '../../store/resources.ts';
 import { reasonOf } from '../../traffic/endpoints/health-status.ts';
-import type { NotDiscoveredReason } from './discovery/status.ts';
+import type { Reason } from '../../api/reasons.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
 type Status = NonNullable<MeshEndpoints['status']>;
@@ -146,7 +146,7 @@ function isAboutRefusal(before: Condition | undefined, now: Condition): boolean 
 
 /** There is no list of devices, or no new one: for all objects of a tailnet, an Event of its MeshTailnet reports it. */
 function isAboutList(condition: Condition | undefined): boolean {
-  const reasons: readonly NotDiscoveredReason[] = ['Stale', 'Unreachable'];
+  const reasons: readonly Reason[] = ['Stale', 'Unreachable'];
   return condition?.type === 'Discovered' && reasons.some(reason => reason === condition.reason);
 }
 

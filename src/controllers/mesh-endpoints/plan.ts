@@ -65,7 +65,7 @@ function originOf({ source, deviceID, metadata }: EndpointStatus): Origin {
 export function checkedEndpoints(planned: readonly PlannedEndpoint[]): ReadonlyMap<string, CheckedEndpoint> {
   const checked = new Map<string, CheckedEndpoint>();
   for (const { endpoint, inputs, known, relayed, check } of planned) {
-    if (check.is !== 'on' || inputs.problem !== undefined || (relayed && 'error' in relayed)) continue;
+    if (check.is !== 'on' || inputs.problem || (relayed && 'reason' in relayed)) continue;
     checked.set(endpoint.name, { check: check.check, written: writtenVerdict(known) });
   }
   return checked;

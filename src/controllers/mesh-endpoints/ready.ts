@@ -3,22 +3,12 @@ import type { ConditionUpdate } from '../../api/conditions.ts';
 import { API_VERSION } from '../../api/generated/kinds.ts';
 import type { EndpointStatus, EndpointSummary, Kinds } from '../../api/generated/types.ts';
 import { createdTailnetName, defaultControlURL, OAUTH_SECRET } from '../../api/names.ts';
-import { cutText } from '../../api/text.ts';
+import { conditionOf, formatProblem, within } from '../../api/problem.ts';
+import type { Problem } from '../../api/problem.ts';
 import { poolProblemOf } from '../../traffic/data-path.ts';
 import { reasonOf } from '../../traffic/endpoints/health-status.ts';
+import { namespaceNotAllowed } from '../../traffic/permissions.ts';
 import type { PlannedEndpoint } from './plan.ts';
-
-/** The closed list of reasons why a MeshEndpoints is not ready. */
-export type NotReadyReason =
-  | 'Paused'
-  | 'TailnetNotFound'
-  | 'NamespaceNotAllowed'
-  | 'CredentialsInvalid'
-  | 'InvalidReference'
-  | 'NoEndpoints'
-  | 'NoHealthyEndpoints';
-
-const MAX_MESSAGE_LENGTH = 2048;
 
 /** What decides whether a MeshEndpoints is ready. */
 type ReadyInput = {
@@ -37,32 +27,37 @@ type ReadyInput = {
 };
 
 /** The condition Ready: the first reason that applies, or True. */
-export function readyOf({
+export function readyOf(input: ReadyInput): ConditionUpdate {
+  return readyUnless(problemOf(input), input.summary.ready);
+}
+
+function readyUnless(problem: Problem | undefined, ready = ''): ConditionUpdate {
+  const message = `${ready} endpoints are healthy or not checked`;
+  return conditionOf('Ready', [problem], { reason: 'EndpointsConfigured', message });
+}
+
+function problemOf({
   object,
   tailnet,
   controlURL,
   isAllowed,
   planned,
-  entries,
-  summary,
-  discovered,
-}: ReadyInput): ConditionUpdate {
-  if (!tailnet) return notReady('TailnetNotFound', tailnetNotFound(object.spec.tailnet, controlURL));
-  const { name } = tailnet.metadata;
-  if (!isAllowed) return notReady('NamespaceNotAllowed', namespaceNotAllowed(name, object));
+  ...rest
+}: ReadyInput): Problem | undefined {
+  const { entries, summary, discovered } = rest;
+  if (!tailnet) return tailnetNotFound(object.spec.tailnet, controlURL);
+  if (!isAllowed) return namespaceNotAllowed(tailnet.metadata.name, object.metadata.namespace ?? '');
   const credentials = credentialsProblem(tailnet);
-  if (credentials !== undefined) return notReady('CredentialsInvalid', credentials);
+  if (credentials) return credentials;
   const references = planned.flatMap(({ endpoint, inputs }) => {
     const problem = inputs.problem ?? inputs.checkProblem ?? inputs.outdated;
-    return problem === undefined ? [] : [`endpoint ${endpoint.name}: ${problem}`];
+    return problem ? [formatProblem(within(`endpoint ${endpoint.name}`, problem))] : [];
   });
-  if (references.length > 0) return notReady('InvalidReference', firstOf(references));
+  if (references.length > 0) return { reason: 'InvalidReference', text: firstOf(references) };
   const unread = planned.some(({ inputs }) => inputs.isCheckPending === true) && writtenProblem(object);
-  if (unread) return notReady('InvalidReference', unread);
-  if (planned.length === 0) return notReady('NoEndpoints', noEndpoints(discovered));
-  if (summary.healthy === 0) return notReady('NoHealthyEndpoints', noneHealthy(entries, tailnet));
-  const message = `${summary.ready} endpoints are healthy or not checked`;
-  return { type: 'Ready', status: 'True', reason: 'EndpointsConfigured', message };
+  if (unread) return { reason: 'InvalidReference', text: unread };
+  if (planned.length === 0) return noEndpoints(discovered);
+  return summary.healthy === 0 ? noneHealthy(entries, tailnet) : undefined;
 }
 
 /** What an earlier process has found wrong with the references of the present spec, which this one has yet to read. */
@@ -72,27 +67,25 @@ function writtenProblem({ metadata, status }: Kinds['MeshEndpoints']): string | 
   return isCurrent && before?.reason === 'InvalidReference' ? before.message : undefined;
 }
 
-function notReady(reason: NotReadyReason, message: string): ConditionUpdate {
-  return { type: 'Ready', status: 'False', reason, message: cutText(message, MAX_MESSAGE_LENGTH) };
-}
-
 /** The condition Ready of a paused object. */
-export const PAUSED: ConditionUpdate = notReady(
-  'Paused',
-  'spec.paused is true: nothing is checked, and the rest of this status stays as it is. Set it to false to continue',
-);
+export const PAUSED = readyUnless({
+  reason: 'Paused',
+  text: 'spec.paused is true: nothing is checked, and the rest of this status stays as it is. Set it to false to continue',
+});
 
-function noEndpoints(discovered: ConditionUpdate | undefined): string {
-  if (!discovered) return 'spec.endpoints is empty: list at least one endpoint';
-  return `spec.tagSelectors finds no endpoints: ${discovered.message}`;
+function noEndpoints(discovered: ConditionUpdate | undefined): Problem {
+  const isEmpty = { reason: 'NoEndpoints', mattersAs: 'error' } as const;
+  return discovered
+    ? { ...isEmpty, text: `spec.tagSelectors finds no endpoints: ${discovered.message}` }
+    : { ...isEmpty, text: 'spec.endpoints is empty', fix: 'list at least one endpoint' };
 }
 
 /** With the manifest of a MeshTailnet, to apply as it is where the control API of the domain is known. */
-export function tailnetNotFound(domain: string, controlURL: string | undefined): string {
+export function tailnetNotFound(domain: string, controlURL: string | undefined): Problem {
   const url =
     defaultControlURL(domain) ??
     '"" # write the address of its control API, such as https://headscale.example.com';
-  return `no MeshTailnet has spec.tailnet ${domain}: correct spec.tailnet of this object, or apply one, with the OAuth client of the tailnet in Secret ${OAUTH_SECRET} in the namespace of the operator:
+  const fix = `correct spec.tailnet of this object, or apply one, with the OAuth client of the tailnet in Secret ${OAUTH_SECRET} in the namespace of the operator:
 apiVersion: ${API_VERSION}
 kind: MeshTailnet
 metadata:
@@ -100,10 +93,7 @@ metadata:
 spec:
   tailnet: ${domain}
 ${controlURL === undefined ? `  controlURL: ${url}\n` : ''}`;
-}
-
-function namespaceNotAllowed(tailnet: string, { metadata }: Kinds['MeshEndpoints']): string {
-  return `spec.allowedNamespaces of MeshTailnet ${tailnet} does not select namespace ${metadata.namespace ?? ''}: add the labels that it selects to the namespace, or change the selector`;
+  return { reason: 'TailnetNotFound', text: `no MeshTailnet has spec.tailnet ${domain}`, fix };
 }
 
 const CREDENTIAL_REASONS: readonly string[] = [
@@ -114,21 +104,21 @@ const CREDENTIAL_REASONS: readonly string[] = [
 ];
 
 /** Mesh pods need the control API; proxies that others run carry traffic without it. */
-function credentialsProblem({ metadata, spec, status }: Kinds['MeshTailnet']): string | undefined {
+function credentialsProblem({ metadata, spec, status }: Kinds['MeshTailnet']): Problem | undefined {
   if (spec.pool.mode !== 'Managed') return undefined;
-  const condition = findCondition(status?.conditions, 'Authenticated');
-  if (condition?.status !== 'False' || !CREDENTIAL_REASONS.includes(condition.reason)) return undefined;
-  return `MeshTailnet ${metadata.name} has no valid credentials: ${condition.reason}: ${condition.message}`;
+  const { status: is, reason = '', message } = findCondition(status?.conditions, 'Authenticated') ?? {};
+  if (is !== 'False' || !CREDENTIAL_REASONS.includes(reason)) return undefined;
+  const text = `MeshTailnet ${metadata.name} has no valid credentials: ${reason}: ${message}`;
+  return { reason: 'CredentialsInvalid', text };
 }
 
-function noneHealthy(entries: readonly EndpointStatus[], tailnet: Kinds['MeshTailnet']): string {
+function noneHealthy(entries: readonly EndpointStatus[], tailnet: Kinds['MeshTailnet']): Problem {
   const reasons = entries.map(({ name, error = 'unhealthy' }) => `${name}: ${error}`);
   const isWaiting = entries.some(entry => reasonOf(entry) === 'NotCheckedYet');
-  const pool =
-    isWaiting && poolProblemOf(tailnet) !== undefined
-      ? `; MeshTailnet ${tailnet.metadata.name} cannot carry checks: see its condition PoolReady`
-      : '';
-  return `no endpoint is healthy: ${firstOf(reasons)}${pool}`;
+  const text = `no endpoint is healthy: ${firstOf(reasons)}`;
+  if (!isWaiting || !poolProblemOf(tailnet)) return { reason: 'NoHealthyEndpoints', text };
+  const pool = `MeshTailnet ${tailnet.metadata.name} cannot carry checks`;
+  return { reason: 'NoHealthyEndpoints', text: `${text}; ${pool}`, fix: 'see its condition PoolReady' };
 }
 
 const MAX_LISTED = 3;

@@ -1,7 +1,8 @@
 import type { EndpointStatus, Kinds, MeshEndpoint } from '../../api/generated/types.ts';
+import type { Why } from '../../api/problem.ts';
 import { addressText } from '../../api/socket-address.ts';
 import { NOT_ASSIGNED_YET, reasonOf } from '../../traffic/endpoints/health-status.ts';
-import type { EndpointError } from './inputs/inputs.ts';
+import type { EndpointProblem } from './inputs/inputs.ts';
 
 /** The UDP ports on which the relays beside meshd listen. */
 export type RelayPorts = {
@@ -15,12 +16,12 @@ export type RelayPorts = {
 export type PortsOfTailnet = {
   /** A port is confirmed once the relays of the tailnet listen on it. */
   readonly ports: ReadonlyMap<string, { readonly port: number; readonly isConfirmed: boolean }>;
-  /** Why a target has no port, or what its unconfirmed port waits for, with the fix. */
-  readonly missing: ReadonlyMap<string, string>;
+  /** Why a target has no port, or what its unconfirmed port waits for. */
+  readonly missing: ReadonlyMap<string, Why>;
 };
 
 /** How datagrams reach an endpoint through mesh pods, or why they do not. */
-export type RelayedPath = { readonly port: number } | EndpointError;
+export type RelayedPath = { readonly port: number } | EndpointProblem;
 
 /*
  * A UDP endpoint of a pool that the operator runs:
@@ -40,25 +41,25 @@ export function relayedPathOf(
   relayPorts: PortsOfTailnet | undefined,
 ): RelayedPath | undefined {
   if (endpoint.protocol !== 'UDP' || endpoint.externalTarget !== undefined) return undefined;
-  if (!tailnet) return noPort('there is no MeshTailnet that it may use');
+  if (!tailnet) return noPort({ text: 'there is no MeshTailnet that it may use' });
   if (tailnet.spec.pool.mode !== 'Managed') return undefined;
   const target = addressText(endpoint);
   const assigned = relayPorts?.ports.get(target);
   if (assigned && (assigned.isConfirmed || known?.relayPort === assigned.port))
     return { port: assigned.port };
   const missing = relayPorts?.missing.get(target);
-  if (missing !== undefined) return noPort(missing);
+  if (missing) return noPort(missing);
   if (assigned) {
     const { name } = tailnet.metadata;
-    return noPort(`the relays of MeshTailnet ${name} do not listen on port ${assigned.port} yet`);
+    return noPort({ text: `the relays of MeshTailnet ${name} do not listen on port ${assigned.port} yet` });
   }
   if (known?.relayPort !== undefined) return { port: known.relayPort };
   const before = known && reasonOf(known);
   const isOfRelay = before === 'NoRelayPort' || before === 'RelayPortPending';
-  if (isOfRelay && known?.error !== undefined) return { reason: before, error: known.error };
-  return { reason: 'RelayPortPending', error: NOT_ASSIGNED_YET };
+  if (isOfRelay && known?.error !== undefined) return { reason: before, text: known.error };
+  return { reason: 'RelayPortPending', text: NOT_ASSIGNED_YET };
 }
 
-function noPort(error: string): EndpointError {
-  return { reason: 'NoRelayPort', error };
+function noPort(why: Why): EndpointProblem {
+  return { reason: 'NoRelayPort', ...why };
 }

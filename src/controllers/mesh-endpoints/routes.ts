@@ -5,7 +5,8 @@ import { endpointsOf } from '../../api/objects/endpoints.ts';
 import { keyOf } from '../../api/key.ts';
 import { present } from '../../api/objects/place.ts';
 import { inOrderOfKeys, isMeshBackend, refTo } from '../../api/objects/references.ts';
-import { distinct, formatWithReason } from '../../api/problem.ts';
+import { conditionOf, distinct, formatWithReason, titleOfSubject } from '../../api/problem.ts';
+import type { Problem } from '../../api/problem.ts';
 import { cutText } from '../../api/text.ts';
 import type { TrackedRead } from '../../store/tracking.ts';
 import type { TrafficValues } from '../../store/traffic/values.ts';
@@ -64,24 +65,23 @@ function messageOf(unused: readonly UnusedBackend[]): string {
 
 /** Whether every route that names the object uses all that it names of it. */
 export function routesResolvedOf(routes: readonly ResolvedRoute[]): ConditionUpdate {
-  const type = 'RoutesResolved';
-  if (routes.length === 0) {
-    const message =
-      'no route that may refer to this object has it among its backendRefs; one of another namespace needs a ReferenceGrant';
-    return { type, status: 'Unknown', reason: 'NoRoutes', message };
-  }
-  const unresolved = routes.filter(({ unused }) => unused.length > 0);
-  const [first] = unresolved;
+  const message = 'every route that names this object resolves to its endpoints';
+  const problem = routes.length === 0 ? NO_ROUTES : unresolvedIn(routes);
+  return conditionOf('RoutesResolved', [problem], { reason: 'Resolved', message });
+}
+
+const NO_ROUTES: Problem = {
+  reason: 'NoRoutes',
+  text: 'no route that may refer to this object has it among its backendRefs; one of another namespace needs a ReferenceGrant',
+};
+
+function unresolvedIn(routes: readonly ResolvedRoute[]): Problem | undefined {
+  const [first, ...others] = routes.filter(({ unused }) => unused.length > 0);
   const [reported] = first?.unused ?? [];
-  if (!first || !reported) {
-    const message = 'every route that names this object resolves to its endpoints';
-    return { type, status: 'True', reason: 'Resolved', message };
-  }
-  const { kind, metadata } = first.route;
-  const others = unresolved.length - 1;
-  const more = others === 0 ? '' : ` (and ${others} more of ${routes.length} routes: see status.routes)`;
-  const message = `${kind} ${metadata.namespace ?? ''}/${metadata.name}: ${messageOf([reported])}${more}`;
-  return { type, status: 'False', reason: reported.reason, message };
+  if (!first || !reported) return undefined;
+  const more = ` (and ${others.length} more of ${routes.length} routes: see status.routes)`;
+  const text = `${titleOfSubject(refTo(first.route))}: ${messageOf([reported])}${others.length > 0 ? more : ''}`;
+  return { reason: reported.reason, text };
 }
 
 /** What a route does not use, if the status of an object were this one, which is perhaps not written yet. */

@@ -1,3 +1,4 @@
+import { lineOf } from '../../api/trust.ts';
 import type { Trust, TrustedCa } from '../../api/trust.ts';
 
 /** References with what is published for them, and how many bytes that takes: equal certificates count once. */
@@ -41,5 +42,5 @@ export class TrustContent {
 
 /** More than its line, and the key of its certificates, take. */
 function lineSize(text: string, ca: TrustedCa): number {
-  return text.length + (ca.is === 'found' ? 0 : Buffer.byteLength(ca.why)) + 160;
+  return text.length + (ca.is === 'found' ? 0 : Buffer.byteLength(lineOf(ca))) + 160;
 }

@@ -1,5 +1,5 @@
 import { TRUST_BYTES } from '../../api/shares.ts';
-import { caRefIn, caRefText, formatTrust, othersOf } from '../../api/trust.ts';
+import { caRefIn, caRefText, formatTrust, lineOf, othersOf } from '../../api/trust.ts';
 import type { CaRef, Trust, TrustedCa } from '../../api/trust.ts';
 import { TrustContent } from './content.ts';
 
@@ -60,7 +60,10 @@ export function planTrust(gathered: Input): Trust {
 const NO_ROOM: TrustedCa = {
   is: 'missing',
   reason: 'TooManyTlsSettings',
-  why: `the certificates of tls.caRef in this namespace exceed its share of the ${TRUST_BYTES / 1024} KB of all namespaces: refer to bundles with fewer certificates, or to equal ones`,
+  why: {
+    text: `the certificates of tls.caRef in this namespace exceed its share of the ${TRUST_BYTES / 1024} KB of all namespaces`,
+    fix: 'refer to bundles with fewer certificates, or to equal ones',
+  },
 };
 
 /** Namespaces with a reference for which there is no room, as far as it is known. */
@@ -134,7 +137,7 @@ function entriesOf(text: string, { found, published }: Input): readonly Entry[] 
 }
 
 function sizeOf(ca: TrustedCa): number {
-  return ca.is === 'found' ? ca.pem.length : ca.why.length;
+  return ca.is === 'found' ? ca.pem.length : lineOf(ca).length;
 }
 
 /** Whether the data of the ConfigMap is as planned. */

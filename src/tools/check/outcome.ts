@@ -150,8 +150,8 @@ function brokenPools({ rule: { backends }, path }: CarriedTraffic, known: KnownO
     return first && isPoolBroken(first, known) ? [first.tailnet] : [];
   });
   return [...new Set(tailnets)].flatMap((tailnet): readonly Problem[] => {
-    const text = proxiesOf(tailnet).are === 'known' && poolProblemOf(tailnet);
-    return text ? [{ reason: 'PoolNotReady', about: refTo(tailnet), text }] : [];
+    const why = proxiesOf(tailnet).are === 'known' && poolProblemOf(tailnet);
+    return why ? [{ reason: 'PoolNotReady', about: refTo(tailnet), ...why }] : [];
   });
 }
 

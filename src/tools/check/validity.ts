@@ -78,7 +78,7 @@ function checkCertificates(all: readonly Placed[]): readonly Finding[] {
       const ca = configMap && caInConfigMap(configMap, ref, readCaBundle);
       if (!ca || ca.is === 'found') return [];
       const at = ['spec', 'endpoints', index, 'tls', 'caRef'];
-      return [findingIn(placed, { reason: ca.reason, mattersAs: 'warning', at, text: ca.why })];
+      return [findingIn(placed, { reason: ca.reason, mattersAs: 'warning', at, ...ca.why })];
     });
   });
 }
@@ -88,11 +88,9 @@ function checkMeshNames(all: readonly Placed[]): readonly Finding[] {
   return meshEndpointsIn(all).flatMap(({ resource: { spec }, placed }) =>
     (spec.endpoints ?? []).flatMap((endpoint, index): Finding[] => {
       const problem = meshNameProblem(endpoint, spec.tailnet);
-      if (problem === undefined) return [];
-      const text = `spec.endpoints[${index}].${problem}`;
-      return [
-        findingIn(placed, { reason: 'NameNotInTailnet', text }, ['spec', 'endpoints', index, 'meshFQDN']),
-      ];
+      if (!problem) return [];
+      const text = `spec.endpoints[${index}].${problem.text}`;
+      return [findingIn(placed, { ...problem, text }, ['spec', 'endpoints', index, 'meshFQDN'])];
     }),
   );
 }

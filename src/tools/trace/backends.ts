@@ -3,7 +3,7 @@ import type { BackendRef } from '../../api/objects/gateway-api.ts';
 import { keyOf } from '../../api/key.ts';
 import type { Key } from '../../api/key.ts';
 import { isEqual } from '../../api/json.ts';
-import { formatWithReason } from '../../api/problem.ts';
+import { formatProblem, formatWithReason, within } from '../../api/problem.ts';
 import type { Problem } from '../../api/problem.ts';
 import { isMeshBackend } from '../../api/objects/references.ts';
 import { healthStatusesOf, statusEntriesOf } from '../../traffic/endpoints/health-status.ts';
@@ -183,7 +183,7 @@ function podStep(
   const problem = path === 'Direct' ? undefined : poolProblemOf(tailnet);
   if (problem !== undefined)
     return isPoolBroken(resolved, catalog)
-      ? { is: 'broken', name: 'mesh pod', text: `${title}: ${problem}` }
+      ? { is: 'broken', name: 'mesh pod', text: formatProblem(within(title, problem)) }
       : { is: 'unknown', name: 'mesh pod', text: `${title} has no status in these files` };
   const through = found.map(({ proxy, relayedTo, address, port }) =>
     relayedTo ? `relay ${address}:${port}` : proxy ? `${proxy.address}:${proxy.port}` : 'directly',

@@ -1,6 +1,7 @@
 import type { EndpointStatus, MeshEndpoint } from '../../api/generated/types.ts';
 import type { AddressGuard } from '../address-guard.ts';
 import { familyOf } from '../../api/ip.ts';
+import type { Why } from '../../api/problem.ts';
 import { hostAndPortOf } from '../../api/socket-address.ts';
 import { statusEntriesOf } from './health-status.ts';
 import type { ResolvedEndpoint } from '../resolve-backend-ref.ts';
@@ -9,15 +10,16 @@ import type { ResolvedBackend } from '../resolve-route.ts';
 /** The addresses to which Envoy connects for an endpoint with externalTarget, or why there are none. */
 export type ExternalAddresses =
   | { readonly are: 'known'; readonly addresses: readonly string[]; readonly port: number }
-  /** `why` has the fix. */
-  | { readonly are: 'missing'; readonly why: string }
-  /** They may not get traffic; `why` has the fix. */
-  | { readonly are: 'refused'; readonly why: string }
+  | { readonly are: 'missing'; readonly why: Why }
+  /** They may not get traffic. */
+  | { readonly are: 'refused'; readonly why: Why }
   /** Another endpoint of the rule uses all of them. */
   | { readonly are: 'used'; readonly by: MeshEndpoint };
 
-const NOT_RESOLVED =
-  'the operator has not resolved it yet: check that the operator runs. Where objects have no status, as in files, its addresses are not known';
+const NOT_RESOLVED: Why = {
+  text: 'the operator has not resolved it yet',
+  fix: 'check that the operator runs. Where objects have no status, as in files, its addresses are not known',
+};
 
 /**
  * The addresses of the endpoints of a rule that have externalTarget, as status.endpoints has them. The guard decides about
@@ -56,7 +58,9 @@ function addressesOf(
   const { externalTarget = '' } = endpoint;
   const current = entry?.externalTarget === externalTarget ? entry : undefined;
   const all = current?.resolvedAddresses?.filter(address => familyOf(address) !== undefined) ?? [];
-  if (all.length === 0) return { are: 'missing', why: current?.error ?? NOT_RESOLVED };
+  const written = current?.error;
+  if (all.length === 0)
+    return { are: 'missing', why: written === undefined ? NOT_RESOLVED : { text: written } };
   const { host, port } = hostAndPortOf(externalTarget);
   const why = guard.targetProblem(host, all);
   if (why !== undefined) return { are: 'refused', why };

@@ -1,4 +1,6 @@
 import type { Kinds } from '../../api/generated/types.ts';
+import { within } from '../../api/problem.ts';
+import type { Why } from '../../api/problem.ts';
 import { addressText } from '../../api/socket-address.ts';
 import type { SocketAddress } from '../../api/socket-address.ts';
 import type { AddressGuard } from '../address-guard.ts';
@@ -71,8 +73,8 @@ export function pathsOf(rule: ResolvedRule, dataPath: DataPathMode, resources: P
 function refusedIn(
   backends: readonly ResolvedBackend[],
   { meshProblem }: AddressGuard,
-): ReadonlyMap<ResolvedEndpoint, string> {
-  const refused = new Map<ResolvedEndpoint, string>();
+): ReadonlyMap<ResolvedEndpoint, Why> {
+  const refused = new Map<ResolvedEndpoint, Why>();
   for (const resolved of backends.flatMap(({ endpoints }) => endpoints)) {
     const { externalTarget, meshIP } = resolved.endpoint;
     const why = externalTarget === undefined ? meshProblem(meshIP) : undefined;
@@ -83,7 +85,7 @@ function refusedIn(
 
 function refusedOf(
   backend: ResolvedBackend,
-  refused: ReadonlyMap<ResolvedEndpoint, string>,
+  refused: ReadonlyMap<ResolvedEndpoint, Why>,
 ): readonly UnusedBackend[] {
   return backend.endpoints.flatMap(resolved => {
     const why = refused.get(resolved);
@@ -114,7 +116,7 @@ function unresolvedOf(
       case 'missing':
         return [unreachableBackend.notResolved(backend, endpoint, found.why)];
       case 'refused':
-        return [unreachableBackend.addressRefused(backend, endpoint, `externalTarget: ${found.why}`)];
+        return [unreachableBackend.addressRefused(backend, endpoint, within('externalTarget', found.why))];
       case 'used':
         return [unreachableBackend.sameResolvedAddress(backend, endpoint, found.by)];
     }

@@ -109,8 +109,10 @@ describe('the check of an endpoint', () => {
     expect(settings(ref, {}, { inputs: { ca } })).toMatchObject({ tls: { ca } });
     expect(settings({ protocol: 'HTTPS', tls: { ca: '-----BEGIN CERTIFICATE-----\nnonsense' } })).toEqual({
       is: 'impossible',
-      reason: 'InvalidReference',
-      error: 'tls.ca cannot be read: a BEGIN line has no matching END line',
+      problem: {
+        reason: 'InvalidReference',
+        text: 'tls.ca cannot be read: a BEGIN line has no matching END line',
+      },
     });
   });
 
@@ -139,16 +141,18 @@ describe('the check of an endpoint', () => {
     });
     expect(check(...udp, { tailnet: tailnetWith(OTHERS) })).toMatchObject({
       is: 'impossible',
-      reason: 'CannotBeChecked',
-      error: expect.stringContaining('UDP cannot be checked through the proxies') as string,
+      problem: {
+        reason: 'CannotBeChecked',
+        text: expect.stringContaining('UDP cannot be checked through the proxies') as string,
+      },
     });
   });
 
   it('of an external target goes to its addresses and port, once they are known', () => {
     const external = { externalTarget: 'shop.example.com:8443' };
     expect(check(external)).toEqual({ is: 'pending' });
-    const error = { reason: 'NotResolved', error: 'no such name' } as const;
-    expect(check(external, {}, { inputs: { error } })).toMatchObject(error);
+    const error = { reason: 'NotResolved', text: 'no such name' } as const;
+    expect(check(external, {}, { inputs: { error } })).toMatchObject({ problem: error });
     const addresses = ['192.0.2.1', '192.0.2.2'];
     expect(check(external, {}, { inputs: { addresses } })).toMatchObject({
       target: { addresses, port: 8443 },

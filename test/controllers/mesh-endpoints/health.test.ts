@@ -4,6 +4,7 @@ import { named, route } from '../../support/declared.ts';
 import { confirmed, EndpointsScene } from '../../support/controllers/mesh-endpoints/scene.ts';
 import { endpoint, meshEndpoints, meshTailnet } from '../../support/objects.ts';
 import { namespaceObject, tailnetObject } from '../../support/traffic/objects.ts';
+import { formatProblem } from '../../../src/api/problem.ts';
 import { validate } from '../../../src/api/validation/validate.ts';
 import { tailnetNotFound } from '../../../src/controllers/mesh-endpoints/ready.ts';
 
@@ -183,7 +184,9 @@ describe('the inputs of endpoints', () => {
   it('make an endpoint unhealthy that cannot be used, and the object not ready', async () => {
     const scene = await EndpointsScene.start(tailnet, web(one('a'), one('b', {}, 2)));
     await scene.decide('a');
-    await scene.give({ a: { problem: 'spec.endpoints[0].tls.caRef: ConfigMap ca does not exist' } });
+    await scene.give({
+      a: { problem: { text: 'spec.endpoints[0].tls.caRef: ConfigMap ca does not exist' } },
+    });
     expect(entries(scene)?.[0]).toBe('a Unhealthy spec.endpoints[0].tls.caRef: ConfigMap ca does not exist');
     expect(reasons(scene)).toEqual(['InvalidReference', 'NotCheckedYet']);
     expect(readyOf(scene)).toMatchObject({
@@ -232,7 +235,7 @@ describe('the inputs of endpoints', () => {
     const scene = await EndpointsScene.start(tailnet, web(one('a'), off));
     await scene.decide('a');
     const outdated = 'tls.caRef: newer certificates';
-    await scene.give({ a: { outdated }, off: { outdated } });
+    await scene.give({ a: { outdated: { text: outdated } }, off: { outdated: { text: outdated } } });
     expect(entries(scene)).toEqual([`a Healthy ${outdated} ${AT_START}`, `off Healthy ${outdated}`]);
     expect(reasons(scene)).toEqual(['InvalidReference', 'InvalidReference']);
     expect(readyOf(scene)).toMatchObject({
@@ -245,7 +248,8 @@ describe('the inputs of endpoints', () => {
     const scene = await EndpointsScene.start(tailnet, web(one('a'), one('b', {}, 2)));
     await scene.decide('a');
     const checkProblem = 'headersFrom: Secret token does not exist';
-    await scene.give({ a: { checkProblem }, b: { checkProblem } });
+    const inputs = { checkProblem: { text: checkProblem } };
+    await scene.give({ a: inputs, b: inputs });
     expect(entries(scene)).toEqual([`a Healthy ${AT_START}`, `b Unhealthy ${checkProblem}`]);
     expect(reasons(scene)).toEqual([undefined, 'InvalidReference']);
     expect(readyOf(scene)?.reason).toBe('InvalidReference');
@@ -296,14 +300,14 @@ describe('the condition Ready', () => {
     ['example.ts.net', 'https://control.example', {}],
     ['mesh.example.com', 'https://control.example', {}],
   ])('has one for %s with %s as it is complete', (tailnet, configured, more) => {
-    const message = tailnetNotFound(tailnet, configured);
+    const message = formatProblem(tailnetNotFound(tailnet, configured));
     const manifest: unknown = parse(message.slice(message.indexOf('apiVersion:')));
     expect(manifest).toMatchObject({ kind: 'MeshTailnet', spec: { tailnet, ...more } });
     expect(validate('MeshTailnet', manifest).valid).toBe(true);
   });
 
   it('has one that is refused without the address of a control API that is not known', () => {
-    const message = tailnetNotFound('mesh.example.com', undefined);
+    const message = formatProblem(tailnetNotFound('mesh.example.com', undefined));
     const manifest: unknown = parse(message.slice(message.indexOf('apiVersion:')));
     const verdict = validate('MeshTailnet', manifest);
     expect(verdict.valid ? [] : verdict.faults.map(({ path }) => path)).toEqual(['spec.controlURL']);

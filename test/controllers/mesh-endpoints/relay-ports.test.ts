@@ -47,7 +47,7 @@ describe('status.endpoints of UDP endpoints', () => {
 
   it('has the reason why a port is not confirmed', async () => {
     const scene = await EndpointsScene.start(tailnet, web(dns));
-    const missing = new Map([[TARGET, 'no mesh pod is ready']]);
+    const missing = new Map([[TARGET, { text: 'no mesh pod is ready' }]]);
     await scene.publish('one', { ...assigned({ [TARGET]: 20_000 }), missing });
     const entry = { ...WITHOUT_PORT, error: 'no mesh pod is ready' };
     expect(scene.status()?.endpoints).toEqual([entry]);
@@ -56,7 +56,7 @@ describe('status.endpoints of UDP endpoints', () => {
   it('has the reason where there is no port, cut to what a status may have', async () => {
     const scene = await EndpointsScene.start(tailnet, web(dns));
     const error = `${'x'.repeat(255)}\u{1F600}`;
-    await scene.publish('one', { ports: new Map(), missing: new Map([[TARGET, `${error}yz`]]) });
+    await scene.publish('one', { ports: new Map(), missing: new Map([[TARGET, { text: `${error}yz` }]]) });
     expect(scene.status()?.endpoints).toEqual([{ ...WITHOUT_PORT, error }]);
   });
 
@@ -109,7 +109,7 @@ describe('status.endpoints of UDP endpoints', () => {
 
   it('has the reason for a new leader too, before that knows the ports', async () => {
     const scene = await EndpointsScene.start(tailnet, web(dns));
-    const missing = new Map([[TARGET, 'no relay port is left']]);
+    const missing = new Map([[TARGET, { text: 'no relay port is left' }]]);
     await scene.publish('one', { ports: new Map(), missing });
     const { writes } = scene;
     await scene.restart();
@@ -119,7 +119,7 @@ describe('status.endpoints of UDP endpoints', () => {
   it('has the reason of an operator that wrote no word for it, with one write', async () => {
     const scene = await EndpointsScene.start(tailnet, web(dns));
     const error = 'no relay port is left';
-    await scene.publish('one', { ports: new Map(), missing: new Map([[TARGET, error]]) });
+    await scene.publish('one', { ports: new Map(), missing: new Map([[TARGET, { text: error }]]) });
     const before = { ...ENTRY, status: 'Unhealthy', error } as const;
     await scene.restart({ ...scene.status(), endpoints: [before] });
     expect(scene.status()?.endpoints).toEqual([{ ...WITHOUT_PORT, error }]);

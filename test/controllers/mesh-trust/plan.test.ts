@@ -98,7 +98,7 @@ describe('the plan of mesh-trust', () => {
       {
         found: new Map([
           ...bundles({ 'a/a': 250, 'a/b': 250, 'a/c': 250, 'a/d': 250, 'z/a': 50 }),
-          ['z/b/k', { is: 'missing', reason: 'CertificateNotFound', why: 'none' }] as const,
+          ['z/b/k', { is: 'missing', reason: 'CertificateNotFound', why: { text: 'none' } }] as const,
         ]),
         published: bundles({ 'a/a': 250, 'a/b': 250, 'z/a': 100, 'z/b': 100 }),
       },
@@ -126,7 +126,7 @@ describe('the plan of mesh-trust', () => {
 
   it('has room for a namespace beside thousands of missing references of another', () => {
     const missing = Array.from({ length: 10_000 }, (_, at): readonly [string, TrustedCa] => {
-      const why = `ConfigMap a/c${at} does not exist: create it, or correct tls.caRef`;
+      const why = { text: `ConfigMap a/c${at} does not exist`, fix: 'create it, or correct tls.caRef' };
       return [`a/c${at}/k`, { is: 'missing', reason: 'CertificateNotFound', why }];
     });
     const found = new Map([...missing, ...bundles({ 'z/a': 200, 'z/b': 200 })]);

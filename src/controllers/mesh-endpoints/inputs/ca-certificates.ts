@@ -1,6 +1,8 @@
 import type { Clock } from '../../../api/clock.ts';
 import type { Kinds } from '../../../api/generated/types.ts';
 import { endpointsOf } from '../../../api/objects/endpoints.ts';
+import { within } from '../../../api/problem.ts';
+import type { Why } from '../../../api/problem.ts';
 import { TRUST_BYTES, WAITING_FOR_CA } from '../../../api/shares.ts';
 import { caRefOf } from '../../../api/trust.ts';
 import type { CaRef, TrustedCa } from '../../../api/trust.ts';
@@ -47,11 +49,14 @@ function caRefsByEndpoint(object: Kinds['MeshEndpoints']): readonly (readonly [s
 }
 
 function inputsOf(ca: TrustedCa): EndpointInputs {
-  if (ca.is !== 'found') return { problem: `tls.caRef cannot be used: ${ca.why}` };
+  if (ca.is !== 'found') return { problem: within('tls.caRef cannot be used', ca.why) };
   return { ca: ca.pem, ...(ca.isOutdated && { outdated: OUTDATED }) };
 }
 
-const OUTDATED = `tls.caRef: its ConfigMap has newer certificates, for which the share of this namespace of ${TRUST_BYTES / 1024} KB has no room: use fewer certificates, or equal ones`;
+const OUTDATED: Why = {
+  text: `tls.caRef: its ConfigMap has newer certificates, for which the share of this namespace of ${TRUST_BYTES / 1024} KB has no room`,
+  fix: 'use fewer certificates, or equal ones',
+};
 
 type WaitOptions = Pick<CaCertificatesDeps, 'read' | 'clock'> & {
   readonly ms: number;

@@ -1,11 +1,12 @@
 import type { Kinds } from '../../../api/generated/types.ts';
 import { endpointsOf } from '../../../api/objects/endpoints.ts';
 import { keyOf } from '../../../api/key.ts';
+import { within } from '../../../api/problem.ts';
 import { refTo } from '../../../api/objects/references.ts';
 import { hostAndPortOf } from '../../../api/socket-address.ts';
 import type { ExternalTargets, Resolution } from './external-targets.ts';
 import { statusEntriesOf } from '../../../traffic/endpoints/health-status.ts';
-import type { EndpointError, EndpointInputs, InputSource } from './inputs.ts';
+import type { EndpointInputs, EndpointProblem, InputSource } from './inputs.ts';
 
 /** The addresses of externalTargets. They are resolved in the background, so that no reconcile waits for DNS. */
 export function externalTargetInputs(targets: ExternalTargets): InputSource {
@@ -47,16 +48,15 @@ function inputsOf(externalTarget: string, resolution: Resolution | undefined): E
       const { addresses, problem } = resolution;
       return {
         addresses,
-        ...(problem !== undefined && { error: notResolved(`externalTarget: ${problem}`) }),
+        ...(problem && { error: notResolved(within('externalTarget', problem).text) }),
       };
     }
     case 'unresolved':
-      return { problem: `externalTarget: ${resolution.problem}: correct the name, or its records in DNS` };
     case 'refused':
-      return { problem: `externalTarget: ${resolution.problem}` };
+      return { problem: within('externalTarget', resolution.problem) };
   }
 }
 
-function notResolved(error: string): EndpointError {
-  return { reason: 'NotResolved', error };
+function notResolved(text: string): EndpointProblem {
+  return { reason: 'NotResolved', text };
 }

@@ -4,6 +4,7 @@ import { FairLimit } from '../../../api/fair-limit.ts';
 import { isEqual } from '../../../api/json.ts';
 import { refOf } from '../../../api/key.ts';
 import type { Key } from '../../../api/key.ts';
+import type { Why } from '../../../api/problem.ts';
 import { MAX_HOSTS_OF_NAMESPACE, MAX_LOOKUPS } from '../../../api/shares.ts';
 import type { AddressGuard } from '../../../traffic/address-guard.ts';
 import { createLookup } from './lookup.ts';
@@ -17,12 +18,12 @@ export type Resolution =
       /** Sorted; at most 16. */
       readonly addresses: readonly string[];
       /** Why they may be out of date: the last lookup failed. */
-      readonly problem?: string;
+      readonly problem?: Why;
     }
   /** No lookup has succeeded yet. */
-  | { readonly is: 'unresolved'; readonly problem: string }
-  /** Traffic may not be sent to the host, or to one of its addresses. `problem` names it, and has the fix. */
-  | { readonly is: 'refused'; readonly problem: string };
+  | { readonly is: 'unresolved'; readonly problem: Why }
+  /** Traffic may not be sent to the host, or to one of its addresses. */
+  | { readonly is: 'refused'; readonly problem: Why };
 
 /** Resolves the hosts of externalTargets, and again when their answers expire. */
 export interface ExternalTargets {
@@ -192,14 +193,14 @@ class HostResolver implements ExternalTargets {
   /** While lookups fail, the last addresses stay. */
   #resolutionOf({ name, resolution: before }: Host, answer: Answer): Resolution {
     if (answer.is === 'found') return this.#guarded(name, answer.addresses);
-    const problem = `${name}: ${answer.why}`;
+    const problem = { text: `${name}: ${answer.why}`, fix: 'correct the name, or its records in DNS' };
     if (before?.is === 'refused') return before;
     return before?.is === 'resolved' ? { ...before, problem } : { is: 'unresolved', problem };
   }
 
   #guarded(name: string, addresses: readonly string[]): Resolution {
     const problem = this.#deps.guard.targetProblem(name, addresses);
-    if (problem !== undefined) return { is: 'refused', problem };
+    if (problem) return { is: 'refused', problem };
     return { is: 'resolved', addresses: addresses.slice(0, MAX_ADDRESSES) };
   }
 
@@ -215,8 +216,8 @@ class HostResolver implements ExternalTargets {
 }
 
 function beyondShare(name: string): Resolution {
-  const problem = `${name} is not among the ${MAX_HOSTS_OF_NAMESPACE} hosts that a namespace may have: remove others, or use another namespace`;
-  return { is: 'refused', problem };
+  const text = `${name} is not among the ${MAX_HOSTS_OF_NAMESPACE} hosts that a namespace may have`;
+  return { is: 'refused', problem: { text, fix: 'remove others, or use another namespace' } };
 }
 
 function ttlOf(ttlMs: number): number {

@@ -1,12 +1,13 @@
-import type { EndpointStatus, Kinds } from '../../../api/generated/types.ts';
+import type { EndpointReason, Kinds } from '../../../api/generated/types.ts';
 import { endpointsOf } from '../../../api/objects/endpoints.ts';
 import type { Key } from '../../../api/key.ts';
+import type { Problem, Why } from '../../../api/problem.ts';
 import type { AddressGuard } from '../../../traffic/address-guard.ts';
 import type { TrafficResources } from '../../../traffic/traffic-resources.ts';
 import { meshNameProblem } from '../../../traffic/upstream-tls.ts';
 
-/** An error in an entry of status.endpoints. */
-export type EndpointError = Readonly<Required<Pick<EndpointStatus, 'reason' | 'error'>>>;
+/** A problem that the entry of an endpoint in status.endpoints can have. */
+export type EndpointProblem = Problem<EndpointReason>;
 
 /** What an endpoint refers to outside of its object, as it was read last. */
 export type EndpointInputs = {
@@ -17,13 +18,13 @@ export type EndpointInputs = {
   /** The IP addresses of externalTarget, sorted; where it cannot be resolved now, the last ones. */
   readonly addresses?: readonly string[];
   /** While the endpoint is used: why externalTarget cannot be resolved now, or a wrong meshFQDN. */
-  readonly error?: EndpointError;
+  readonly error?: EndpointProblem;
   /** Why an older version of a reference is in use: as `error`, and Ready is False/InvalidReference. */
-  readonly outdated?: string;
-  /** Why the endpoint cannot be used: names the field, with the fix. It is Unhealthy, and Ready is False/InvalidReference. */
-  readonly problem?: string;
+  readonly outdated?: Why;
+  /** Why the endpoint cannot be used: names the field. It is Unhealthy, and Ready is False/InvalidReference. */
+  readonly problem?: Why;
   /** Why the endpoint cannot be checked: as `problem`, but its health stays as it is. */
-  readonly checkProblem?: string;
+  readonly checkProblem?: Why;
   /** What its check needs is being read: it is checked once that is known. */
   readonly isCheckPending?: boolean;
 };
@@ -56,8 +57,8 @@ export function meshAddressInputs({ meshProblem }: AddressGuard): InputSource {
         const { name, meshIP, externalTarget } = endpoint;
         const problem = externalTarget === undefined ? meshProblem(meshIP) : undefined;
         const error = meshNameProblem(endpoint, object.spec.tailnet);
-        if (problem !== undefined) inputs.set(name, { problem });
-        else if (error !== undefined) inputs.set(name, { error: { reason: 'NameNotInTailnet', error } });
+        if (problem) inputs.set(name, { problem });
+        else if (error) inputs.set(name, { error });
       }
       return Promise.resolve(inputs);
     },

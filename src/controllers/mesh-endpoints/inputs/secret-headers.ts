@@ -1,6 +1,8 @@
 import type { HealthCheck, Kinds } from '../../../api/generated/types.ts';
 import { endpointsOf } from '../../../api/objects/endpoints.ts';
 import { keyOf } from '../../../api/key.ts';
+import { within } from '../../../api/problem.ts';
+import type { Why } from '../../../api/problem.ts';
 import { refTo } from '../../../api/objects/references.ts';
 import { SECRETS_OF_OBJECT } from '../../../api/shares.ts';
 import type { EndpointInputs, InputSource } from './inputs.ts';
@@ -51,8 +53,11 @@ function usedKeys(checked: readonly { readonly headers: readonly HeaderFrom[] }[
   return used;
 }
 
-function tooMany(namespace: string, name: string): string {
-  return `the checks of this object name more than ${SECRETS_OF_OBJECT} Secrets, and Secret ${namespace}/${name} is beyond them: store several tokens under different keys of one Secret, or divide the object`;
+function tooMany(namespace: string, name: string): Why {
+  return {
+    text: `the checks of this object name more than ${SECRETS_OF_OBJECT} Secrets, and Secret ${namespace}/${name} is beyond them`,
+    fix: 'store several tokens under different keys of one Secret, or divide the object',
+  };
 }
 
 function inputsOf(
@@ -65,7 +70,7 @@ function inputsOf(
     const value = valueOf(secretOf(secretKeyRef.name), secretKeyRef, namespace);
     if (value === undefined) return { isCheckPending: true };
     if (typeof value !== 'string') {
-      return { checkProblem: `healthCheck.headersFrom[${index}] cannot be used: ${value.problem}` };
+      return { checkProblem: within(`healthCheck.headersFrom[${index}] cannot be used`, value.problem) };
     }
     found.push([name, value]);
   }
@@ -80,13 +85,14 @@ function valueOf(
   secret: Secret | undefined,
   { name, key }: HeaderFrom['secretKeyRef'],
   namespace: string,
-): string | { readonly problem: string } | undefined {
+): string | { readonly problem: Why } | undefined {
   if (!secret || 'problem' in secret) return secret;
   if (!secret.data.has(key)) return undefined;
   const value = secret.data.get(key);
   const named = `Secret ${namespace}/${name}`;
   if (value === undefined)
-    return { problem: `${named} has no key ${key}: add it, or correct secretKeyRef.key` };
+    return { problem: { text: `${named} has no key ${key}`, fix: 'add it, or correct secretKeyRef.key' } };
   if (HEADER_VALUE.test(value)) return value;
-  return { problem: `key ${key} of ${named} has characters that no header may have: correct it` };
+  const text = `key ${key} of ${named} has characters that no header may have`;
+  return { problem: { text, fix: 'correct it' } };
 }

@@ -2,6 +2,7 @@ import type { Clock } from '../../../api/clock.ts';
 import { FairLimit } from '../../../api/fair-limit.ts';
 import { isEqual } from '../../../api/json.ts';
 import type { Key } from '../../../api/key.ts';
+import type { Why } from '../../../api/problem.ts';
 import { clusterNameIn, COMPONENTS, SECRET_READER } from '../../../api/names.ts';
 import { REFERENCE_READ_MS, REFERENCE_READS, SECRET_BYTES } from '../../../api/shares.ts';
 import type { OwnData } from '../../../store/own-namespace.ts';
@@ -18,8 +19,7 @@ export type SecretsDeps = {
 };
 
 /** The keys of a Secret that have been read, undefined where it does not have them; or why they cannot be used. */
-export type Secret =
-  { readonly data: ReadonlyMap<string, string | undefined> } | { readonly problem: string };
+export type Secret = { readonly data: ReadonlyMap<string, string | undefined> } | { readonly problem: Why };
 
 /** The keys that an object uses, by the names of their Secrets. */
 export type UsedKeys = ReadonlyMap<string, ReadonlySet<string>>;
@@ -149,12 +149,12 @@ export class Secrets {
       const why = error instanceof Error ? error.message : String(error);
       return last
         ? { secret: last, hasFailed: true }
-        : failed(`Secret ${namespace}/${name} cannot be read: ${why}`);
+        : failed({ text: `Secret ${namespace}/${name} cannot be read: ${why}` });
     }
   }
 }
 
-function failed(problem: string): Result {
+function failed(problem: Why): Result {
   return { secret: { problem }, hasFailed: true };
 }
 
@@ -179,20 +179,24 @@ function plain(secret: Secret | undefined): unknown {
   return secret && 'data' in secret ? [...secret.data] : secret;
 }
 
-function missing(namespace: string, name: string): string {
-  return `Secret ${namespace}/${name} does not exist: create it, or correct secretKeyRef.name`;
+function missing(namespace: string, name: string): Why {
+  const text = `Secret ${namespace}/${name} does not exist`;
+  return { text, fix: 'create it, or correct secretKeyRef.name' };
 }
 
-function tooLarge(namespace: string, name: string): string {
-  return `the keys of Secret ${namespace}/${name} that headersFrom uses exceed ${SECRET_BYTES / 1024} KB: shorten them`;
+function tooLarge(namespace: string, name: string): Why {
+  const text = `the keys of Secret ${namespace}/${name} that headersFrom uses exceed ${SECRET_BYTES / 1024} KB`;
+  return { text, fix: 'shorten them' };
 }
 
-function ownSecrets(namespace: string): string {
-  return `the Secrets of namespace ${namespace} are those of mesh-gateway: move the object to another namespace`;
+function ownSecrets(namespace: string): Why {
+  const text = `the Secrets of namespace ${namespace} are those of mesh-gateway`;
+  return { text, fix: 'move the object to another namespace' };
 }
 
-function notAllowed(namespace: string, podNamespace: string): string {
-  return `the operator may not read Secrets of namespace ${namespace}: apply
+function notAllowed(namespace: string, podNamespace: string): Why {
+  const text = `the operator may not read Secrets of namespace ${namespace}`;
+  const fix = `apply
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
 metadata:
@@ -207,4 +211,5 @@ subjects:
     name: ${COMPONENTS.operator}
     namespace: ${podNamespace}
 `;
+  return { text, fix };
 }

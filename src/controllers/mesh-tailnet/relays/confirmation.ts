@@ -1,4 +1,5 @@
 import { RELAY } from '../../../api/names.ts';
+import type { Why } from '../../../api/problem.ts';
 import { cutText } from '../../../api/text.ts';
 import type { RelayPod, RelayReport, RelayResponse } from './relay-status.ts';
 
@@ -11,9 +12,9 @@ export type Confirmation = {
   /** What is wrong with a relay, by the uid of its pod. */
   readonly problems: ReadonlyMap<string, RelayProblem>;
   /** Why no relay can listen on the port of a target, by target. */
-  readonly failed: ReadonlyMap<string, string>;
+  readonly failed: ReadonlyMap<string, Why>;
   /** What an unconfirmed port waits for, by target, where that may take long. */
-  readonly pending: ReadonlyMap<string, string>;
+  readonly pending: ReadonlyMap<string, Why>;
   /** Whether relays are expected to have the targets soon. */
   readonly isWaiting: boolean;
   /** How soon the relays are read again; undefined where all of them listen on all ports. */
@@ -77,15 +78,15 @@ export function confirm(before: Confirmation, input: ConfirmationInput): Confirm
   const isWaiting = waiting.length > 0;
   const isSettled = !isWaiting && current.length > 0;
   const confirmed = new Map<string, number>();
-  const failed = new Map<string, string>();
-  const pending = new Map<string, string>();
+  const failed = new Map<string, Why>();
+  const pending = new Map<string, Why>();
   for (const [target, port] of ports) {
     const isListening = current.some(relay => !relay.failed.has(port));
     const wasConfirmed = before.confirmed.get(target) === port;
     if (isSettled ? isListening : wasConfirmed) confirmed.set(target, port);
-    else if (isSettled) failed.set(target, failedText(port, current));
-    else if (reports.length === 0) pending.set(target, noRelayText(input.tailnet));
-    else if (!isWaiting) pending.set(target, lateText(late));
+    else if (isSettled) failed.set(target, whyFailed(port, current));
+    else if (reports.length === 0) pending.set(target, withoutRelay(input.tailnet));
+    else if (!isWaiting) pending.set(target, whyLate(late));
   }
   const isFresh = waiting.every(({ since }) => now - since < SOON_MS);
   const slowMs = problems.size > 0 ? SLOW_MS : undefined;
@@ -120,16 +121,19 @@ function portsFailed({ pod, failed }: FailedPorts, ports: ReadonlyMap<string, nu
   return { pod, reason: 'RelayPortsFailed', why } as const;
 }
 
-function failedText(port: number, relays: readonly FailedPorts[]): string {
+function whyFailed(port: number, relays: readonly FailedPorts[]): Why {
   const why = relays.map(({ pod, failed }) => `${pod.name}: ${failed.get(port)}`).join(', ');
-  return `no mesh pod can listen on UDP port ${port} (${cutText(why, 120)}): choose other meshPods.relayPorts (RELAY_PORTS)`;
+  const text = `no mesh pod can listen on UDP port ${port} (${cutText(why, 120)})`;
+  return { text, fix: 'choose other meshPods.relayPorts (RELAY_PORTS)' };
 }
 
-function lateText([relay]: readonly RelayReport[]): string {
+function whyLate([relay]: readonly RelayReport[]): Why {
   const why = relay ? `${relay.pod.name}: ${whyBehind(relay.response)}` : '';
-  return `no relay listens on the port yet (${why}): see the log of the container relay`;
+  const text = `no relay listens on the port yet (${why})`;
+  return { text, fix: 'see the log of the container relay' };
 }
 
-function noRelayText(tailnet: string): string {
-  return `MeshTailnet ${tailnet} has no ready mesh pod with a relay: see its condition PoolReady`;
+function withoutRelay(tailnet: string): Why {
+  const text = `MeshTailnet ${tailnet} has no ready mesh pod with a relay`;
+  return { text, fix: 'see its condition PoolReady' };
 }

@@ -1,5 +1,6 @@
 import type { Access } from '../../../api/access.ts';
 import type { ResourceKind } from '../../../api/key.ts';
+import type { Why } from '../../../api/problem.ts';
 import { servicesVersion } from '../../../api/served-services.ts';
 import type { Controller } from '../../../runtime/controller.ts';
 import type { Published } from '../../../runtime/published.ts';
@@ -137,8 +138,10 @@ function portsOf({ ports, missing }: Plan, { confirmed, failed, pending }: Confi
   };
 }
 
-const NO_IMAGE =
-  'mesh pods have no relay, since the operator runs in no pod: set its RELAY_IMAGE to the image of mesh-gateway';
+const NO_IMAGE: Why = {
+  text: 'mesh pods have no relay, since the operator runs in no pod',
+  fix: 'set its RELAY_IMAGE to the image of mesh-gateway',
+};
 
 /** Where mesh pods have no relay. */
 function portsWithoutRelays({ wanted }: Input): PortsOfTailnet {

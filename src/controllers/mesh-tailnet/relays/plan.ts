@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isEqual } from '../../../api/json.ts';
 import { relayName } from '../../../api/names.ts';
+import type { Why } from '../../../api/problem.ts';
 import { formatTargets, parseTargets, TARGETS_KEY } from '../../../api/relay-targets.ts';
 import { SERVICES_KEY } from '../../../api/served-services.ts';
 import { RELAY_PORT_SHARES } from '../../../api/shares.ts';
@@ -32,8 +33,8 @@ export type AssignOptions = {
 /** The relay ports of a tailnet, by target. */
 export type Assignment = {
   readonly ports: ReadonlyMap<string, number>;
-  /** Why a target has no port, with the fix. */
-  readonly missing: ReadonlyMap<string, string>;
+  /** Why a target has no port. */
+  readonly missing: ReadonlyMap<string, Why>;
   /** The namespace to which a port counts, by target, also of those that are no longer wanted and not free yet. */
   readonly owners: ReadonlyMap<string, string>;
 };
@@ -182,7 +183,7 @@ export function assignPorts(
     if (owner !== undefined && !ports.has(target)) shares.count(target, [owner]);
   }
   const taken = new Set(inRange.map(([port]) => port));
-  const missing = new Map<string, string>();
+  const missing = new Map<string, Why>();
   for (const [target, namespaces] of namespacesOf) {
     if (ports.has(target)) continue;
     if (!shares.haveRoom(namespaces)) {
@@ -273,10 +274,14 @@ function freePort(target: string, taken: Set<number>, { first, last }: PortRange
   return first + offset;
 }
 
-function exhausted({ first, last }: PortRange): string {
-  return `no relay port is left in ${first}-${last}: widen meshPods.relayPorts (RELAY_PORTS)`;
+function exhausted({ first, last }: PortRange): Why {
+  const text = `no relay port is left in ${first}-${last}`;
+  return { text, fix: 'widen meshPods.relayPorts (RELAY_PORTS)' };
 }
 
-function shareUsedUp(perNamespace: number): string {
-  return `the namespace has all of its ${perNamespace} relay ports: remove UDP endpoints, or raise meshPods.relayPortsPerNamespace (RELAY_PORTS_PER_NAMESPACE)`;
+function shareUsedUp(perNamespace: number): Why {
+  return {
+    text: `the namespace has all of its ${perNamespace} relay ports`,
+    fix: 'remove UDP endpoints, or raise meshPods.relayPortsPerNamespace (RELAY_PORTS_PER_NAMESPACE)',
+  };
 }

@@ -49,8 +49,10 @@ describe('the certificates of an endpoint', () => {
     const { inputsOf } = await sceneOf(configMapObject('mesh-system/mesh-trust', data));
     expect(await inputsOf()).toEqual({
       ca: CERTIFICATE,
-      outdated:
-        'tls.caRef: its ConfigMap has newer certificates, for which the share of this namespace of 900 KB has no room: use fewer certificates, or equal ones',
+      outdated: {
+        text: 'tls.caRef: its ConfigMap has newer certificates, for which the share of this namespace of 900 KB has no room',
+        fix: 'use fewer certificates, or equal ones',
+      },
     });
   });
 
@@ -65,7 +67,7 @@ describe('the certificates of an endpoint', () => {
     const { clock, inputsOf } = await sceneOf();
     const inputs = inputsOf();
     await clock.advance(2000);
-    expect((await inputs)?.problem).toContain(
+    expect((await inputs)?.problem?.text).toContain(
       'tls.caRef cannot be used: the operator has not read ConfigMap',
     );
   });

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { formatProblem } from '../../../../src/api/problem.ts';
 import { MAX_HOSTS_OF_NAMESPACE } from '../../../../src/api/shares.ts';
 import { createGuard } from '../../../../src/traffic/address-guard.ts';
 import { createLookup } from '../../../../src/controllers/mesh-endpoints/inputs/lookup.ts';
@@ -40,6 +41,10 @@ async function resolverWith(zone: Zone, allow: readonly string[] = []): Promise<
 
 /** Hosts of which no addresses are known. */
 const hosts = (...names: readonly string[]) => new Map(names.map(name => [name, []]));
+const noAnswer = (why: string) => ({
+  text: `${HOST}: ${why}`,
+  fix: 'correct the name, or its records in DNS',
+});
 const resolved = (...addresses: readonly string[]) => ({ is: 'resolved', addresses });
 const isResolved = (targets: ExternalTargets, host = HOST) =>
   eventually(() => expect(targets.of(ONE, host)).toBeDefined());
@@ -131,7 +136,7 @@ describe('the resolver of externalTargets', () => {
     await isResolved(targets);
     dns.zone[HOST] = failure;
     await clock.advance(60_000);
-    const stale = { ...resolved('8.8.8.8'), problem: `${HOST}: ${why}` };
+    const stale = { ...resolved('8.8.8.8'), problem: noAnswer(why) };
     await eventually(() => expect(targets.of(ONE, HOST)).toEqual(stale));
     dns.zone[HOST] = { addresses: ['8.8.8.8'] };
     await clock.advance(5000);
@@ -144,7 +149,7 @@ describe('the resolver of externalTargets', () => {
     await isResolved(targets);
     expect(targets.of(ONE, HOST)).toEqual({
       is: 'unresolved',
-      problem: `${HOST}: the DNS server reports a failure (SERVFAIL)`,
+      problem: noAnswer('the DNS server reports a failure (SERVFAIL)'),
     });
     const times = [];
     for (let second = 1; second <= 195; second++) {
@@ -183,7 +188,7 @@ describe('the resolver of externalTargets', () => {
     targets.set(first, hosts(HOST));
     await eventually(() => expect(targets.of(first, HOST)).toMatchObject({ is: 'unresolved' }));
     targets.set(OTHER, new Map([[HOST, ['8.8.8.8']]]));
-    const problem = `${HOST}: the DNS server reports a failure (SERVFAIL)`;
+    const problem = noAnswer('the DNS server reports a failure (SERVFAIL)');
     for (const object of [first, OTHER])
       expect(targets.of(object, HOST)).toEqual({ ...resolved('8.8.8.8'), problem });
     expect(changed).toEqual([first, first]);
@@ -193,7 +198,7 @@ describe('the resolver of externalTargets', () => {
     const { targets } = await resolverWith({ [HOST]: { addresses: [] } });
     targets.set(ONE, hosts(HOST));
     await isResolved(targets);
-    expect(targets.of(ONE, HOST)).toEqual({ is: 'unresolved', problem: `${HOST}: the name has no address` });
+    expect(targets.of(ONE, HOST)).toEqual({ is: 'unresolved', problem: noAnswer('the name has no address') });
   });
 
   it('refuses a host as soon as one of its addresses is not allowed, and uses it again once none is', async () => {
@@ -341,7 +346,8 @@ describe('lookups', () => {
 describe('the hosts of a namespace', () => {
   const all = many(MAX_HOSTS_OF_NAMESPACE + 1);
   const [first = '', last = ''] = [all[0], all.at(-1)];
-  const problem = `${last} is not among the 2000 hosts that a namespace may have: remove others, or use another namespace`;
+  const text = `${last} is not among the 2000 hosts that a namespace may have`;
+  const problem = { text, fix: 'remove others, or use another namespace' };
   const beyond = { is: 'refused', problem };
 
   it('are as many as two objects can have, and those that came later are refused with the way out', () => {
@@ -350,7 +356,7 @@ describe('the hosts of a namespace', () => {
     targets.set(OTHER, hosts(...all.slice(1000)));
     expect(targets.of(OTHER, last)).toEqual(beyond);
     expect(all.slice(0, -1).map(host => targets.of(OTHER, host))).not.toContainEqual(beyond);
-    expect(`externalTarget: ${problem}`.length).toBeLessThanOrEqual(256);
+    expect(`externalTarget: ${formatProblem(problem)}`.length).toBeLessThanOrEqual(256);
   });
 
   it('count for each namespace by itself, and addresses do not count', async () => {

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Kinds } from '../../../../src/api/generated/types.ts';
+import { formatProblem } from '../../../../src/api/problem.ts';
 import { SECRET_BYTES, SECRETS_OF_OBJECT } from '../../../../src/api/shares.ts';
+import type { EndpointInputs } from '../../../../src/controllers/mesh-endpoints/inputs/inputs.ts';
 import { secretHeaders } from '../../../../src/controllers/mesh-endpoints/inputs/secret-headers.ts';
 import { ResourceError } from '../../../../src/store/resources.ts';
 import { endpoint } from '../../../support/objects.ts';
@@ -58,6 +60,11 @@ const web = checked('web', [header('Authorization', 'auth')]);
 
 const names = (count: number) => Array.from({ length: count }, (_, at) => `s${at}`);
 
+/** Why an endpoint cannot be checked, as users read it. */
+function problemIn(inputs: EndpointInputs | undefined): string {
+  return inputs?.checkProblem ? formatProblem(inputs.checkProblem) : '';
+}
+
 /** An object with an endpoint for each Secret. */
 function checkedBy(secrets: readonly string[], name = 'web'): Kinds['MeshEndpoints'] {
   const endpoints = secrets.map((secret, at) =>
@@ -110,17 +117,15 @@ describe('headers from Secrets', () => {
     await inputsOf(web);
     source.forget?.('MeshEndpoints/default/web');
     scene.failure = new ResourceError('Unavailable', 'no response');
-    expect(await inputsOf(web)).toEqual({
-      checkProblem:
-        'healthCheck.headersFrom[0] cannot be used: Secret default/auth cannot be read: no response',
-    });
+    expect(problemIn(await inputsOf(web))).toBe(
+      'healthCheck.headersFrom[0] cannot be used: Secret default/auth cannot be read: no response',
+    );
   });
 
   it('need a right, and the problem has the RoleBinding that grants it', async () => {
     const { scene, inputsOf } = sceneOf({ 'default/auth': { token: 'one' } });
     scene.failure = new ResourceError('Refused', 'forbidden');
-    const { checkProblem = '' } = (await inputsOf(web)) ?? {};
-    expect(checkProblem)
+    expect(problemIn(await inputsOf(web)))
       .toBe(`healthCheck.headersFrom[0] cannot be used: the operator may not read Secrets of namespace default: apply
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
@@ -190,7 +195,7 @@ subjects:
     const inputs = await source.read(object, context);
     const used = [...inputs.values()].filter(({ headers }) => headers);
     expect(used).toHaveLength(SECRETS_OF_OBJECT);
-    expect(inputs.get('e64')?.checkProblem).toBe(
+    expect(problemIn(inputs.get('e64'))).toBe(
       'healthCheck.headersFrom[0] cannot be used: the checks of this object name more than 64 Secrets, and Secret default/s64 is beyond them: store several tokens under different keys of one Secret, or divide the object',
     );
   });
@@ -236,17 +241,14 @@ subjects:
       'default/auth': { token: 'hidden', lines: 'hidden\nHost: other', large: 'x'.repeat(SECRET_BYTES + 1) },
     });
     const object = checked('web', [header('Authorization', secret, key)]);
-    expect(await inputsOf(object)).toEqual({
-      checkProblem: `healthCheck.headersFrom[0] cannot be used: ${why}`,
-    });
+    expect(problemIn(await inputsOf(object))).toBe(`healthCheck.headersFrom[0] cannot be used: ${why}`);
   });
 
   it('are never those of mesh-gateway itself', async () => {
     const { scene, inputsOf } = sceneOf({ 'default/auth': { token: 'one' } }, 'default');
-    expect(await inputsOf(web)).toEqual({
-      checkProblem:
-        'healthCheck.headersFrom[0] cannot be used: the Secrets of namespace default are those of mesh-gateway: move the object to another namespace',
-    });
+    expect(problemIn(await inputsOf(web))).toBe(
+      'healthCheck.headersFrom[0] cannot be used: the Secrets of namespace default are those of mesh-gateway: move the object to another namespace',
+    );
     expect(scene.reads).toBe(0);
   });
 });

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { formatProblem } from '../../../../src/api/problem.ts';
 import { confirm, UNCONFIRMED } from '../../../../src/controllers/mesh-tailnet/relays/confirmation.ts';
 import type { Confirmation } from '../../../../src/controllers/mesh-tailnet/relays/confirmation.ts';
 import type {
@@ -137,7 +138,7 @@ describe('what is known of the ports of relays', () => {
       [],
     ].flatMap(reports => {
       const { after } = confirmations([1, 20_000].map(afterMs => ({ reports, afterMs }))).at(-1) ?? {};
-      return [...(after?.failed.values() ?? []), ...(after?.pending.values() ?? [])];
+      return [...(after?.failed.values() ?? []), ...(after?.pending.values() ?? [])].map(formatProblem);
     });
     expect(texts.length).toBe(5);
     for (const text of texts) expect(text.length).toBeLessThanOrEqual(256);

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Kinds } from '../../../../src/api/generated/types.ts';
+import { formatProblem } from '../../../../src/api/problem.ts';
 import type { Input } from '../../../../src/controllers/mesh-tailnet/relays/gather.ts';
 import { assignPorts, NO_PLAN, plan } from '../../../../src/controllers/mesh-tailnet/relays/plan.ts';
 import type {
@@ -89,7 +90,7 @@ describe('targets for which no relay port is left', () => {
   it('are reported with the fix, in at most 256 characters', () => {
     const { missing } = assign(new Map([[20_000, TWO]]), [want(ONE)], range);
     const text = 'no relay port is left in 20000-20000: widen meshPods.relayPorts (RELAY_PORTS)';
-    expect([...missing]).toEqual([[ONE, text]]);
+    expect([...missing].map(([target, why]) => [target, formatProblem(why)])).toEqual([[ONE, text]]);
     expect(text.length).toBeLessThanOrEqual(256);
   });
 
@@ -160,7 +161,7 @@ describe('the share of a namespace', () => {
     expect(portsOf({ ports }, [ONE, TWO])).toBe(2);
     const text =
       'the namespace has all of its 1250 relay ports: remove UDP endpoints, or raise meshPods.relayPortsPerNamespace (RELAY_PORTS_PER_NAMESPACE)';
-    expect(new Set(missing.values())).toEqual(new Set([text]));
+    expect(new Set([...missing.values()].map(formatProblem))).toEqual(new Set([text]));
     expect(text.length).toBeLessThanOrEqual(256);
   });
 

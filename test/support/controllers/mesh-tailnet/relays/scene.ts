@@ -1,5 +1,7 @@
 import { isRecord } from '../../../../../src/api/json.ts';
 import { MESH_POD, RELAY, relayName } from '../../../../../src/api/names.ts';
+import { formatProblem } from '../../../../../src/api/problem.ts';
+import type { Why } from '../../../../../src/api/problem.ts';
 import { targetsVersion } from '../../../../../src/api/relay-targets.ts';
 import { derivedFrom } from '../../../store/traffic.ts';
 import { trafficIndexes } from '../../../../../src/store/traffic/resources.ts';
@@ -183,13 +185,14 @@ export class RelayScene {
     const ports = [...published.ports].map(
       ([target, { port, isConfirmed }]) => [target, `${port}${isConfirmed ? '' : '?'}`] as const,
     );
-    const missing = [...published.missing].filter(([target]) => !published.ports.has(target));
+    const missing = Object.entries(this.missing(tailnet)).filter(([target]) => !published.ports.has(target));
     return Object.fromEntries([...ports, ...missing].sort(([one], [other]) => (one < other ? -1 : 1)));
   }
 
   /** Why ports of a tailnet are missing or not confirmed. */
   missing(tailnet = 'example'): Readonly<Record<string, string>> {
-    return Object.fromEntries(this.#process.relayPorts.of(tailnet)?.missing ?? []);
+    const missing = this.#process.relayPorts.of(tailnet)?.missing ?? new Map<string, Why>();
+    return Object.fromEntries([...missing].map(([target, why]) => [target, formatProblem(why)]));
   }
 
   /** The tailnets that were notified of since the process has started. */
