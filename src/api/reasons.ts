@@ -167,6 +167,37 @@ const ENDPOINTS = {
   NoRoutes: 'unknown',
 } as const satisfies Severities;
 
+/** Why a condition of a MeshTailnet is not True, beside the reasons above. */
+const TAILNETS = {
+  SecretNotFound: 'error',
+  SecretKeyMissing: 'error',
+  ScopeMissing: 'error',
+  TailnetMismatch: 'error',
+  Throttled: 'error',
+  ControlURLMissing: 'error',
+  Conflict: 'error',
+  Deleting: 'error',
+  NotAuthenticated: 'error',
+  PoolNotReady: 'error',
+  AwaitingApproval: 'error',
+  DeviceRemoved: 'error',
+  KeyRejected: 'error',
+  LimitReached: 'error',
+  KeyExpired: 'error',
+  NotScheduled: 'error',
+  ImagePull: 'error',
+  CrashLoop: 'error',
+  NoAddresses: 'error',
+  Starting: 'error',
+  NodeAddressRefused: 'error',
+  CallersUnknown: 'error',
+  TooManyDestinations: 'error',
+  NotEnforced: 'error',
+  NotInstalled: 'error',
+  NoMeshPod: 'unknown',
+  NoExtensionServer: 'unknown',
+} as const satisfies Severities;
+
 /** What is wrong with an endpoint, as its entry in status.endpoints has it, beside the reasons above. */
 const ENTRIES = {
   /** It is checked, and no check has ended yet. */
@@ -203,6 +234,7 @@ export const REASONS = {
   ...GATEWAYS,
   ...ENDPOINTS,
   ...ENTRIES,
+  ...TAILNETS,
   ...ENVOYS,
 } as const satisfies Severities;
 

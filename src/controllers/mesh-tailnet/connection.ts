@@ -1,23 +1,9 @@
 import { durationMs } from '../../api/duration.ts';
 import type { Kinds } from '../../api/generated/types.ts';
+import type { Problem } from '../../api/problem.ts';
 import type { Credentials, Tailnets, TailnetView } from '../../control/control.ts';
 import type { OwnData, ReadOwnNamespace } from '../../store/own-namespace.ts';
 import { ResourceError } from '../../store/resources.ts';
-
-/** The closed list of reasons why a tailnet is not authenticated. */
-export type AuthenticationProblem = {
-  readonly reason:
-    | 'SecretNotFound'
-    | 'SecretKeyMissing'
-    | 'CredentialsInvalid'
-    | 'ScopeMissing'
-    | 'TailnetMismatch'
-    | 'Throttled'
-    | 'Unreachable'
-    | 'ControlURLMissing';
-  /** With the way out. */
-  readonly message: string;
-};
 
 /** How the control API of a tailnet is reached, and with which credentials, as a MeshTailnet has it in its spec. */
 export type ConnectionSettings = Pick<
@@ -31,7 +17,7 @@ export type ControlServer = { readonly controlURL: string; readonly ca: string |
 /** A control API as it is configured, and what it shows of its tailnet. */
 export type Connection = {
   /** What is wrong with the configuration or the Secret. */
-  readonly problem: AuthenticationProblem | undefined;
+  readonly problem: Problem | undefined;
   /** Where the credentials come from: Secret mesh-system/mesh-oauth. */
   readonly origin: string;
   readonly secretVersion: string | undefined;
@@ -62,7 +48,7 @@ export async function observeTailnet(
   { name, intervalMs }: ConnectionOptions,
   { ownNamespace, tailnets, controlURL }: ConnectionDeps,
 ): Promise<Connection> {
-  const without = (problem: AuthenticationProblem): Connection => ({
+  const without = (problem: Problem): Connection => ({
     ...unconnected(settings, ownNamespace),
     problem,
   });
@@ -108,10 +94,10 @@ export function intervalMsOf({ syncInterval }: Pick<ConnectionSettings, 'syncInt
   return durationMs(syncInterval) ?? 30_000;
 }
 
-const CONTROL_URL_MISSING: AuthenticationProblem = {
+const CONTROL_URL_MISSING: Problem = {
   reason: 'ControlURLMissing',
-  message:
-    'it is not known where the control API is: set spec.controlURL, or CONTROL_API_URL for all MeshTailnets',
+  text: 'it is not known where the control API is',
+  fix: 'set spec.controlURL, or CONTROL_API_URL for all MeshTailnets',
 };
 
 /** Where the credentials come from, in words. */
@@ -122,7 +108,7 @@ function originOf({ oauth }: ConnectionSettings, { place }: Pick<ReadOwnNamespac
     : `Secret ${secretRef.name} (${place})`;
 }
 
-type Authority = { readonly pem: string | undefined; readonly problem?: AuthenticationProblem };
+type Authority = { readonly pem: string | undefined; readonly problem?: Problem };
 
 /** The CA certificates for the control API, which a ConfigMap may hold. */
 async function readAuthority(
@@ -133,13 +119,13 @@ async function readAuthority(
   if (!configMapRef) return { pem: ca };
   const { name, key } = configMapRef;
   const what = `ConfigMap ${name} (${ownNamespace.place})`;
-  const without = (why: string): Authority => ({
-    pem: undefined,
-    problem: { reason: 'Unreachable', message: `the CA of the control API is not known: ${what} ${why}` },
-  });
+  const without = (why: string, fix?: string): Authority => {
+    const text = `the CA of the control API is not known: ${what} ${why}`;
+    return { pem: undefined, problem: { reason: 'Unreachable', text, ...(fix !== undefined && { fix }) } };
+  };
   try {
     const pem = (await ownNamespace.configMap(name))?.data[key];
-    if (pem === undefined) return without(`does not exist, or has no key ${key}: create it`);
+    if (pem === undefined) return without(`does not exist, or has no key ${key}`, 'create it');
     if (!pem.includes('-----BEGIN CERTIFICATE-----')) return without(`has no certificate under ${key}`);
     return { pem };
   } catch (error) {
@@ -167,9 +153,9 @@ async function readCredentials(
     const credentials = { kind: 'federated', clientId: clientID, audience, idToken } as const;
     return { ...NOTHING_READ, problem: undefined, credentials };
   }
-  const without = (reason: AuthenticationProblem['reason'], message: string): ReadCredentials => ({
+  const without = (problem: Problem): ReadCredentials => ({
     ...NOTHING_READ,
-    problem: { reason, message },
+    problem,
     credentials: undefined,
   });
   let secret: OwnData | undefined;
@@ -177,21 +163,19 @@ async function readCredentials(
     secret = await ownNamespace.secret(oauth.secretRef.name);
   } catch (error) {
     if (!(error instanceof ResourceError)) throw error;
-    const fix = error.reason === 'Refused' ? ': allow the operator to get it by a Role' : '';
-    return without('SecretNotFound', `${origin} cannot be read (${error.message})${fix}`);
+    const fix = error.reason === 'Refused' && { fix: 'allow the operator to get it by a Role' };
+    const text = `${origin} cannot be read (${error.message})`;
+    return without({ reason: 'SecretNotFound', text, ...fix });
   }
   if (!secret) {
-    const keys = `keys ${clientIdKey} and ${clientSecretKey}`;
-    return without(
-      'SecretNotFound',
-      `${origin} does not exist: create it with the ${keys} of an OAuth client`,
-    );
+    const fix = `create it with the keys ${clientIdKey} and ${clientSecretKey} of an OAuth client`;
+    return without({ reason: 'SecretNotFound', text: `${origin} does not exist`, fix });
   }
   const { data, version: secretVersion } = secret;
   const missing = [clientIdKey, clientSecretKey].filter(key => (data[key] ?? '').trim() === '');
   if (missing.length > 0) {
-    const message = `${origin} has no value under ${missing.join(' and ')}: add it`;
-    return { ...without('SecretKeyMissing', message), secretVersion };
+    const text = `${origin} has no value under ${missing.join(' and ')}`;
+    return { ...without({ reason: 'SecretKeyMissing', text, fix: 'add it' }), secretVersion };
   }
   const [id = '', value = ''] = [data[clientIdKey], data[clientSecretKey]];
   const trimmed = [clientIdKey, clientSecretKey].filter(key => data[key] !== data[key]?.trim());

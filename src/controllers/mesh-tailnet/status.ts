@@ -3,6 +3,8 @@ import { conditionsOf, findCondition } from '../../api/conditions.ts';
 import type { ConditionUpdate } from '../../api/conditions.ts';
 import { isEqual } from '../../api/json.ts';
 import type { Kinds } from '../../api/generated/types.ts';
+import { conditionOf, formatProblem } from '../../api/problem.ts';
+import type { Problem } from '../../api/problem.ts';
 import { cutText } from '../../api/text.ts';
 import { authenticatedOf, conflictWith } from './authenticated.ts';
 import { enforcedOf } from './enforcement/condition.ts';
@@ -77,83 +79,80 @@ const SERVICES = 'ServiceDiscoverySupported';
 
 /** As before while it is not known, which is so after each start; undefined where it never was. */
 function servicesOf({ tailnet, view }: StatusInput): ConditionUpdate | undefined {
-  switch (view?.hasServices) {
-    case undefined:
-      return findCondition(tailnet.status?.conditions, SERVICES);
-    case true:
-      return {
-        type: SERVICES,
-        status: 'True',
-        reason: SERVICES,
-        message: 'the control server has VIP services',
-      };
-    case false: {
-      const message =
-        'the control server has no VIP services, as headscale has none: MeshEndpoints of this tailnet cannot be published as such';
-      return { type: SERVICES, status: 'False', reason: 'NotSupported', message };
-    }
-  }
+  const hasServices = view?.hasServices;
+  if (hasServices === undefined) return findCondition(tailnet.status?.conditions, SERVICES);
+  const message = 'the control server has VIP services';
+  return conditionOf(SERVICES, [hasServices ? undefined : NO_SERVICES], { reason: SERVICES, message });
 }
+
+const NO_SERVICES: Problem = {
+  reason: 'NotSupported',
+  text: 'the control server has no VIP services, as headscale has none: MeshEndpoints of this tailnet cannot be published as such',
+};
 
 /** Undefined where it does not matter whether there is a pool. */
 function poolReadyOf({ tailnet, olderName, pool }: StatusInput): ConditionUpdate | undefined {
   if (olderName !== undefined || tailnet.metadata.deletionTimestamp !== undefined) return undefined;
-  if (pool && tailnet.spec.pool.mode === 'Managed') return pool.condition;
-  const no = (message: string): ConditionUpdate => ({
-    type: 'PoolReady',
-    status: 'False',
-    reason: 'NoAddresses',
-    message,
-  });
-  if (tailnet.spec.pool.mode === 'Managed') {
-    return no(
-      'mesh pods need a cluster: run a proxy into the tailnet, and set spec.pool to mode External with its address',
-    );
-  }
-  if (proxiesOf(tailnet).are === 'names') {
-    return no(
-      'no host of spec.pool.addresses is an IP address: Envoy resolves no names, so give IP addresses',
-    );
-  }
+  const isManaged = tailnet.spec.pool.mode === 'Managed';
+  if (pool && isManaged) return pool.condition;
+  const without = isManaged ? WITHOUT_CLUSTER : proxiesOf(tailnet).are === 'names' ? ONLY_NAMES : undefined;
   const message = 'traffic passes through the proxies of spec.pool.addresses';
-  return { type: 'PoolReady', status: 'True', reason: 'PoolReady', message };
+  return conditionOf('PoolReady', [without], { reason: 'PoolReady', message });
 }
 
-/** The closed list of reasons why a tailnet is not ready. */
-export const NOT_READY_REASONS = ['Deleting', 'Conflict', 'NotAuthenticated', 'PoolNotReady'] as const;
+const WITHOUT_CLUSTER: Problem = {
+  reason: 'NoAddresses',
+  text: 'mesh pods need a cluster',
+  fix: 'run a proxy into the tailnet, and set spec.pool to mode External with its address',
+};
 
+const ONLY_NAMES: Problem = {
+  reason: 'NoAddresses',
+  text: 'no host of spec.pool.addresses is an IP address',
+  fix: 'Envoy resolves no names, so give IP addresses',
+};
+
+/** Proxies that others run carry traffic without a control API. */
 function readyOf(
   input: StatusInput,
   authenticated: ConditionUpdate,
   poolReady: ConditionUpdate | undefined,
 ): ConditionUpdate {
-  const { tailnet, olderName, pool } = input;
-  const { metadata, spec } = tailnet;
-  const no = (reason: (typeof NOT_READY_REASONS)[number], message: string): ConditionUpdate => ({
-    type: 'Ready',
-    status: 'False',
-    reason,
-    message,
-  });
-  if (metadata.deletionTimestamp !== undefined) return no('Deleting', deletingMessage(input));
-  if (olderName !== undefined) return no('Conflict', conflictWith(spec.tailnet, olderName));
-  if (spec.pool.mode === 'External' && authenticated.reason === 'ControlURLMissing') {
-    const message = 'traffic passes through the proxies of spec.pool.addresses; no control API is configured';
-    return { type: 'Ready', status: 'True', reason: 'TailnetReady', message };
-  }
-  if (authenticated.status !== 'True') return no('NotAuthenticated', authenticated.message);
-  const isCarrying =
-    spec.pool.mode === 'Managed' ? (pool?.status?.ready ?? 0) > 0 : poolReady?.status === 'True';
-  if (!isCarrying) return no('PoolNotReady', poolReady?.message ?? '');
-  const message = 'the control API accepts the credentials, and there is a pool to carry traffic';
-  return { type: 'Ready', status: 'True', reason: 'TailnetReady', message };
+  const { pool } = input.tailnet.spec;
+  const isAlone = pool.mode === 'External' && authenticated.reason === 'ControlURLMissing';
+  const problem =
+    lifecycleProblem(input) ?? (isAlone ? undefined : unusable(input, authenticated, poolReady));
+  const message = isAlone
+    ? 'traffic passes through the proxies of spec.pool.addresses; no control API is configured'
+    : 'the control API accepts the credentials, and there is a pool to carry traffic';
+  return conditionOf('Ready', [problem], { reason: 'TailnetReady', message });
+}
+
+function lifecycleProblem(input: StatusInput): Problem | undefined {
+  const { tailnet, olderName } = input;
+  if (tailnet.metadata.deletionTimestamp !== undefined)
+    return { reason: 'Deleting', text: deletingMessage(input) };
+  return olderName === undefined
+    ? undefined
+    : { reason: 'Conflict', ...conflictWith(tailnet.spec.tailnet, olderName) };
+}
+
+function unusable(
+  { tailnet, pool }: StatusInput,
+  authenticated: ConditionUpdate,
+  poolReady: ConditionUpdate | undefined,
+): Problem | undefined {
+  if (authenticated.status !== 'True') return { reason: 'NotAuthenticated', text: authenticated.message };
+  const isManaged = tailnet.spec.pool.mode === 'Managed';
+  const isCarrying = isManaged ? (pool?.status?.ready ?? 0) > 0 : poolReady?.status === 'True';
+  return isCarrying ? undefined : { reason: 'PoolNotReady', text: poolReady?.message ?? '' };
 }
 
 function deletingMessage({ tailnet, pool }: StatusInput): string {
   if (!pool) return 'the object is being deleted, and waits for the finalizers of others';
   const online = `; still online are ${pool.waitsFor.join(', ')}: what is after 3 minutes is left in the tailnet, because another cluster may use it`;
   const problem = pool.error instanceof ControlError ? scopeProblemOf(pool.error, tailnet.spec) : undefined;
-  const error = problem?.message ?? pool.error?.message;
+  const error = problem ? formatProblem(problem) : pool.error?.message;
   const waits = error === undefined ? (pool.waitsFor.length > 0 ? online : '') : `: ${error}`;
   return `the mesh pods and their devices are being removed${waits}; if the control API never comes back, set the annotation ${SKIP_CLEANUP}: "true", and remove the devices by hand`;
 }

@@ -2,11 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Policy } from '../../../lab/control-api/state.ts';
-import { ENFORCED, UNENFORCED_REASONS } from '../../../src/controllers/mesh-tailnet/enforcement/condition.ts';
-import { FRONT, FRONT_REASONS } from '../../../src/controllers/mesh-tailnet/pool/front-condition.ts';
-import { POOL_REASONS } from '../../../src/controllers/mesh-tailnet/pool/status.ts';
-import { NOT_READY_REASONS } from '../../../src/controllers/mesh-tailnet/status.ts';
-import type { AuthenticationProblem } from '../../../src/controllers/mesh-tailnet/connection.ts';
+import type { Reason } from '../../../src/api/reasons.ts';
 import { startClient } from '../../support/control/client.ts';
 import { PROJECT } from '../../support/lab/command-line.ts';
 import { checkText } from '../../support/tools/checked.ts';
@@ -18,28 +14,27 @@ const documented = [...page.matchAll(/^\| `(\w+)` +\| `(\w+)` +\|/gm)].map(
   ([, condition = '', reason = '']) => `${condition}/${reason}`,
 );
 
-/** A reason that is added to the type and not here does not compile. */
-const AUTHENTICATED: Readonly<Record<AuthenticationProblem['reason'], true>> = {
-  SecretNotFound: true,
-  SecretKeyMissing: true,
-  CredentialsInvalid: true,
-  ScopeMissing: true,
-  TailnetMismatch: true,
-  Throttled: true,
-  Unreachable: true,
-  ControlURLMissing: true,
+const REASONS: Readonly<Record<string, readonly Reason[]>> = {
+  Authenticated: [
+    ...(['SecretNotFound', 'SecretKeyMissing', 'CredentialsInvalid', 'ScopeMissing'] as const),
+    ...(['TailnetMismatch', 'Throttled', 'Unreachable', 'ControlURLMissing'] as const),
+  ],
+  PoolReady: [
+    ...(['AwaitingApproval', 'DeviceRemoved', 'KeyRejected', 'LimitReached', 'KeyExpired'] as const),
+    ...(['NotScheduled', 'ImagePull', 'CrashLoop', 'NotAuthenticated', 'NoAddresses', 'Starting'] as const),
+  ],
+  Ready: ['Deleting', 'Conflict', 'NotAuthenticated', 'PoolNotReady'],
+  ServiceDiscoverySupported: ['NotSupported'],
+  FrontReady: ['NodeAddressRefused', 'CallersUnknown', 'TooManyDestinations'],
+  NetworkPoliciesEnforced: [
+    ...(['NotEnforced', 'NotInstalled', 'NoMeshPod', 'NoExtensionServer'] as const),
+    ...(['Unreachable', 'NotReported'] as const),
+  ],
 };
 
 describe('docs/tailnets.md', () => {
   it('has a row for each reason of a condition, with cause and fix', () => {
-    const reasons = [
-      ...Object.keys(AUTHENTICATED).map(reason => `Authenticated/${reason}`),
-      ...POOL_REASONS.map(reason => `PoolReady/${reason}`),
-      ...NOT_READY_REASONS.map(reason => `Ready/${reason}`),
-      'ServiceDiscoverySupported/NotSupported',
-      ...FRONT_REASONS.map(reason => `${FRONT}/${reason}`),
-      ...UNENFORCED_REASONS.map(reason => `${ENFORCED}/${reason}`),
-    ];
+    const reasons = Object.entries(REASONS).flatMap(([type, all]) => all.map(each => `${type}/${each}`));
     expect([...documented].sort()).toEqual([...reasons].sort());
   });
 

@@ -41,7 +41,7 @@ function input(more: Partial<Input>): Input {
 }
 
 const view = { ...input({}).view, devices: [deviceWith({ name: 'web.other.ts.net' })] } as Input['view'];
-const problem = { reason: 'ControlURLMissing', message: '' } as const;
+const problem = { reason: 'ControlURLMissing', text: '' } as const;
 
 const RUN = ['reconcile-pool with control-api'];
 

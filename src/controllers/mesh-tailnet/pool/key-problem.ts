@@ -1,14 +1,8 @@
 import type { Kinds } from '../../../api/generated/types.ts';
+import type { Problem } from '../../../api/problem.ts';
 import type { ControlError } from '../../../control/control.ts';
 
 type Spec = Pick<Kinds['MeshTailnet']['spec'], 'oauth' | 'tags'>;
-
-/** Why join keys cannot be created until the credentials or the policy of the tailnet change. */
-type KeyProblem = {
-  readonly reason: 'KeyRejected' | 'LimitReached' | 'NotAuthenticated';
-  /** With the fix. */
-  readonly message: string;
-};
 
 /** The fix for a missing scope: all scopes at once, because a pool that starts with fewer cannot be removed. */
 export function scopesFix({ oauth }: Spec, needed = 'devices:core and auth_keys'): string {
@@ -17,42 +11,34 @@ export function scopesFix({ oauth }: Spec, needed = 'devices:core and auth_keys'
 }
 
 /** Why a step fails until the credentials have the scope for it. */
-export function scopeProblemOf(error: ControlError, spec: Spec): KeyProblem | undefined {
+export function scopeProblemOf(error: ControlError, spec: Spec): Problem | undefined {
   const { reason, message, scope = '' } = error;
   if (reason !== 'ScopeMissing') return undefined;
-  return {
-    reason: 'NotAuthenticated',
-    message: `the credentials lack the scope ${scope} (${message}): ${scopesFix(spec)}`,
-  };
+  const text = `the credentials lack the scope ${scope} (${message})`;
+  return { reason: 'NotAuthenticated', text, fix: scopesFix(spec) };
 }
 
 /** Why a join key was not created; undefined where another attempt may succeed. */
-export function keyProblemOf(error: ControlError, spec: Spec): KeyProblem | undefined {
+export function keyProblemOf(error: ControlError, spec: Spec): Problem | undefined {
   const { reason, message, status } = error;
   // Headscale refuses tags with 403, too.
-  if ((status === 400 || status === 403) && /\btags?\b/i.test(message)) {
-    return { reason: 'KeyRejected', message: tagProblem(message, spec.tags) };
-  }
+  if ((status === 400 || status === 403) && /\btags?\b/i.test(message)) return tagProblem(message, spec.tags);
   // Payment required: the plan of the tailnet has a limit.
   if (status === 402) {
     const fix = 'remove devices and keys that are not used, or raise the limit of its plan';
-    return {
-      reason: 'LimitReached',
-      message: `a limit of the tailnet keeps mesh pods out (${message}): ${fix}`,
-    };
+    return { reason: 'LimitReached', text: `a limit of the tailnet keeps mesh pods out (${message})`, fix };
   }
   switch (reason) {
-    case 'CredentialsInvalid':
-      return {
-        reason: 'NotAuthenticated',
-        message: `the control API refuses the credentials for a join key (${message}): see the condition Authenticated`,
-      };
+    case 'CredentialsInvalid': {
+      const text = `the control API refuses the credentials for a join key (${message})`;
+      return { reason: 'NotAuthenticated', text, fix: 'see the condition Authenticated' };
+    }
     case 'ScopeMissing':
       return scopeProblemOf(error, spec);
     case 'Invalid':
     case 'NotFound':
     case 'NotSupported':
-      return { reason: 'KeyRejected', message: `the control API refuses to create a join key (${message})` };
+      return { reason: 'KeyRejected', text: `the control API refuses to create a join key (${message})` };
     case 'Throttled':
     case 'Unavailable':
     case 'Unreachable':
@@ -62,8 +48,12 @@ export function keyProblemOf(error: ControlError, spec: Spec): KeyProblem | unde
 }
 
 /** What both the policy and the OAuth client must have. No owners is what the vendor and headscale both accept. */
-function tagProblem(message: string, tags: readonly string[]): string {
+function tagProblem(message: string, tags: readonly string[]): Problem {
   const snippet = JSON.stringify({ tagOwners: Object.fromEntries(tags.map(tag => [tag, []])) });
-  const all = tags.join(' and ');
-  return `the control API refuses a join key with the tags of spec.tags (${message}): the policy file must have them in tagOwners, as in ${snippet}, and the OAuth client exactly ${all}, or a tag that owns ${tags.length === 1 ? 'it' : 'each of them'}`;
+  const owned = tags.length === 1 ? 'it' : 'each of them';
+  return {
+    reason: 'KeyRejected',
+    text: `the control API refuses a join key with the tags of spec.tags (${message})`,
+    fix: `the policy file must have them in tagOwners, as in ${snippet}, and the OAuth client exactly ${tags.join(' and ')}, or a tag that owns ${owned}`,
+  };
 }

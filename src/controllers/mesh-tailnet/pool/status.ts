@@ -2,6 +2,9 @@ import type { ConditionUpdate } from '../../../api/conditions.ts';
 import type { Kinds } from '../../../api/generated/types.ts';
 import { ControlError } from '../../../control/control.ts';
 import { RELAY } from '../../../api/names.ts';
+import { conditionOf } from '../../../api/problem.ts';
+import type { Problem } from '../../../api/problem.ts';
+import type { Reason } from '../../../api/reasons.ts';
 import type { ResourceOf } from '../../../api/objects/resource.ts';
 import { cutText } from '../../../api/text.ts';
 import type { Input } from './gather.ts';
@@ -16,8 +19,8 @@ type MeshTailnet = Kinds['MeshTailnet'];
 type ContainerStatus = NonNullable<ResourceOf<'Pod'>['status']['container']>;
 type PoolStatus = NonNullable<NonNullable<MeshTailnet['status']>['pool']>;
 
-/** The closed list of reasons why a pool is not ready, the most helpful one first. */
-export const POOL_REASONS = [
+/** The most helpful reason first. */
+const HELPFUL_FIRST: readonly Reason[] = [
   'AwaitingApproval',
   'DeviceRemoved',
   'KeyRejected',
@@ -29,22 +32,16 @@ export const POOL_REASONS = [
   'NotAuthenticated',
   'NoAddresses',
   'Starting',
-] as const;
-
-export type PoolProblem = {
-  readonly reason: (typeof POOL_REASONS)[number];
-  /** With the way out. */
-  readonly message: string;
-};
+];
 
 /** Why an action failed: it is repeated, and what the pods show may be of more help. */
-export function problemOf({ action, error }: FailedAction, spec: MeshTailnet['spec']): PoolProblem {
+export function problemOf({ action, error }: FailedAction, spec: MeshTailnet['spec']): Problem {
   const { message } = error;
   if (!(error instanceof ControlError)) {
-    return { reason: 'Starting', message: `the operator cannot change the pool: ${message}` };
+    return { reason: 'Starting', text: `the operator cannot change the pool: ${message}` };
   }
   const problem = action.do === 'create-key' ? keyProblemOf(error, spec) : scopeProblemOf(error, spec);
-  return problem ?? { reason: 'Starting', message: `the control API cannot be used (${message})` };
+  return problem ?? { reason: 'Starting', text: `the control API cannot be used (${message})` };
 }
 
 /**
@@ -83,37 +80,23 @@ function meshPodStatusOf({ name, hostname, secret, device }: MeshPod, { missing 
   };
 }
 
-const MAX_MESSAGE_LENGTH = 2000;
-
 /** Whether all mesh pods carry traffic; `failure` is why the last action failed. */
 export function poolConditionOf(
   tailnet: MeshTailnet,
   input: Input,
-  failure: PoolProblem | undefined,
+  failure: Problem | undefined,
 ): ConditionUpdate {
   const { desired } = input;
   const kept = input.meshPods.slice(0, desired);
   const ready = kept.filter(meshPod => carriesTraffic(meshPod, input)).length;
   const problems = kept.flatMap(meshPod => meshPodProblem(tailnet, meshPod, input) ?? []);
   const [worst] = [...(failure ? [failure] : []), ...problems].sort(
-    (one, other) => POOL_REASONS.indexOf(one.reason) - POOL_REASONS.indexOf(other.reason),
+    (one, other) => HELPFUL_FIRST.indexOf(one.reason) - HELPFUL_FIRST.indexOf(other.reason),
   );
   const count = `${ready} of ${desired} mesh pods are ready`;
-  if (!worst) {
-    const message = [count, ...kept.flatMap(meshPod => meshdProblem(meshPod, input))].join('; ');
-    return {
-      type: 'PoolReady',
-      status: 'True',
-      reason: 'PoolReady',
-      message: cutText(message, MAX_MESSAGE_LENGTH),
-    };
-  }
-  return {
-    type: 'PoolReady',
-    status: 'False',
-    reason: worst.reason,
-    message: cutText(`${count}; ${worst.message}`, MAX_MESSAGE_LENGTH),
-  };
+  const message = [count, ...kept.flatMap(meshPod => meshdProblem(meshPod, input))].join('; ');
+  const counted = worst && { ...worst, text: `${count}; ${worst.text}` };
+  return conditionOf('PoolReady', [counted], { reason: 'PoolReady', message });
 }
 
 /** A mesh pod may carry traffic by direct paths where it reaches no relay. */
@@ -130,45 +113,45 @@ function meshdProblem({ name }: MeshPod, { meshd }: Input): readonly string[] {
   ];
 }
 
-function meshPodProblem(tailnet: MeshTailnet, meshPod: MeshPod, input: Input): PoolProblem | undefined {
+function meshPodProblem(tailnet: MeshTailnet, meshPod: MeshPod, input: Input): Problem | undefined {
   if (carriesTraffic(meshPod, input)) return undefined;
   const { isAuthenticated, missing, replaced, keys, now } = input;
   const { name, hostname, secret, hasForeignSecret, pod, device } = meshPod;
-  const problem = (reason: PoolProblem['reason'], message: string): PoolProblem => ({ reason, message });
   if (hasForeignSecret) {
     const fix = 'delete that Secret, or give the MeshTailnet another name';
-    return problem('Starting', `a Secret ${name} exists that is not of a mesh pod: ${fix}`);
+    return { reason: 'Starting', text: `a Secret ${name} exists that is not of a mesh pod`, fix };
   }
   if (device && !device.isAuthorized) {
     const fix = `approve the device ${hostname} in the admin console of the tailnet`;
-    return problem('AwaitingApproval', `${name} has joined and waits: ${fix}`);
+    return { reason: 'AwaitingApproval', text: `${name} has joined and waits`, fix };
   }
-  if (missing.get(name)?.confirmed === 'removed') {
-    const fix = 'it gets another one; to have fewer mesh pods, change spec.pool.replicas';
-    return problem('DeviceRemoved', `the device ${hostname} was removed from the tailnet: ${fix}`);
-  }
+  const removed = {
+    reason: 'DeviceRemoved',
+    text: `the device ${hostname} was removed from the tailnet`,
+  } as const;
+  if (missing.get(name)?.confirmed === 'removed')
+    return { ...removed, fix: 'it gets another one; to have fewer mesh pods, change spec.pool.replicas' };
   if (device && hasExpired(device, now)) {
     const fix =
       'it logs in again with a new join key, or else joins as a new device; turn off key expiry for tagged devices';
-    return problem('KeyExpired', `the node key of ${hostname} has expired: ${fix}`);
+    return { reason: 'KeyExpired', text: `the node key of ${hostname} has expired`, fix };
   }
   if (secret?.hasKey && joinFailureOf(pod) === 'refused') {
     const minutes = Math.round(keyWaitMs(keys.get(name) ?? { count: 0 }) / 60_000);
-    const when = minutes === 0 ? 'it gets another one' : `the next one follows ${minutes} min after the last`;
-    return problem('KeyRejected', `the control server does not accept the join key of ${name}: ${when}`);
+    const fix = minutes === 0 ? 'it gets another one' : `the next one follows ${minutes} min after the last`;
+    return { reason: 'KeyRejected', text: `the control server does not accept the join key of ${name}`, fix };
   }
   const podFault = pod && podProblem(pod);
   if (podFault) return podFault;
   if (!secret && !isAuthenticated) {
-    return problem('NotAuthenticated', `${name} needs a join key: see the condition Authenticated`);
+    const fix = 'see the condition Authenticated';
+    return { reason: 'NotAuthenticated', text: `${name} needs a join key`, fix };
   }
   const inLists = missing.get(name)?.inLists;
   // One that was never listed may just have joined.
   const isLoggedOut = inLists !== undefined && inLists !== 'unlisted';
-  const message = startingMessage(tailnet, meshPod, isLoggedOut);
-  return replaced.has(name)
-    ? problem('DeviceRemoved', `the device ${hostname} was removed from the tailnet: ${message}`)
-    : problem('Starting', message);
+  const text = startingMessage(tailnet, meshPod, isLoggedOut);
+  return replaced.has(name) ? { ...removed, fix: text } : { reason: 'Starting', text };
 }
 
 function startingMessage(
@@ -195,11 +178,11 @@ const PULL_REASONS: readonly string[] = [
   'ErrImageNeverPull',
 ];
 
-function podProblem({ metadata: { name }, status }: ResourceOf<'Pod'>): PoolProblem | undefined {
+function podProblem({ metadata: { name }, status }: ResourceOf<'Pod'>): Problem | undefined {
   const { unschedulable, container, relay } = status;
   if (unschedulable !== undefined) {
-    const message = `no node can run ${name} (${lineOf(unschedulable)}): check resources, nodeSelector and tolerations of spec.pool`;
-    return { reason: 'NotScheduled', message };
+    const fix = 'check resources, nodeSelector and tolerations of spec.pool';
+    return { reason: 'NotScheduled', text: `no node can run ${name} (${lineOf(unschedulable)})`, fix };
   }
   const meshd = container && containerProblem(name, container, 'spec.pool.image');
   const ofRelay = `the container ${RELAY.container} of ${name}`;
@@ -211,15 +194,15 @@ function containerProblem(
   name: string,
   { isReady: isContainerReady, waiting, lastTerminated, restarts }: ContainerStatus,
   image: string,
-): PoolProblem | undefined {
+): Problem | undefined {
   if (isContainerReady) return undefined;
   if (waiting && PULL_REASONS.includes(waiting.reason)) {
-    const message = `the image of ${name} cannot be pulled (${lineOf(waiting.message)}): check ${image}`;
-    return { reason: 'ImagePull', message };
+    const text = `the image of ${name} cannot be pulled (${lineOf(waiting.message)})`;
+    return { reason: 'ImagePull', text, fix: `check ${image}` };
   }
   if (waiting?.reason === 'CrashLoopBackOff' || (lastTerminated && restarts >= RESTARTS)) {
     const last = lastTerminated ? ` (${lineOf(lastTerminated.message)})` : '';
-    return { reason: 'CrashLoop', message: `${name} ends again and again${last}: see its log` };
+    return { reason: 'CrashLoop', text: `${name} ends again and again${last}`, fix: 'see its log' };
   }
   return undefined;
 }

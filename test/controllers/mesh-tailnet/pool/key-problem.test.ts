@@ -43,13 +43,11 @@ describe('a join key', () => {
     async dialect => {
       const tags = ['tag:mesh', 'tag:web'];
       const error = await refusalOf({ dialect }, tags, ['auth_keys']);
-      const problem = keyProblemOf(error, specOf(tags));
-      expect(problem?.reason).toBe('KeyRejected');
-      expect(problem?.message).toContain(`(${error.message})`);
-      const [policy = ''] = /\{"tagOwners".*?\}\}/.exec(problem?.message ?? '') ?? [];
-      expect(problem?.message).toContain(
-        'the OAuth client exactly tag:mesh and tag:web, or a tag that owns each of them',
-      );
+      const { reason, text, fix = '' } = keyProblemOf(error, specOf(tags)) ?? {};
+      expect(reason).toBe('KeyRejected');
+      expect(text).toContain(`(${error.message})`);
+      const [policy = ''] = /\{"tagOwners".*?\}\}/.exec(fix) ?? [];
+      expect(fix).toContain('the OAuth client exactly tag:mesh and tag:web, or a tag that owns each of them');
       const control = await controlOf({ dialect, policy: JSON.parse(policy) as Policy }, tags, ['auth_keys']);
       await expect(control.createKey({ ...KEY, tags })).resolves.toHaveProperty('id');
     },
@@ -61,16 +59,16 @@ describe('a join key', () => {
       const error = await refusalOf({ dialect }, ['tag:other'], ['devices:core']);
       const problem = keyProblemOf(error, specOf(['tag:other']));
       expect(problem?.reason).toBe('NotAuthenticated');
-      expect(problem?.message).toContain('lack the scope auth_keys');
-      expect(problem?.message).toContain('grant the client devices:core and auth_keys');
-      expect(problem?.message).not.toContain('spec.oauth.scopes');
+      expect(problem?.text).toContain('lack the scope auth_keys');
+      expect(problem?.fix).toContain('grant the client devices:core and auth_keys');
+      expect(problem?.fix).not.toContain('spec.oauth.scopes');
     },
   );
 
   it('without a scope that spec.oauth.scopes may have left out names that field', async () => {
     const error = await refusalOf({}, ['tag:other'], ['devices:core']);
     const problem = keyProblemOf(error, specOf(['tag:other'], ['devices:core']));
-    expect(problem?.message).toContain('and list that in spec.oauth.scopes');
+    expect(problem?.fix).toContain('and list that in spec.oauth.scopes');
   });
 
   const CASES: readonly (readonly [ControlErrorReason, number | undefined, string | undefined])[] = [

@@ -163,7 +163,7 @@ describe('the condition PoolReady', () => {
 
   it('cuts no character of a long message in two', () => {
     const message = '\u{1F6AB}'.repeat(2000);
-    const failure = { reason: 'KeyRejected', message } as const;
+    const failure = { reason: 'KeyRejected', text: message } as const;
     const shown = poolConditionOf(tailnet, input({ desired: 1 }), failure).message;
     expect(shown).toMatch(/^1 of 1 mesh pods are ready; \u{1F6AB}+$/u);
     expect(Array.from(shown)).toHaveLength(2000);
