@@ -71,7 +71,7 @@ function decisions(store: ResourceStore) {
     const claims = claimsOf(tailnet, offering, ledger, { connection: undefined, read, values });
     const names = namesOf(claims, ledger, { addresses: new Set(), ...most });
     await turn();
-    const registered = { status: 'Registered', reason: 'Served', message: '' } as const;
+    const registered = { status: 'Registered', reason: 'Served', text: '' } as const;
     const states = statesOf(claims, new Map([...claims.claims.keys()].map(name => [name, registered])));
     published.publish(TAILNET, { states, names, all: undefined, problem: undefined });
     await turn();

@@ -75,6 +75,12 @@ const OBJECTS = {
   Syntax: 'error',
   /** A file cannot be read. */
   Unreadable: 'error',
+  /** A file is too large, or there are too many. */
+  TooMuch: 'error',
+  /** The folder itself does not exist, or cannot be read. */
+  FolderMissing: 'error',
+  /** Some folders cannot be watched, so that changes are found by rescans. */
+  NotWatched: 'warning',
   /** Objects of a kind cannot be read. */
   NotRead: 'warning',
   /** There is no object to check. */
@@ -85,7 +91,7 @@ const OBJECTS = {
   UnknownKind: 'error',
   /** A field that the kind does not have. */
   UnknownField: 'warning',
-  /** An object is there twice. */
+  /** An object is there twice, or mesh-gateway owns it. */
   Repeated: 'error',
   /** meshFQDN is not inside the tailnet. */
   NameNotInTailnet: 'warning',
@@ -198,6 +204,30 @@ const TAILNETS = {
   NoExtensionServer: 'unknown',
 } as const satisfies Severities;
 
+/** Why a VIP service is as its entry in status.vipServices has it, beside the reasons above. */
+const VIP_SERVICES = {
+  Served: 'note',
+  NotServed: 'error',
+  NotApproved: 'error',
+  Registering: 'error',
+  NotRegistered: 'error',
+  BeingRemoved: 'error',
+  NotFound: 'error',
+  NotOwned: 'error',
+  NotAdoptable: 'error',
+  OwnedByOther: 'error',
+  NotShared: 'error',
+  TooManyOwners: 'error',
+  TooManyServices: 'error',
+  ProtocolNotSupported: 'error',
+  NotIdentified: 'error',
+  Failed: 'error',
+  Pending: 'error',
+  Registered: 'error',
+  Malformed: 'error',
+  Unavailable: 'error',
+} as const satisfies Severities;
+
 /** What is wrong with an endpoint, as its entry in status.endpoints has it, beside the reasons above. */
 const ENTRIES = {
   /** It is checked, and no check has ended yet. */
@@ -235,6 +265,7 @@ export const REASONS = {
   ...ENDPOINTS,
   ...ENTRIES,
   ...TAILNETS,
+  ...VIP_SERVICES,
   ...ENVOYS,
 } as const satisfies Severities;
 

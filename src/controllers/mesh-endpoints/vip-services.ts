@@ -7,6 +7,9 @@ import { fullServiceName } from '../../api/served-services.ts';
 import { placeOf } from '../../api/objects/oldest.ts';
 import { shareOfNames } from '../../api/shares.ts';
 import { cutText } from '../../api/text.ts';
+import { present } from '../../api/objects/place.ts';
+import { conditionOf, formatProblem } from '../../api/problem.ts';
+import type { Problem } from '../../api/problem.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
 
@@ -25,7 +28,7 @@ export type ServicesOfTailnet = {
   /** What all services are, whoever has them; undefined where they differ. */
   readonly all: VipServiceState | undefined;
   /** Why the services of the tailnet cannot be read or written now, so states are as they were. */
-  readonly problem: { readonly reason: string; readonly message: string } | undefined;
+  readonly problem: Problem | undefined;
   /** Undefined until it is known who has them: mesh pods go on as they are. */
   readonly names: ServiceNames | undefined;
 };
@@ -47,15 +50,11 @@ export type ServiceNames = {
 };
 
 /** The registration of one VIP service. */
-export type VipServiceState = Pick<VipServiceStatus, 'vipAddress' | 'owners' | 'warnings'> & {
-  readonly status: NonNullable<VipServiceStatus['status']>;
-  readonly reason: string;
-  /** With the way out, where there is something to do. */
-  readonly message: string;
-};
-
-const TYPE = 'VIPServicesReady';
-const MAX_MESSAGE_LENGTH = 2048;
+export type VipServiceState = Problem &
+  Pick<VipServiceStatus, 'vipAddress' | 'owners'> & {
+    readonly status: NonNullable<VipServiceStatus['status']>;
+    readonly warnings?: readonly Problem[];
+  };
 
 export type VipServicesInput = {
   readonly stored: MeshEndpoints;
@@ -87,19 +86,20 @@ export function vipServicesOf(input: VipServicesInput) {
     const known = before.get(name);
     return state ? [entryOf(name, state, known, now)] : known ? [known] : [];
   });
-  return { entries, condition: conditionOf(entries, listed.length, services) };
+  return { entries, condition: readyOf(entries, listed.length, services) };
 }
 
 const WITHOUT_CLUSTER: VipServiceState = {
   status: 'NotSupported',
   reason: 'NotSupported',
-  message: 'without a cluster no VIP services are registered',
+  text: 'without a cluster no VIP services are registered',
 };
 
 const NOT_ALLOWED: VipServiceState = {
   status: 'Failed',
   reason: 'NamespaceNotAllowed',
-  message: 'the MeshTailnet does not allow this namespace: see the condition Ready',
+  text: 'the MeshTailnet does not allow this namespace',
+  fix: 'see the condition Ready',
 };
 
 /** Why an object does not have a service; undefined where it has, or where that is not decided yet. */
@@ -112,14 +112,21 @@ function heldByOther(
   if (holder === placeOf(lister)) return undefined;
   if (holder === undefined) {
     if (full !== 'all' && !full.has(lister.metadata.namespace ?? '')) return undefined;
-    const message = `the namespace has ${shareOfNames(maxVipServices)} VIP services on this tailnet already, or all namespaces have ${maxVipServices}: remove others, or raise MAX_VIP_SERVICES of the operator`;
-    return { status: 'Failed', reason: 'TooManyServices', message };
+    const text = `the namespace has ${shareOfNames(maxVipServices)} VIP services on this tailnet already, or all namespaces have ${maxVipServices}`;
+    const fix = 'remove others, or raise MAX_VIP_SERVICES of the operator';
+    return { status: 'Failed', reason: 'TooManyServices', text, fix };
   }
   const leftAt = left.get(name)?.split(' ')[1];
-  const message = leftAt
-    ? `MeshEndpoints ${holder} had service ${name} until ${leftAt}, and keeps it until no mesh pod serves it, and for 10 minutes if it was deleted: wait, or use another name`
-    : `MeshEndpoints ${holder} lists service ${name} and has it: use another name, or remove it there`;
-  return { status: 'Conflict', reason: 'ListedByOther', message };
+  const why = leftAt
+    ? {
+        text: `MeshEndpoints ${holder} had service ${name} until ${leftAt}, and keeps it until no mesh pod serves it, and for 10 minutes if it was deleted`,
+        fix: 'wait, or use another name',
+      }
+    : {
+        text: `MeshEndpoints ${holder} lists service ${name} and has it`,
+        fix: 'use another name, or remove it there',
+      };
+  return { status: 'Conflict', reason: 'ListedByOther', ...why };
 }
 
 /** A service that is listed with `svc:` and without it: the first has it. */
@@ -130,21 +137,23 @@ function repeated(
   const name = fullServiceName(listed);
   const other = listed === name ? name.slice('svc:'.length) : name;
   if (!states?.has(other)) return undefined;
-  const message = `the object lists service ${name} twice: remove one of them`;
-  return { status: 'Conflict', reason: 'ListedByOther', message };
+  const text = `the object lists service ${name} twice`;
+  return { status: 'Conflict', reason: 'ListedByOther', text, fix: 'remove one of them' };
 }
 
 function entryOf(
   name: string,
-  { warnings = [], ...state }: VipServiceState,
+  { status, vipAddress, owners, warnings = [], ...problem }: VipServiceState,
   known: VipServiceStatus | undefined,
   now: Date,
 ): VipServiceStatus {
-  const shown = warnings.slice(0, MAX_WARNINGS).map(each => cut(each, MAX_ENTRY_MESSAGE_LENGTH));
   const entry = {
     name,
-    ...cut(state, MAX_ENTRY_MESSAGE_LENGTH),
-    ...(shown.length > 0 && { warnings: shown }),
+    status,
+    ...shown(problem),
+    ...present({ vipAddress }),
+    ...(owners && { owners }),
+    ...(warnings.length > 0 && { warnings: warnings.slice(0, MAX_WARNINGS).map(shown) }),
   };
   const { lastUpdated, ...before } = known ?? { lastUpdated: undefined };
   if (known && lastUpdated !== undefined && isEqual(before, entry)) return known;
@@ -154,40 +163,40 @@ function entryOf(
 /** As in the schema. */
 const [MAX_WARNINGS, MAX_ENTRY_MESSAGE_LENGTH] = [8, 512];
 
+function shown(problem: Problem) {
+  return { reason: problem.reason, message: cutText(formatProblem(problem), MAX_ENTRY_MESSAGE_LENGTH) };
+}
+
 /** The order in which states are reported. */
 const WORST_FIRST = ['NotSupported', 'Conflict', 'Failed', 'Pending', 'Registered'] as const;
 
-function conditionOf(
+function readyOf(
   entries: readonly VipServiceStatus[],
   total: number,
   services: ServicesOfTailnet | undefined,
 ): ConditionUpdate {
-  if (services?.problem) return { type: TYPE, status: 'False', ...cut(services.problem) };
-  if (entries.length < total) {
-    const message = 'the services of the tailnet are not read yet';
-    return { type: TYPE, status: 'Unknown', reason: 'NotReconciled', message };
-  }
+  const [warning] = entries.flatMap(({ warnings = [] }) => warnings);
+  const message = `${total} of ${total} services are registered and served${warning ? `; ${warning.message}` : ''}`;
+  const problem = services?.problem ?? (entries.length < total ? NOT_RECONCILED : worstOf(entries));
+  return conditionOf('VIPServicesReady', [problem], { reason: 'ServicesReady', message });
+}
+
+const NOT_RECONCILED: Problem = {
+  reason: 'NotReconciled',
+  text: 'the services of the tailnet are not read yet',
+};
+
+function worstOf(entries: readonly VipServiceStatus[]): Problem | undefined {
   const unready = entries.filter(entry => !isReady(entry));
   const [worst] = WORST_FIRST.flatMap(status => unready.filter(entry => entry.status === status));
-  if (!worst) {
-    const [warning] = entries.flatMap(({ warnings = [] }) => warnings);
-    const message = `${total} of ${total} services are registered and served${warning ? `; ${warning.message}` : ''}`;
-    return { type: TYPE, status: 'True', reason: 'ServicesReady', message };
-  }
+  if (!worst) return undefined;
   const others = unready.length - 1;
   const more = others > 0 ? ` (and ${others} more: see status.vipServices)` : '';
-  const reason = worst.status === 'Registered' ? (worst.reason ?? worst.status) : worst.status;
-  return {
-    type: TYPE,
-    status: 'False',
-    ...cut({ reason, message: `${worst.name}: ${worst.message ?? ''}${more}` }),
-  };
+  const { name, status, message = '' } = worst;
+  const reason = status === 'Registered' ? 'NotServed' : status;
+  return { reason, text: `${name}: ${message}${more}` };
 }
 
 function isReady({ status, reason }: VipServiceStatus): boolean {
   return status === 'Registered' && reason === 'Served';
-}
-
-function cut<T extends { readonly message: string }>(part: T, maxLength = MAX_MESSAGE_LENGTH): T {
-  return { ...part, message: cutText(part.message, maxLength) };
 }

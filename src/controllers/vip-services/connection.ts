@@ -1,8 +1,8 @@
 import { findCondition } from '../../api/conditions.ts';
 import type { Kinds } from '../../api/generated/types.ts';
+import type { Problem } from '../../api/problem.ts';
 import { ControlError } from '../../control/control.ts';
 import type { ControlApi, Tailnets, VipService } from '../../control/control.ts';
-import type { ServicesOfTailnet } from '../mesh-endpoints/vip-services.ts';
 
 export type ConnectionDeps = {
   readonly tailnets: Pick<Tailnets, 'api' | 'lastView'>;
@@ -20,7 +20,7 @@ export type Connection =
     }
   /** The control server has no VIP services. */
   | { readonly is: 'without-services' }
-  | { readonly is: 'unusable'; readonly problem: NonNullable<ServicesOfTailnet['problem']> };
+  | { readonly is: 'unusable'; readonly problem: Problem };
 
 /** Lists the services of a tailnet, where its credentials are those of this tailnet. */
 export async function connectionOf(
@@ -28,21 +28,17 @@ export async function connectionOf(
   { tailnets, installation }: ConnectionDeps,
 ): Promise<Connection> {
   const { name } = metadata;
-  const unusable = (reason: string, message: string): Connection => ({
-    is: 'unusable',
-    problem: { reason, message },
-  });
+  const unusable = (problem: Problem): Connection => ({ is: 'unusable', problem });
   if (installation === undefined) {
-    return unusable(
-      'NotIdentified',
-      'the operator cannot read Namespace kube-system, whose uid identifies the cluster',
-    );
+    const text = 'the operator cannot read Namespace kube-system, whose uid identifies the cluster';
+    return unusable({ reason: 'NotIdentified', text });
   }
   const [api, view] = [tailnets.api(name), tailnets.lastView(name)];
   if (view?.hasServices === false) return { is: 'without-services' };
   const authenticated = findCondition(status?.conditions, 'Authenticated');
   if (!api || authenticated?.status !== 'True') {
-    return unusable('NotAuthenticated', `see the condition Authenticated of MeshTailnet ${name}`);
+    const fix = `see the condition Authenticated of MeshTailnet ${name}`;
+    return unusable({ reason: 'NotAuthenticated', text: '', fix });
   }
   try {
     return { is: 'usable', installation, api, services: await api.services() };
@@ -51,13 +47,11 @@ export async function connectionOf(
     const { reason } = error;
     if (reason === 'NotSupported') return { is: 'without-services' };
     if (reason === 'ScopeMissing' || reason === 'NotFound') {
-      const message = `the credentials of MeshTailnet ${name} need the scope services, or the tailnet has no VIP services`;
-      return unusable('ScopeMissing', message);
+      const text = `the credentials of MeshTailnet ${name} need the scope services, or the tailnet has no VIP services`;
+      return unusable({ reason: 'ScopeMissing', text });
     }
     // Without its words, which may differ each time.
-    return unusable(
-      reason,
-      `the services of MeshTailnet ${name} could not be listed, so they are as they were`,
-    );
+    const text = `the services of MeshTailnet ${name} could not be listed, so they are as they were`;
+    return unusable({ reason, text });
   }
 }

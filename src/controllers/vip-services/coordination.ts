@@ -155,6 +155,6 @@ function failuresAfter(
 }
 
 function failedState({ vipAddress }: VipServiceState, { error }: Failure): VipServiceState {
-  const { reason, message } = error;
-  return { status: 'Failed', reason, message, ...(vipAddress !== undefined && { vipAddress }) };
+  const { reason, message: text } = error;
+  return { status: 'Failed', reason, text, ...(vipAddress !== undefined && { vipAddress }) };
 }

@@ -1,5 +1,7 @@
 import { isEqual } from '../../api/json.ts';
 import type { Fields } from '../../api/json.ts';
+import type { Problem } from '../../api/problem.ts';
+import type { Reason } from '../../api/reasons.ts';
 import type { VipService } from '../../control/control.ts';
 import type { VipServiceState } from '../mesh-endpoints/vip-services.ts';
 import { MAX_OWNERS, mayHave, ownershipOf, shareLine, sharesWith, withOwners } from './owners.ts';
@@ -113,8 +115,8 @@ function absent(claim: Claim, context: Context): Decision {
   const { name, port, tags } = claim;
   if (claim.kept !== undefined) return { action: NOTHING, state: notRegistered(claim.kept) };
   if (!claim.mayCreate) {
-    const message = `the tailnet has no service ${name}: create it, or set serviceDiscovery.autoRegister to true`;
-    return { action: NOTHING, state: pending('NotFound', message) };
+    const fix = 'create it, or set serviceDiscovery.autoRegister to true';
+    return { action: NOTHING, state: pending('NotFound', `the tailnet has no service ${name}`, fix) };
   }
   const fields = {
     name,
@@ -136,11 +138,8 @@ function foreign(
     const adopt =
       'to use it nevertheless, set serviceDiscovery.autoRegister to false in an object that lists it';
     const fix = why ?? [adopt, claim.notAdoptable].filter(each => each !== undefined).join(', and ');
-    const message = `the tailnet has a service ${name} that mesh-gateway did not create: ${fix}`;
-    return {
-      action: NOTHING,
-      state: { status: 'Conflict', reason: 'NotOwned', message, ...addressOf(service) },
-    };
+    const text = `the tailnet has a service ${name} that mesh-gateway did not create`;
+    return { action: NOTHING, state: conflict(service, { reason: 'NotOwned', text, fix }) };
   }
   if (claim.notAdoptable !== undefined) {
     return { action: NOTHING, state: notAdoptable(service, claim.notAdoptable) };
@@ -153,15 +152,22 @@ function foreign(
 }
 
 function notAdoptable(service: VipService, fix: string): VipServiceState {
-  const message = `someone else has made service ${service.name}: ${fix}`;
-  return { status: 'Conflict', reason: 'NotAdoptable', message, ...addressOf(service) };
+  return conflict(service, {
+    reason: 'NotAdoptable',
+    text: `someone else has made service ${service.name}`,
+    fix,
+  });
+}
+
+function conflict(service: VipService, problem: Problem): VipServiceState {
+  return { status: 'Conflict', ...problem, ...addressOf(service) };
 }
 
 /** The ports of an adopted service are those that its creator gave it. */
 function missingPort(service: VipService, { port }: Claim): VipServiceState | undefined {
   if (service.ports.some(each => each === portOf(port) || each === 'do-not-validate')) return undefined;
-  const message = `service ${service.name} was created without port ${portOf(port)}: add it there`;
-  return { status: 'Failed', reason: 'PortMissing', message, ...addressOf(service) };
+  const text = `service ${service.name} was created without port ${portOf(port)}`;
+  return { status: 'Failed', reason: 'PortMissing', text, fix: 'add it there', ...addressOf(service) };
 }
 
 type Owned = Extract<Ownership, { is: 'owned' }>;
@@ -202,8 +208,8 @@ function owned(service: VipService, { owners, isAdopted }: Owned, claim: Claim, 
 }
 
 function tooManyOwners(service: VipService): VipServiceState {
-  const message = `service ${service.name} would have more than ${MAX_OWNERS} owners, or 16 KB of them: use another name, or remove others`;
-  return { status: 'Conflict', reason: 'TooManyOwners', message, ...addressOf(service) };
+  const text = `service ${service.name} would have more than ${MAX_OWNERS} owners, or 16 KB of them`;
+  return conflict(service, { reason: 'TooManyOwners', text, fix: 'use another name, or remove others' });
 }
 
 type Joining = {
@@ -222,14 +228,15 @@ function refusalOf({ service, active, others, claim, context }: Joining): VipSer
   const other = claim.strategy === 'isolated' ? active[0] : isolated;
   if (other) {
     const why = isolated ? 'which does not share it' : 'and strategy isolated shares no service';
-    const message = `${placeOf(other)} has service ${service.name}, ${why}: use another name`;
-    return { status: 'Conflict', reason: 'OwnedByOther', message, ...addressOf(service) };
+    const text = `${placeOf(other)} has service ${service.name}, ${why}`;
+    return conflict(service, { reason: 'OwnedByOther', text, fix: 'use another name' });
   }
   const [first] = active;
   const place = { installation: context.installation, object: claim.object };
   if (first && !sharesWith(first, place)) {
-    const message = `${placeOf(first)} has service ${service.name}, and does not share it: add ${shareLine(place)} to its entry there, or use another name`;
-    return { status: 'Conflict', reason: 'NotShared', message, ...addressOf(service) };
+    const text = `${placeOf(first)} has service ${service.name}, and does not share it`;
+    const fix = `add ${shareLine(place)} to its entry there, or use another name`;
+    return conflict(service, { reason: 'NotShared', text, fix });
   }
   if (active.length > 0 || others.length === 0 || context.leavingForMs >= TAKEOVER_MS) return undefined;
   const names = others.map(placeOf).join(', ');
@@ -247,20 +254,20 @@ function stateOf(
 ): VipServiceState {
   if (!isSettled) return { ...REGISTERING, ...addressOf(service) };
   if (claim.strategy === 'isolated' && active.length > 0) {
-    const message = `${active.map(placeOf).join(', ')} has service ${service.name} too, and strategy isolated shares none`;
-    return { status: 'Conflict', reason: 'OwnedByOther', message, ...addressOf(service) };
+    const text = `${active.map(placeOf).join(', ')} has service ${service.name} too, and strategy isolated shares none`;
+    return conflict(service, { reason: 'OwnedByOther', text });
   }
-  const message = 'it is registered, and no device is known to serve it';
-  const state = { status: 'Registered', reason: 'NotServed', message, ...addressOf(service) } as const;
+  const text = 'it is registered, and no device is known to serve it';
+  const state = { status: 'Registered', reason: 'NotServed', text, ...addressOf(service) } as const;
   if (!isAdopted || claim.notAdoptable === undefined) return state;
-  const warning = { reason: 'NotAdoptable', message: `a later version ends this: ${claim.notAdoptable}` };
-  return { ...state, warnings: [warning] };
+  const warning = { text: 'a later version ends this', fix: claim.notAdoptable };
+  return { ...state, warnings: [{ reason: 'NotAdoptable', ...warning }] };
 }
 
 const REGISTERING = pending('Registering', 'it is being registered');
 
-function pending(reason: string, message: string): VipServiceState {
-  return { status: 'Pending', reason, message };
+function pending(reason: Reason, text: string, fix?: string): VipServiceState {
+  return { status: 'Pending', reason, text, ...(fix !== undefined && { fix }) };
 }
 
 function notRegistered(kept: string): VipServiceState {

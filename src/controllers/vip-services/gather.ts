@@ -4,6 +4,8 @@ import type { Kinds, MeshEndpoint } from '../../api/generated/types.ts';
 import { endpointsOf, vipServicesIn } from '../../api/objects/endpoints.ts';
 import { keyOf, refOf } from '../../api/key.ts';
 import type { Ref } from '../../api/key.ts';
+import { formatProblem } from '../../api/problem.ts';
+import type { Problem } from '../../api/problem.ts';
 import { oldestOf, placeOf } from '../../api/objects/oldest.ts';
 import { refTo } from '../../api/objects/references.ts';
 import { fullServiceName } from '../../api/served-services.ts';
@@ -27,7 +29,6 @@ import { beyondTailnet, tagProblem, tagWarnings } from './tags.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
 type MeshTailnet = Kinds['MeshTailnet'];
-type VipServiceWarning = NonNullable<VipServiceState['warnings']>[number];
 type VipServiceSpec = ReturnType<typeof vipServicesIn>[number];
 
 /** A VIP service as the MeshEndpoints lists it that has its name. */
@@ -204,7 +205,7 @@ function registrationOf(
   const own = entry?.object === place ? entry : undefined;
   const limits = { tags, tailnet, gateway, own };
   const problem = targetProblem(object, service.targetEndpoint) ?? tagProblem(limits);
-  const kept = problem?.message ?? keptBy(object, enabled ? undefined : gateway);
+  const kept = problem ? formatProblem(problem) : keptBy(object, enabled ? undefined : gateway);
   // What another object was registered with in an earlier version is not kept for this one.
   if (kept !== undefined && entry && !own)
     return { listing: { ...listing, problem: problem ?? notKept(kept) } };
@@ -240,13 +241,13 @@ export function advertisedOf({ targets }: Claims, read: Pick<ReadObjects, 'get'>
 export const NOT_SUPPORTED: VipServiceState = {
   status: 'NotSupported',
   reason: 'NotSupported',
-  message: 'the control server has no VIP services, as headscale has none',
+  text: 'the control server has no VIP services, as headscale has none',
 };
 
 const BEING_DELETED: VipServiceState = {
   status: 'Pending',
   reason: 'NotRegistered',
-  message: 'it is not registered: the MeshTailnet is being deleted',
+  text: 'it is not registered: the MeshTailnet is being deleted',
 };
 
 /** What all services of a MeshTailnet are, whoever has them; undefined where they differ. */
@@ -270,7 +271,7 @@ export function statesOf(
 
 function withWarnings(
   state: VipServiceState | undefined,
-  more: readonly VipServiceWarning[],
+  more: readonly Problem[],
 ): VipServiceState | undefined {
   if (!state || more.length === 0) return state;
   return { ...state, warnings: [...more, ...(state.warnings ?? [])] };
@@ -346,16 +347,16 @@ function adoptionProblem(service: string, { metadata, spec }: MeshTailnet): stri
 }
 
 function notKept(why: string): VipServiceState {
-  const message = `it is not registered, since another object had it with tags of an earlier version: ${why}`;
-  return { status: 'Pending', reason: 'NotRegistered', message };
+  const text = `it is not registered, since another object had it with tags of an earlier version: ${why}`;
+  return { status: 'Pending', reason: 'NotRegistered', text };
 }
 
 /** A discovered endpoint may be away for a while, so that a registration is kept meanwhile. */
 function targetProblem(object: MeshEndpoints, target: string): VipServiceState | undefined {
   const endpoint: MeshEndpoint | undefined = endpointsOf(object).find(({ name }) => name === target);
   if (endpoint && endpoint.protocol !== 'UDP') return undefined;
-  const [reason, message] = endpoint
-    ? ['ProtocolNotSupported', `endpoint ${target} is a UDP endpoint: VIP services carry TCP only`]
-    : ['TargetNotFound', `the object has no endpoint ${target}: correct targetEndpoint`];
-  return { status: 'Failed', reason, message };
+  const text = endpoint ? `endpoint ${target} is a UDP endpoint` : `the object has no endpoint ${target}`;
+  return endpoint
+    ? { status: 'Failed', reason: 'ProtocolNotSupported', text, fix: 'VIP services carry TCP only' }
+    : { status: 'Failed', reason: 'TargetNotFound', text, fix: 'correct targetEndpoint' };
 }

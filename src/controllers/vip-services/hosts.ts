@@ -1,3 +1,4 @@
+import type { Problem } from '../../api/problem.ts';
 import { cutText } from '../../api/text.ts';
 import { ControlError } from '../../control/control.ts';
 import type { ControlApi, Device, ServiceHost } from '../../control/control.ts';
@@ -137,21 +138,23 @@ export function withHosts(
   };
   if (owned.status !== 'Registered' || !hosts) return owned;
   if (isServed(hosts, online)) {
-    return { ...owned, reason: 'Served', message: 'it is registered, and devices that are online serve it' };
+    return { ...owned, reason: 'Served', text: 'it is registered, and devices that are online serve it' };
   }
   const waiting = hosts.filter(({ isApproved }) => !isApproved).length;
   if (waiting === 0) return owned;
   const entry = JSON.stringify({ autoApprovers: { services: { [name]: tags } } });
-  const message = `${waiting} ${waiting === 1 ? 'device waits' : 'devices wait'} for approval to serve it: approve in the admin console, or add to the policy file of the tailnet: ${entry}`;
-  return { ...owned, status: 'Pending', reason: 'NotApproved', message };
+  const text = `${waiting} ${waiting === 1 ? 'device waits' : 'devices wait'} for approval to serve it`;
+  const fix = `approve in the admin console, or add to the policy file of the tailnet: ${entry}`;
+  return { ...owned, status: 'Pending', reason: 'NotApproved', text, fix };
 }
 
 /** What was shared before owners decided about that stays for one version. */
-function notShared(owners: readonly Owner[]) {
+function notShared(owners: readonly Owner[]): readonly Problem[] {
   const first = owners.find(({ leaving }) => !leaving);
   return unsharedOf(owners).map(owner => ({
     reason: 'NotShared',
-    message: `${placeOf(owner)} serves it without being asked to, which a later version ends: add ${shareLine(owner)} to the entry of ${first ? placeOf(first) : ''}`,
+    text: `${placeOf(owner)} serves it without being asked to, which a later version ends`,
+    fix: `add ${shareLine(owner)} to the entry of ${first ? placeOf(first) : ''}`,
   }));
 }
 

@@ -1,4 +1,5 @@
 import type { Kinds } from '../../api/generated/types.ts';
+import { formatProblem } from '../../api/problem.ts';
 import type { Fields } from '../../api/json.ts';
 import { ControlError } from '../../control/control.ts';
 import type { ControlApi, Device, VipService } from '../../control/control.ts';
@@ -39,7 +40,7 @@ export function sweeper(deps: SweeperDeps) {
     // It takes no finalizer, by which what is taken over would be removed.
     if (isBeingDeleted(tailnet)) return { ...NOTHING_DONE, isComplete: true, problem: 'it is being deleted' };
     const connection = await connectionOf(tailnet, deps);
-    if (connection.is === 'unusable') return stopped(NOTHING_DONE, connection.problem.message);
+    if (connection.is === 'unusable') return stopped(NOTHING_DONE, formatProblem(connection.problem));
     if (connection.is === 'without-services') return { ...NOTHING_DONE, isComplete: true };
     const { devices, isStale: areOld = true } = deps.tailnets.lastView(name) ?? {};
     if (!devices || areOld) return stopped(NOTHING_DONE, 'its devices are not known');

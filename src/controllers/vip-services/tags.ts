@@ -1,10 +1,10 @@
 import type { Kinds } from '../../api/generated/types.ts';
+import type { Problem } from '../../api/problem.ts';
 import { placeOf } from '../../api/objects/oldest.ts';
 import type { VipServiceState } from '../mesh-endpoints/vip-services.ts';
 import type { Owner } from './owners.ts';
 
 type MeshTailnet = Kinds['MeshTailnet'];
-type VipServiceWarning = NonNullable<VipServiceState['warnings']>[number];
 
 type TagOptions = {
   readonly tags: readonly string[];
@@ -26,12 +26,11 @@ function keptTags({ tags, tailnet, own }: TagOptions): readonly string[] {
 }
 
 /** Those for what a service keeps in this version. */
-export function tagWarnings(options: TagOptions): readonly VipServiceWarning[] {
+export function tagWarnings(options: TagOptions): readonly Problem[] {
   const kept = keptTags(options);
   if (kept.length === 0) return [];
-  return [
-    { reason: 'TagNotAllowed', message: `a later version ends this: ${lineFor(kept, options.tailnet)}` },
-  ];
+  const fix = lineFor(kept, options.tailnet);
+  return [{ reason: 'TagNotAllowed', text: 'a later version ends this', fix }];
 }
 
 function lineFor(tags: readonly string[], { metadata }: MeshTailnet): string {
@@ -45,14 +44,12 @@ export function tagProblem(options: TagOptions): VipServiceState | undefined {
   const { allowedTags, deniedTags = [] } = gateway?.spec.access ?? {};
   const beyond = beyondTailnet(tags, tailnet).filter(tag => !kept.includes(tag));
   const refused = tags.find(tag => deniedTags.includes(tag) || allowedTags?.includes(tag) === false);
-  const by = (what: string) => ({ status: 'Failed', reason: 'TagNotAllowed', message: what }) as const;
-  if (beyond.length > 0)
-    return by(
-      `MeshTailnet ${tailnet.metadata.name} has ${beyond.join(', ')} neither in spec.tags nor in spec.serviceTags: use another tag, or ${lineFor(beyond, tailnet)}`,
-    );
-  if (refused !== undefined && gateway)
-    return by(
-      `spec.access of MeshGateway ${placeOf(gateway)} does not allow ${refused}: use another tag, or allow it there`,
-    );
-  return undefined;
+  const failed = { status: 'Failed', reason: 'TagNotAllowed' } as const;
+  if (beyond.length > 0) {
+    const text = `MeshTailnet ${tailnet.metadata.name} has ${beyond.join(', ')} neither in spec.tags nor in spec.serviceTags`;
+    return { ...failed, text, fix: `use another tag, or ${lineFor(beyond, tailnet)}` };
+  }
+  if (refused === undefined || !gateway) return undefined;
+  const text = `spec.access of MeshGateway ${placeOf(gateway)} does not allow ${refused}`;
+  return { ...failed, text, fix: 'use another tag, or allow it there' };
 }

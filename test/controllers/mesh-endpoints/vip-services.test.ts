@@ -9,7 +9,7 @@ const NAMES: ServiceNames = {
   addresses: new Set(),
 };
 
-const NOT_KEPT: VipServiceState = { status: 'Pending', reason: 'NotRegistered', message: 'not kept' };
+const NOT_KEPT: VipServiceState = { status: 'Pending', reason: 'NotRegistered', text: 'not kept' };
 const HELD_BY_OTHER = new Map([['svc:web', 'team/first']]);
 const HELD = new Map([['svc:web', 'default/web']]);
 const FULL = new Set(['default']);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { formatProblem } from '../../../src/api/problem.ts';
 import type { VipService } from '../../../src/control/control.ts';
 import { decide } from '../../../src/controllers/vip-services/decision.ts';
 import type { Claim, Context } from '../../../src/controllers/vip-services/decision.ts';
@@ -474,13 +475,13 @@ describe('a VIP service that', () => {
     const adopted = service([owner()], ['tcp:443'], true);
     const { state } = decide(adopted, { ...CLAIM, notAdoptable: 'add "web"' }, CONTEXT);
     expect(state?.warnings).toEqual([
-      { reason: 'NotAdoptable', message: 'a later version ends this: add "web"' },
+      { reason: 'NotAdoptable', text: 'a later version ends this', fix: 'add "web"' },
     ]);
   });
 
   it('is not shared has a message with the line to add', () => {
     const { state } = decide(service([other({ shareWith: [] })]), CLAIM, CONTEXT);
-    expect(state?.message).toBe(
+    expect(state && formatProblem(state)).toBe(
       `MeshEndpoints default/web of cluster there has service svc:web, and does not share it: add shareWith: [{"installation":"${OURS}","namespace":"default"}] to its entry there, or use another name`,
     );
   });

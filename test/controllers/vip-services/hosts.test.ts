@@ -80,7 +80,7 @@ describe('the hosts of VIP services', () => {
 });
 
 it('are shown with the names of their owners as an API server stores them, since these may be any text', () => {
-  const state = { status: 'Registered', reason: 'NotServed', message: '' } as const;
+  const state = { status: 'Registered', reason: 'NotServed', text: '' } as const;
   const of = {
     installation: '0a1b2c3d',
     strategy: 'shared',

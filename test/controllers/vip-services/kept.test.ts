@@ -93,7 +93,7 @@ const ADDRESSES = new Set(['100.64.0.2']);
 
 /** All services of an object in one state. */
 function statesOf(status: VipServiceState['status']) {
-  const state = { status, reason: '', message: '' };
+  const state: VipServiceState = { status, reason: 'Served', text: '' };
   return new Map(['a', 'svc:a', 'b', 'c'].map(name => [name, state]));
 }
 
