@@ -17,6 +17,7 @@ import type { Given, Values } from './process/settings.ts';
 import { startTelemetry } from './process/telemetry.ts';
 import type { ProcessTelemetry } from './process/telemetry.ts';
 import { connectKubernetes } from './kubernetes/connect.ts';
+import { logTo } from './files/problems.ts';
 import { openDirectory } from './files/directory.ts';
 import type { Directory } from './files/directory.ts';
 import type { ReadResources } from './store/resources.ts';
@@ -127,7 +128,7 @@ function openFolder(folder: string, { log }: ProcessTelemetry): Directory {
   return openDirectory({
     folder,
     indexes: trafficIndexes,
-    report: ({ message: why, ...problem }) => log.warn('problem in a resource file', { ...problem, why }),
+    report: logTo(log),
     reportFailure: error => log.error('unexpected error in the folder', { error }),
   });
 }

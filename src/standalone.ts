@@ -17,6 +17,7 @@ import {
   standaloneSettings,
   telemetrySettings,
 } from './process/declared-settings.ts';
+import { logTo } from './files/problems.ts';
 import { envoyGatewayFile } from './api/envoy-gateway.ts';
 import { readEndpointGauges } from './controllers/mesh-endpoints/gauges.ts';
 import { readMeshGatewayGauges } from './controllers/mesh-gateway/gauges.ts';
@@ -237,7 +238,7 @@ function openFolders(
   const directory = openDirectory({
     folder: resourcesDir,
     indexes: [...trafficIndexes, ...controllerIndexes],
-    report: ({ message: why, ...problem }) => log.warn('problem in a resource file', { ...problem, why }),
+    report: logTo(log),
     reportFailure: error => log.error('unexpected error in the folder', { error }),
     onManifests: () => files.onWritten(),
   });

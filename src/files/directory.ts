@@ -10,7 +10,7 @@ import { Definitions } from './definitions.ts';
 import { DEFAULT_TIMING, FolderFollower } from './follow.ts';
 import type { Timing } from './follow.ts';
 import { ProblemList } from './problems.ts';
-import type { Problem } from './problems.ts';
+import type { FileProblem } from './problems.ts';
 import { FolderReader } from './reader.ts';
 import { FolderWatch } from './watch.ts';
 import { isBeingDeleted, admit, ObjectLifecycle, promised } from '../store/lifecycle.ts';
@@ -28,7 +28,7 @@ export type DirectoryOptions = {
   /** For namespaced objects without a namespace. */
   readonly defaultNamespace?: string;
   /** Called with each new problem. */
-  readonly report: (problem: Problem) => void;
+  readonly report: (problem: FileProblem) => void;
   /** Called with each error that a listener or an index throws. */
   readonly reportFailure: (failure: unknown) => void;
   /**
@@ -49,7 +49,7 @@ export type Directory = {
   /** Begins to read and watch the folder; until then the store is empty. */
   readonly start: () => void;
   /** The current problems. */
-  readonly problems: () => readonly Problem[];
+  readonly problems: () => readonly FileProblem[];
   readonly close: () => Promise<void>;
 };
 
@@ -122,10 +122,9 @@ export function openDirectory(settings: DirectoryOptions): Directory {
   };
 }
 
-function notWatched(why: string | undefined): readonly Problem[] {
+function notWatched(why: string | undefined): readonly FileProblem[] {
   if (why === undefined) return [];
-  const message = `changes are found late, by rescans: ${why}`;
-  return [{ reason: 'NotWatched', file: '.', message }];
+  return [{ reason: 'NotWatched', file: '.', text: `changes are found late, by rescans: ${why}` }];
 }
 
 type ObjectsDeps = {
@@ -222,11 +221,11 @@ class DirectoryObjects {
     const isOwned = this.#owned.has(keyOf(ref));
     const [first = '', ...others] = definitions.definers(key);
     const who = isOwned ? 'owned by mesh-gateway' : `already defined in ${first}`;
-    const message = `${keyOf(ref)} is ${who}; this definition is ignored`;
+    const text = `${keyOf(ref)} is ${who}; this definition is ignored`;
     const files = isOwned && first !== '' ? [first, ...others] : others;
     problems.replace(
       keyOf(ref),
-      files.map(file => ({ reason: 'Duplicate', file, message })),
+      files.map(file => ({ reason: 'Repeated', file, text })),
     );
   }
 }

@@ -10,10 +10,10 @@ import type { SourceDocument } from '../api/yaml-documents.ts';
 import { groupOf, manifestKeyOf } from './manifests.ts';
 import type { ManifestKey, Manifest } from './manifests.ts';
 import type { Declarations, Declared } from './definitions.ts';
-import type { Problem } from './problems.ts';
+import type { FileProblem } from './problems.ts';
 
 /** The declarations in a file, and its problems. */
-export type ParsedFile = { readonly declarations: Declarations; readonly problems: readonly Problem[] };
+export type ParsedFile = { readonly declarations: Declarations; readonly problems: readonly FileProblem[] };
 
 export type FileContext = {
   readonly file: string;
@@ -36,19 +36,19 @@ const MAX_OBJECTS = 10_000;
 /** Parses and validates the objects in a file. */
 export function parseFile(text: string, context: FileContext): ParsedFile {
   const { file, before } = context;
-  const unchanged = (problems: readonly Problem[]) => ({ declarations: before, problems });
+  const unchanged = (problems: readonly FileProblem[]) => ({ declarations: before, problems });
   // Emptying a file that had only objects of other groups deletes them.
   if (text.trim() === '' && [...before.values()].some(({ resource }) => resource)) {
-    const message = 'is empty; its previous objects are kept: delete the file to delete its objects';
-    return unchanged([{ reason: 'NotYaml', file, message }]);
+    const fix = 'delete the file to delete its objects';
+    return unchanged([{ reason: 'Syntax', file, text: 'is empty; its previous objects are kept', fix }]);
   }
   const { documents, faults } = readDocuments(text);
   if (faults.length > 0)
-    return unchanged(faults.map(({ line, message }) => ({ reason: 'NotYaml', file, line, message })));
+    return unchanged(faults.map(({ line, message: text }) => ({ reason: 'Syntax', file, line, text })));
   const placed = documents.flatMap(placedIn);
   if (placed.length > MAX_OBJECTS) {
-    const message = `has more than the ${MAX_OBJECTS} objects that one file may have, and was not read`;
-    return unchanged([{ reason: 'TooMuch', file, message }]);
+    const text = `has more than the ${MAX_OBJECTS} objects that one file may have, and was not read`;
+    return unchanged([{ reason: 'TooMuch', file, text }]);
   }
   return interpretObjects(placed, context);
 }
@@ -66,7 +66,7 @@ function placedIn({ value, positionOf }: SourceDocument): readonly Placed[] {
 function interpretObjects(placed: readonly Placed[], context: FileContext): ParsedFile {
   const { file, before } = context;
   const declarations = new Map<ManifestKey, Declared>();
-  const problems: Problem[] = [];
+  const problems: FileProblem[] = [];
   let isValid = true;
   for (const { object, positionOf } of placed) {
     const decoding = decodeDeclared(object, context);
@@ -77,7 +77,7 @@ function interpretObjects(placed: readonly Placed[], context: FileContext): Pars
           reason: 'Invalid',
           file,
           line: positionOf(fault.steps).line,
-          message: formatFault(fault),
+          text: formatFault(fault),
         });
     }
     const found = declaredBy(decoding, object, context);
@@ -86,8 +86,8 @@ function interpretObjects(placed: readonly Placed[], context: FileContext): Pars
     if (!declarations.has(key)) declarations.set(key, declared);
     else if (declared.resource) {
       const { kind, metadata } = declared.resource;
-      const message = `${kind}/${metadata.namespace ?? ''}/${metadata.name} is defined above`;
-      problems.push({ reason: 'Duplicate', file, line: positionOf([]).line, message });
+      const text = `${kind}/${metadata.namespace ?? ''}/${metadata.name} is defined above`;
+      problems.push({ reason: 'Repeated', file, line: positionOf([]).line, text });
     }
   }
   return { declarations: isValid ? declarations : new Map([...before, ...declarations]), problems };

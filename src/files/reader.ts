@@ -54,8 +54,8 @@ export class FolderReader {
     const { folder, onFolder, problems, definitions } = this.#deps;
     const found = await scan(folder, onFolder).catch((error: unknown) => {
       const why = isMissing(error) ? 'does not exist' : `cannot be read: ${reasonOf(error)}`;
-      const message = `the folder ${why}; its previous objects are kept`;
-      problems.replace('folder', [{ reason: 'FolderMissing', file: '.', message }]);
+      const text = `the folder ${why}; its previous objects are kept`;
+      problems.replace('folder', [{ reason: 'FolderMissing', file: '.', text }]);
     });
     if (!found) return { keys: [], isComplete: false };
     problems.replace('folder', found.problems);
@@ -129,7 +129,7 @@ export class FolderReader {
       case 'missing':
         return this.#drop(file);
       case 'unreadable':
-        problems.replace(`file ${file}`, [{ reason: 'Unreadable', file, message: read.why }]);
+        problems.replace(`file ${file}`, [{ reason: 'Unreadable', file, text: read.why }]);
         if (definitions.of(file).size === 0) this.#unread.add(file);
         this.#known.set(file, { stamp: read.stamp, hash: '', isFresh: false });
         return [];
@@ -149,7 +149,7 @@ export class FolderReader {
     const before = definitions.of(file);
     const { declarations, problems: found } = parseFile(text, { ...this.#deps, file, before });
     problems.replace(`file ${file}`, found);
-    if (found.every(({ reason }) => reason === 'Duplicate')) this.#unread.delete(file);
+    if (found.every(({ reason }) => reason === 'Repeated')) this.#unread.delete(file);
     else if (before.size === 0) this.#unread.add(file);
     const keys = definitions.replace(file, declarations, performance.now());
     this.#known.set(file, { stamp, hash, isFresh });

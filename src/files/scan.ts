@@ -3,14 +3,14 @@ import { readdir, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { isMissing, reasonOf, stampOf } from './file.ts';
 import type { Stamp } from './file.ts';
-import type { Problem } from './problems.ts';
+import type { FileProblem } from './problems.ts';
 
 /** The files in a folder by relative path, and its problems. */
 export type Scan = {
   readonly files: ReadonlyMap<string, Stamp>;
   /** Paths that could not be read: files at or below them are not taken to be deleted. */
   readonly unknown: readonly string[];
-  readonly problems: readonly Problem[];
+  readonly problems: readonly FileProblem[];
 };
 
 /** A folder to watch; `path` is relative, for folders that are scanned. */
@@ -61,7 +61,7 @@ type FoundFolder = {
 class Walk implements Scan {
   readonly files = new Map<string, Stamp>();
   readonly unknown: string[] = [];
-  readonly problems: Problem[] = [];
+  readonly problems: FileProblem[] = [];
   readonly #root: string;
   readonly #onFolder: OnFolder;
   readonly #bounds: Bounds;
@@ -149,15 +149,15 @@ class Walk implements Scan {
           ? error
           : new SkippedError(`cannot be read: ${reasonOf(error)}`, 'Unreadable');
       this.unknown.push(path);
-      this.problems.push({ reason, file: path, message });
+      this.problems.push({ reason, file: path, text: message });
     }
   }
 }
 
 class SkippedError extends Error {
-  readonly reason: Problem['reason'];
+  readonly reason: FileProblem['reason'];
 
-  constructor(message: string, reason: Problem['reason'] = 'TooMuch') {
+  constructor(message: string, reason: FileProblem['reason'] = 'TooMuch') {
     super(message);
     this.reason = reason;
   }

@@ -36,9 +36,9 @@ async function findFiles(path: string): Promise<readonly Found[]> {
   try {
     const { files, problems } = await scan(path, () => undefined, BOUNDS);
     const unread = await Promise.all(
-      problems.map(async ({ file, message }) => {
+      problems.map(async ({ file, text }) => {
         const where = join(path, file);
-        return (await isUnrelatedLink(where)) ? [] : [{ path: where, why: message }];
+        return (await isUnrelatedLink(where)) ? [] : [{ path: where, why: text }];
       }),
     );
     return [...unread.flat(), ...[...files.keys()].sort().map(file => ({ path: join(path, file) }))];

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import type { Timing } from '../../src/files/follow.ts';
-import type { Problem } from '../../src/files/problems.ts';
+import type { FileProblem } from '../../src/files/problems.ts';
 import { eventually } from '../support/eventually.ts';
 import {
   untilFound,
@@ -68,17 +68,17 @@ type Spoilt = {
 };
 
 const SPOILT: Readonly<Record<string, Spoilt>> = {
-  'is not YAML': { text: `${yaml('a', 3)}\n---\n"`, problem: 'NotYaml web.yaml:15', ports: [1, 2] },
+  'is not YAML': { text: `${yaml('a', 3)}\n---\n"`, problem: 'Syntax web.yaml:15', ports: [1, 2] },
   'is cut in the middle of a string': {
     text: `${yaml('a', 3)}---\n${yaml('b', 4).slice(0, -5)}"HT`,
-    problem: 'NotYaml web.yaml:25',
+    problem: 'Syntax web.yaml:25',
     ports: [1, 2],
   },
-  'is empty': { text: '', problem: 'NotYaml web.yaml', ports: [1, 2] },
+  'is empty': { text: '', problem: 'Syntax web.yaml', ports: [1, 2] },
   'is not UTF-8': { text: '\ud800', problem: 'Unreadable web.yaml', ports: [1, 2] },
   'has a duplicate key': {
     text: `${yaml('a', 3)}---\n${yaml('b', 4)}kind: x\n`,
-    problem: 'NotYaml web.yaml:26',
+    problem: 'Syntax web.yaml:26',
     ports: [1, 2],
   },
   'has one invalid object': {
@@ -103,7 +103,7 @@ const SPOILT: Readonly<Record<string, Spoilt>> = {
   },
   'has an object twice': {
     text: `${yaml('a', 3)}---\n${yaml('a', 5)}---\n${yaml('b', 4)}`,
-    problem: 'Duplicate web.yaml:14',
+    problem: 'Repeated web.yaml:14',
     ports: [3, 4],
   },
 };
@@ -157,7 +157,7 @@ describe('a file that', () => {
   it('has very many faults is reported in short', async () => {
     const directory = await withFiles({ 'a.yaml': '---\na: 1\n'.repeat(500) });
     expect(directory.problems()).toHaveLength(100);
-    expect(directory.problems().at(-1)?.message).toBe('901 more problems are not listed');
+    expect(directory.problems().at(-1)?.text).toBe('901 more problems are not listed');
   });
 
   it('has objects of other kinds is no problem', async () => {
@@ -191,12 +191,12 @@ describe('one object in several files', () => {
     const directory = await withFiles({ 'b.yaml': yaml('web', 2), 'c/a.yaml': yaml('web', 3) });
     expect(portOf(directory)).toBe(2);
     expect(directory.problems()).toMatchObject([
-      { reason: 'Duplicate', file: 'c/a.yaml', message: expect.stringContaining('b.yaml') as string },
+      { reason: 'Repeated', file: 'c/a.yaml', text: expect.stringContaining('b.yaml') as string },
     ]);
     const { metadata } = await untilFound(directory, webRef());
     await writeWhole(join(directory.folder, 'a.yaml'), yaml('web', 1));
     await eventually(() => expect(portOf(directory)).toBe(1));
-    expect(problemsOf(directory)).toEqual(['Duplicate b.yaml', 'Duplicate c/a.yaml']);
+    expect(problemsOf(directory)).toEqual(['Repeated b.yaml', 'Repeated c/a.yaml']);
     await rm(join(directory.folder, 'a.yaml'));
     await eventually(() => expect(portOf(directory)).toBe(2));
     await rm(join(directory.folder, 'b.yaml'));
@@ -266,7 +266,7 @@ describe('the names in a folder', () => {
     );
     expect(namesIn(directory)).toHaveLength(names.length);
     await writeWhole(join(directory.folder, 'new\nline.yaml'), 'a: "');
-    await eventually(() => expect(problemsOf(directory)).toEqual(['NotYaml new?line.yaml:1']));
+    await eventually(() => expect(problemsOf(directory)).toEqual(['Syntax new?line.yaml:1']));
   });
 
   it('may be those of pipes and devices, which are not opened', async () => {
@@ -310,7 +310,7 @@ describe('the folder', () => {
     const directory = openFolder(folders);
     await eventually(() =>
       expect(directory.problems()).toMatchObject([
-        { reason: 'FolderMissing', message: expect.stringContaining('not a folder') as string },
+        { reason: 'FolderMissing', text: expect.stringContaining('not a folder') as string },
       ]),
     );
   });
@@ -359,7 +359,7 @@ describe('problems', () => {
     await eventually(() => expect(directory.problems()).toHaveLength(1));
     await writeWhole(join(directory.folder, 'a.yaml'), 'a: "');
     await eventually(() => expect(directory.problems()).toHaveLength(2));
-    const files = directory.reported.map(({ file }: Problem) => file);
+    const files = directory.reported.map(({ file }: FileProblem) => file);
     expect(files).toEqual(['a.yaml', 'b.yaml', 'a.yaml']);
   });
 });

@@ -24,7 +24,7 @@ async function scanned({ files = [], links = {} }: Tree, bounds: Partial<Bounds>
   const found = await scan(folder, one => entered.push(one), { ...WIDE, ...bounds });
   return {
     files: [...found.files.keys()],
-    problems: found.problems.map(({ file, message }) => `${file} ${message}`),
+    problems: found.problems.map(({ file, text }) => `${file} ${text}`),
     unknown: found.unknown,
     entered: entered.map(({ path }) => path),
   };
@@ -93,7 +93,7 @@ describe('a scan of a folder', () => {
     const { problems } = await scan(folder, one => entered.push(one), WIDE);
     expect(entered).toHaveLength(5);
     expect(problems).toEqual([
-      { reason: 'TooMuch', file: 'link/next/next/next/next', message: 'lies behind too many links' },
+      { reason: 'TooMuch', file: 'link/next/next/next/next', text: 'lies behind too many links' },
     ]);
   });
 });

@@ -135,7 +135,7 @@ describe('an object that we own', () => {
     await directory.write.apply(binding('01234567'));
     await writeWhole(join(folders.folder, 'b.yaml'), JSON.stringify(binding('89abcdef')));
     await eventually(() =>
-      expect(directory.problems()).toMatchObject([{ reason: 'Duplicate', file: 'b.yaml' }]),
+      expect(directory.problems()).toMatchObject([{ reason: 'Repeated', file: 'b.yaml' }]),
     );
     expect(directory.read.list('MeshBinding')).toMatchObject([{ spec: { revision: '01234567' } }]);
     await directory.write.remove({ kind: 'MeshBinding', namespace: 'default', name: 'public' });

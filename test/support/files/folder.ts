@@ -7,7 +7,7 @@ import type { Key, Ref, ResourceKind } from '../../../src/api/key.ts';
 import { keyOf } from '../../../src/api/key.ts';
 import type { ResourceOf } from '../../../src/api/objects/resource.ts';
 import type { Timing } from '../../../src/files/follow.ts';
-import type { Problem } from '../../../src/files/problems.ts';
+import type { FileProblem } from '../../../src/files/problems.ts';
 import { openDirectory } from '../../../src/files/directory.ts';
 import type { Directory, DirectoryOptions } from '../../../src/files/directory.ts';
 import type { Change } from '../../../src/store/resources.ts';
@@ -38,13 +38,13 @@ export const QUICK: Partial<Timing> = { quietMs: 5, deleteAfterMs: 40, unwatched
 export type OpenFolder = Folders &
   Directory & {
     readonly changes: readonly Change[];
-    readonly reported: readonly Problem[];
+    readonly reported: readonly FileProblem[];
     readonly failures: readonly unknown[];
   };
 
 /** Opens the folders of a test and starts to read; closes them with the test. */
 export function openFolder(folders: Folders, settings: Partial<DirectoryOptions> = {}): OpenFolder {
-  const [changes, reported, failures]: [Change[], Problem[], unknown[]] = [[], [], []];
+  const [changes, reported, failures]: [Change[], FileProblem[], unknown[]] = [[], [], []];
   const directory = openDirectory({
     ...folders,
     indexes: [],
