@@ -15,7 +15,7 @@ export function withFieldTables(page: string, kinds: readonly Kind[]): string {
     return [
       `<!-- fields of ${name} ${path} -->`,
       '',
-      ...table([HEADER, ...rowsOf(object)]),
+      ...table(HEADER, rowsOf(object)),
       '',
       '<!-- end of fields -->',
     ].join('\n');
@@ -73,9 +73,9 @@ function textOf(value: unknown): string {
 }
 
 /** The lines of a table in Markdown, with columns of one width. */
-function table(rows: readonly (readonly string[])[]): readonly string[] {
-  const cells = rows.map(row => row.map(cell => cell.replaceAll('|', '\\|')));
-  const widths = HEADER.map((_, column) => Math.max(3, ...cells.map(row => (row[column] ?? '').length)));
+export function table(titles: readonly string[], rows: readonly (readonly string[])[]): readonly string[] {
+  const cells = [titles, ...rows].map(row => row.map(cell => cell.replaceAll('|', '\\|')));
+  const widths = titles.map((_, column) => Math.max(3, ...cells.map(row => (row[column] ?? '').length)));
   const line = (row: readonly string[]) =>
     `| ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |`;
   const [header = [], ...others] = cells;

@@ -1,6 +1,7 @@
 import { configurationModules, loadConfiguration } from './configuration.ts';
 import { crdName, crdYaml } from './crd.ts';
 import { withFieldTables } from './field-tables.ts';
+import { withReasonTables } from './reason-tables.ts';
 import { load } from './load/load.ts';
 import type { SchemaFiles } from './load/load.ts';
 import { outlineModule } from './validator/outline.ts';
@@ -30,7 +31,7 @@ export type Inputs = {
   readonly protos: ProtoFiles;
   /** The schema of the configuration of synth. */
   readonly configuration?: string;
-  /** The pages with tables of fields, by path. */
+  /** The pages with tables of fields or reasons, by path. */
   readonly pages?: ReadonlyMap<string, string>;
 };
 
@@ -60,7 +61,9 @@ export function generate(
     ([name, text]) => [`${PROTO_FOLDER}/${name}`, text] as const,
   );
   begin('pages');
-  const documented = [...pages].map(([path, text]) => [path, withFieldTables(text, kinds)] as const);
+  const documented = [...pages].map(
+    ([path, text]) => [path, withReasonTables(withFieldTables(text, kinds))] as const,
+  );
   return Promise.all([types, settings]).then(([[stored, authored], installation]) => {
     const typed = [
       ['types.ts', stored],

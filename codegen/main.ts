@@ -11,7 +11,7 @@ const SCHEMA_SOURCES = 'schema';
 const PROTO_SOURCES = 'proto';
 const CONFIGURATION_SOURCE = 'synth/config.json';
 /** The pages that hold generated tables. */
-const PAGES = ['docs/mesh-endpoints.md', 'docs/mesh-gateway.md', 'docs/route-policy.md'];
+const PAGES = ['docs/mesh-endpoints.md', 'docs/mesh-gateway.md', 'docs/reasons.md', 'docs/route-policy.md'];
 
 /** How a file on disk differs from the generated one. */
 type Drift = { readonly path: string; readonly is: 'missing' | 'different' | 'stale' };

@@ -1,6 +1,7 @@
 import type { ConditionUpdate } from './conditions.ts';
-import { REASONS } from './reasons.ts';
-import type { Reason, Severity } from './reasons.ts';
+import { PLACES, REASONS } from './reasons.ts';
+import type { Place, Reason, ReasonAt, Severity } from './reasons.ts';
+import type { Declaration } from './reasons/declare.ts';
 import { cutText } from './text.ts';
 
 /** The steps from an object to a field of it: names, and indexes of lists. */
@@ -75,7 +76,7 @@ export function titleOfSubject({ kind, namespace = '', name = '' }: Subject): st
 
 /** How much a problem matters. */
 export function severityOf({ reason, mattersAs }: Pick<Problem, 'reason' | 'mattersAs'>): Severity {
-  return mattersAs ?? REASONS[reason];
+  return mattersAs ?? REASONS[reason].severity;
 }
 
 /** Whether two are one problem, whatever their texts are. */
@@ -105,20 +106,29 @@ export function inOrder<P extends Problem>(problems: readonly P[]): readonly P[]
   return [...problems].sort((one, other) => rank(one) - rank(other));
 }
 
+/** A problem that a place can have. */
+export type ProblemAt<P extends Place> = Problem<ReasonAt<P>>;
+
 /**
- * The condition that is True without problems. With some it has the reason and the texts of the one that matters most: False for
- * an error, Unknown where it is not known; warnings and notes leave it True.
+ * The condition of a kind, such as `MeshTailnet Ready`, that is True without problems. With some it has the reason and the texts
+ * of the one that matters most there: False for an error, Unknown where it is not known; warnings and notes leave it True.
  */
-export function conditionOf(
-  type: string,
-  problems: readonly (Problem | undefined)[],
-  ifNone: Pick<ConditionUpdate, 'reason' | 'message'>,
+export function conditionOf<P extends Place>(
+  place: P,
+  problems: readonly (ProblemAt<P> | undefined)[],
+  ifNone: { readonly reason: ReasonAt<P>; readonly message: string },
 ): ConditionUpdate {
-  const [first] = inOrder(problems.filter(each => each !== undefined));
-  const status = first && STATUSES[severityOf(first)];
-  if (!first || status === undefined)
-    return { type, status: 'True', ...ifNone, message: cutText(ifNone.message, MAX_MESSAGE_LENGTH) };
-  return { type, status, reason: first.reason, message: cutText(formatProblem(first), MAX_MESSAGE_LENGTH) };
+  const declared: Readonly<Record<string, Declaration>> = PLACES[place];
+  const [, type = ''] = place.split(' ');
+  const present = problems.flatMap(each =>
+    each
+      ? [{ ...each, mattersAs: each.mattersAs ?? declared[each.reason]?.severity ?? 'error' } as const]
+      : [],
+  );
+  const [first] = inOrder(present);
+  const status = first && STATUSES[first.mattersAs];
+  const shown = first && status ? { reason: first.reason, message: formatProblem(first) } : ifNone;
+  return { type, status: status ?? 'True', ...shown, message: cutText(shown.message, MAX_MESSAGE_LENGTH) };
 }
 
 const MAX_MESSAGE_LENGTH = 2000;

@@ -10,6 +10,7 @@ import {
   titleOfSubject,
 } from '../../src/api/problem.ts';
 import type { Problem } from '../../src/api/problem.ts';
+import type { ReasonAt } from '../../src/api/reasons.ts';
 
 const about = { kind: 'HTTPRoute', namespace: 'default', name: 'web' };
 const problem: Problem = {
@@ -85,26 +86,25 @@ describe('the texts of a place', () => {
 });
 
 describe('a condition of problems', () => {
-  const ifNone = { reason: 'Resolved', message: 'all is well' };
+  const ifNone = { reason: 'DevicesDiscovered', message: 'all is well' } as const;
   const of = (...severities: Problem['mattersAs'][]) =>
-    severities.map((severity, index) => ({
-      ...problem,
-      text: `${index}`,
-      ...(severity && { mattersAs: severity }),
-    }));
+    severities.map((mattersAs, index) => ({ ...problem, text: `${index}`, ...(mattersAs && { mattersAs }) }));
+  const about = (...reasons: ReasonAt<'MeshEndpoints Discovered'>[]) =>
+    reasons.map((reason, index) => ({ ...problem, reason, text: `${index}` }));
 
   it.each([
-    [of(), 'True', ifNone.reason, ifNone.message],
-    [of('note', 'warning'), 'True', ifNone.reason, ifNone.message],
-    [of('unknown'), 'Unknown', 'PortMissing', 'spec.rules[0].backendRefs[1]: 0: set it to 8080'],
+    [about(), 'True', ifNone.reason, ifNone.message],
+    [about('DevicesDiscovered'), 'True', ifNone.reason, ifNone.message],
+    [about('NotListed'), 'Unknown', 'NotListed', 'spec.rules[0].backendRefs[1]: 0: set it to 8080'],
     [
-      of('warning', 'unknown', undefined, 'error'),
+      about('DevicesDiscovered', 'TailnetNotFound', 'Truncated', 'Stale'),
       'False',
-      'PortMissing',
+      'Truncated',
       'spec.rules[0].backendRefs[1]: 2: set it to 8080',
     ],
-  ])('%# is that of the one that matters most', (problems, status, reason, message) => {
-    expect(conditionOf('Ready', problems, ifNone)).toEqual({ type: 'Ready', status, reason, message });
+  ] as const)('%# is that of the one that matters most there', (problems, status, reason, message) => {
+    const condition = conditionOf('MeshEndpoints Discovered', problems, ifNone);
+    expect(condition).toEqual({ type: 'Discovered', status, reason, message });
   });
 
   it('has them by severity, and those that matter as much in their order', () => {

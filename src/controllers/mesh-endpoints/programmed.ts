@@ -1,7 +1,9 @@
 import type { ConditionUpdate } from '../../api/conditions.ts';
 import type { Ref } from '../../api/key.ts';
 import { conditionOf } from '../../api/problem.ts';
-import type { Problem } from '../../api/problem.ts';
+import type { ProblemAt } from '../../api/problem.ts';
+
+type Problem = ProblemAt<'MeshEndpoints Programmed'>;
 
 /** A Gateway that a route to a MeshEndpoints attaches to. */
 export type NamedGateway = {
@@ -26,7 +28,7 @@ export type NamedGateway = {
 export function programmedOf(gateways: readonly NamedGateway[], wasProgrammed: boolean): ConditionUpdate {
   const waiting = wasProgrammed ? undefined : gateways.find(({ isTranslated }) => !isTranslated());
   const missing = gateways.length === 0 ? NO_GATEWAY : waiting && missingReport(waiting);
-  return conditionOf('Programmed', missing ? [missing] : [], {
+  return conditionOf('MeshEndpoints Programmed', missing ? [missing] : [], {
     reason: 'Programmed',
     message: 'Envoy Gateway has translated the routes to this object',
   });

@@ -4,11 +4,13 @@ import { API_VERSION } from '../../api/generated/kinds.ts';
 import type { EndpointStatus, EndpointSummary, Kinds } from '../../api/generated/types.ts';
 import { createdTailnetName, defaultControlURL, OAUTH_SECRET } from '../../api/names.ts';
 import { conditionOf, formatProblem, within } from '../../api/problem.ts';
-import type { Problem } from '../../api/problem.ts';
+import type { ProblemAt } from '../../api/problem.ts';
 import { poolProblemOf } from '../../traffic/data-path.ts';
 import { reasonOf } from '../../traffic/endpoints/health-status.ts';
 import { namespaceNotAllowed } from '../../traffic/permissions.ts';
 import type { PlannedEndpoint } from './plan.ts';
+
+type Problem = ProblemAt<'MeshEndpoints Ready'>;
 
 /** What decides whether a MeshEndpoints is ready. */
 type ReadyInput = {
@@ -33,7 +35,7 @@ export function readyOf(input: ReadyInput): ConditionUpdate {
 
 function readyUnless(problem: Problem | undefined, ready = ''): ConditionUpdate {
   const message = `${ready} endpoints are healthy or not checked`;
-  return conditionOf('Ready', [problem], { reason: 'EndpointsConfigured', message });
+  return conditionOf('MeshEndpoints Ready', [problem], { reason: 'EndpointsConfigured', message });
 }
 
 function problemOf({
@@ -74,10 +76,10 @@ export const PAUSED = readyUnless({
 });
 
 function noEndpoints(discovered: ConditionUpdate | undefined): Problem {
-  const isEmpty = { reason: 'NoEndpoints', mattersAs: 'error' } as const;
+  const reason = 'NoEndpoints';
   return discovered
-    ? { ...isEmpty, text: `spec.tagSelectors finds no endpoints: ${discovered.message}` }
-    : { ...isEmpty, text: 'spec.endpoints is empty', fix: 'list at least one endpoint' };
+    ? { reason, text: `spec.tagSelectors finds no endpoints: ${discovered.message}` }
+    : { reason, text: 'spec.endpoints is empty', fix: 'list at least one endpoint' };
 }
 
 /** With the manifest of a MeshTailnet, to apply as it is where the control API of the domain is known. */

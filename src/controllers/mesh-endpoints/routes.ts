@@ -6,7 +6,7 @@ import { keyOf } from '../../api/key.ts';
 import { present } from '../../api/objects/place.ts';
 import { inOrderOfKeys, isMeshBackend, refTo } from '../../api/objects/references.ts';
 import { conditionOf, distinct, formatWithReason, titleOfSubject } from '../../api/problem.ts';
-import type { Problem } from '../../api/problem.ts';
+import type { ProblemAt } from '../../api/problem.ts';
 import { cutText } from '../../api/text.ts';
 import type { TrackedRead } from '../../store/tracking.ts';
 import type { TrafficValues } from '../../store/traffic/values.ts';
@@ -15,6 +15,8 @@ import { unusedOfRoute } from '../../traffic/endpoints/route-traffic.ts';
 import type { TlsBudgets } from '../../traffic/settings/tls-budget.ts';
 import type { TrafficResources } from '../../traffic/traffic-resources.ts';
 import type { UnusedBackend } from '../../traffic/unused.ts';
+
+type Problem = ProblemAt<'MeshEndpoints RoutesResolved'>;
 
 /** A route that names a MeshEndpoints, and what of the object it does not use. */
 type ResolvedRoute = { readonly route: Route; readonly unused: readonly UnusedBackend[] };
@@ -67,7 +69,7 @@ function messageOf(unused: readonly UnusedBackend[]): string {
 export function routesResolvedOf(routes: readonly ResolvedRoute[]): ConditionUpdate {
   const message = 'every route that names this object resolves to its endpoints';
   const problem = routes.length === 0 ? NO_ROUTES : unresolvedIn(routes);
-  return conditionOf('RoutesResolved', [problem], { reason: 'Resolved', message });
+  return conditionOf('MeshEndpoints RoutesResolved', [problem], { reason: 'Resolved', message });
 }
 
 const NO_ROUTES: Problem = {

@@ -9,9 +9,11 @@ import { shareOfNames } from '../../api/shares.ts';
 import { cutText } from '../../api/text.ts';
 import { present } from '../../api/objects/place.ts';
 import { conditionOf, formatProblem } from '../../api/problem.ts';
-import type { Problem } from '../../api/problem.ts';
+import type { ProblemAt } from '../../api/problem.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
+type NotReady = ProblemAt<'MeshEndpoints VIPServicesReady'>;
+type EntryProblem = ProblemAt<'MeshEndpoints status.vipServices'>;
 
 /** The registrations of VIP services. */
 export type VipServices = {
@@ -28,7 +30,7 @@ export type ServicesOfTailnet = {
   /** What all services are, whoever has them; undefined where they differ. */
   readonly all: VipServiceState | undefined;
   /** Why the services of the tailnet cannot be read or written now, so states are as they were. */
-  readonly problem: Problem | undefined;
+  readonly problem: NotReady | undefined;
   /** Undefined until it is known who has them: mesh pods go on as they are. */
   readonly names: ServiceNames | undefined;
 };
@@ -50,10 +52,10 @@ export type ServiceNames = {
 };
 
 /** The registration of one VIP service. */
-export type VipServiceState = Problem &
+export type VipServiceState = EntryProblem &
   Pick<VipServiceStatus, 'vipAddress' | 'owners'> & {
     readonly status: NonNullable<VipServiceStatus['status']>;
-    readonly warnings?: readonly Problem[];
+    readonly warnings?: readonly EntryProblem[];
   };
 
 export type VipServicesInput = {
@@ -163,7 +165,7 @@ function entryOf(
 /** As in the schema. */
 const [MAX_WARNINGS, MAX_ENTRY_MESSAGE_LENGTH] = [8, 512];
 
-function shown(problem: Problem) {
+function shown(problem: EntryProblem) {
   return { reason: problem.reason, message: cutText(formatProblem(problem), MAX_ENTRY_MESSAGE_LENGTH) };
 }
 
@@ -178,15 +180,15 @@ function readyOf(
   const [warning] = entries.flatMap(({ warnings = [] }) => warnings);
   const message = `${total} of ${total} services are registered and served${warning ? `; ${warning.message}` : ''}`;
   const problem = services?.problem ?? (entries.length < total ? NOT_RECONCILED : worstOf(entries));
-  return conditionOf('VIPServicesReady', [problem], { reason: 'ServicesReady', message });
+  return conditionOf('MeshEndpoints VIPServicesReady', [problem], { reason: 'ServicesReady', message });
 }
 
-const NOT_RECONCILED: Problem = {
+const NOT_RECONCILED: NotReady = {
   reason: 'NotReconciled',
   text: 'the services of the tailnet are not read yet',
 };
 
-function worstOf(entries: readonly VipServiceStatus[]): Problem | undefined {
+function worstOf(entries: readonly VipServiceStatus[]): NotReady | undefined {
   const unready = entries.filter(entry => !isReady(entry));
   const [worst] = WORST_FIRST.flatMap(status => unready.filter(entry => entry.status === status));
   if (!worst) return undefined;

@@ -5,7 +5,7 @@ import { isEqual } from '../../api/json.ts';
 import type { Ref } from '../../api/key.ts';
 import { refTo } from '../../api/objects/references.ts';
 import { conditionOf, titleOfSubject } from '../../api/problem.ts';
-import type { Problem, Subject } from '../../api/problem.ts';
+import type { ProblemAt, Subject } from '../../api/problem.ts';
 import { hasReported, lastTranslationOf } from '../../traffic/translation-report.ts';
 import type { Input, Target } from './gather.ts';
 
@@ -98,7 +98,7 @@ function acceptedOf(about: Subject, targets: readonly Target[]): ConditionUpdate
   const conflicts = targets.flatMap(each => (each.is === 'of-other' ? [each] : []));
   const missing = targets.filter(({ is }) => is === 'missing');
   const [conflict] = conflicts;
-  const problems: Problem[] = [];
+  const problems: ProblemAt<'MeshGateway Accepted'>[] = [];
   if (conflict) {
     const alike = conflicts.filter(({ decidedBy }) => decidedBy === conflict.decidedBy);
     const text = `${namesOf(alike)}: MeshGateway ${conflict.decidedBy} decides, as the oldest that targets it`;
@@ -110,7 +110,7 @@ function acceptedOf(about: Subject, targets: readonly Target[]): ConditionUpdate
     problems.push({ reason: 'TargetNotFound', about, text, fix: 'create it, or correct spec.targetRefs' });
   }
   const message = `decides about ${namesOf(targets)}`;
-  return conditionOf('Accepted', problems, { reason: 'Accepted', message });
+  return conditionOf('MeshGateway Accepted', problems, { reason: 'Accepted', message });
 }
 
 /*
@@ -125,7 +125,7 @@ function acceptedOf(about: Subject, targets: readonly Target[]): ConditionUpdate
 function programmedOf(decided: readonly Decided[], wasProgrammed: boolean): ConditionUpdate {
   const used = decided.filter(({ routes }) => routes.mesh.length > 0);
   const waiting = used.find(each => !isProgrammed(each, wasProgrammed));
-  const problems: Problem[] = [];
+  const problems: ProblemAt<'MeshGateway Programmed'>[] = [];
   if (used.length === 0) {
     const text = 'no route to MeshEndpoints attaches to a Gateway that this object decides about';
     problems.push({ reason: 'NoMeshRoutes', text });
@@ -137,7 +137,7 @@ function programmedOf(decided: readonly Decided[], wasProgrammed: boolean): Cond
     problems.push({ reason: 'NotReported', about: waiting.gateway, text, fix });
   }
   const message = `Envoy Gateway has translated ${namesOf(used)} with these settings`;
-  return conditionOf('Programmed', problems, { reason: 'Programmed', message });
+  return conditionOf('MeshGateway Programmed', problems, { reason: 'Programmed', message });
 }
 
 function isProgrammed({ gateway, settings, binding }: Decided, wasProgrammed: boolean): boolean {
@@ -155,7 +155,7 @@ function isProgrammed({ gateway, settings, binding }: Decided, wasProgrammed: bo
 function endpointsReadyOf(endpoints: Input['endpoints']): ConditionUpdate {
   const used = endpoints.filter(({ total }) => total > 0);
   const [first, ...others] = used.filter(({ healthy }) => healthy === 0);
-  const problems: Problem[] = [];
+  const problems: ProblemAt<'MeshGateway EndpointsReady'>[] = [];
   if (used.length === 0) {
     const text = 'no route of these Gateways has an endpoint of a MeshEndpoints that it may use';
     problems.push({ reason: 'NoEndpoints', text });
@@ -165,7 +165,7 @@ function endpointsReadyOf(endpoints: Input['endpoints']): ConditionUpdate {
     problems.push({ reason: 'NoHealthyEndpoints', about: first.object, text });
   }
   const message = 'each MeshEndpoints of the routes of these Gateways has a healthy endpoint';
-  return conditionOf('EndpointsReady', problems, { reason: 'EndpointsReady', message });
+  return conditionOf('MeshGateway EndpointsReady', problems, { reason: 'EndpointsReady', message });
 }
 
 /*
@@ -179,7 +179,7 @@ function endpointsReadyOf(endpoints: Input['endpoints']): ConditionUpdate {
 function servicesReadyOf(services: Input['services']): ConditionUpdate {
   const [first, ...others] = services.filter(({ ready }) => ready?.status === 'False');
   const waiting = services.find(({ ready }) => ready?.status !== 'True');
-  const problems: Problem[] = [];
+  const problems: ProblemAt<'MeshGateway ServicesReady'>[] = [];
   if (services.length === 0) {
     const text = 'no MeshEndpoints that this object decides about lists VIP services';
     problems.push({ reason: 'NoServices', text });
@@ -193,7 +193,7 @@ function servicesReadyOf(services: Input['services']): ConditionUpdate {
     problems.push({ reason: 'ServicesNotReady', about: first.object, text });
   }
   const message = 'the VIP services that this object decides about are registered and served';
-  return conditionOf('ServicesReady', problems, { reason: 'ServicesReady', message });
+  return conditionOf('MeshGateway ServicesReady', problems, { reason: 'ServicesReady', message });
 }
 
 function titleOf({ object }: { readonly object: Ref }, others: readonly unknown[] = []): string {

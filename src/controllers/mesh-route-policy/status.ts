@@ -8,10 +8,12 @@ import { COMPONENTS } from '../../api/names.ts';
 import { GATEWAY_GROUP } from '../../api/objects/gateway-api.ts';
 import { refTo } from '../../api/objects/references.ts';
 import { conditionOf } from '../../api/problem.ts';
-import type { Problem, Subject } from '../../api/problem.ts';
+import type { ProblemAt, Subject } from '../../api/problem.ts';
 import { titleOfTarget } from '../../traffic/policy/problems.ts';
 import type { FailoverSupport } from '../../traffic/policy/problems.ts';
 import type { Input, Target } from './gather.ts';
+
+type Problem = ProblemAt<'MeshRoutePolicy Accepted'>;
 
 type Status = NonNullable<Kinds['MeshRoutePolicy']['status']>;
 
@@ -95,7 +97,7 @@ function groupsOf(namespace: string, targets: readonly Target[]): readonly Group
 function acceptedOf(about: Subject, targets: readonly Target[]): ConditionUpdate {
   const problems = targets.flatMap(each => problemsOf(each)).map(each => ({ ...each, about }));
   const message = `applies to ${targets.map(({ target }) => titleOfTarget(target)).join(', ')}`;
-  return conditionOf('Accepted', problems, { reason: 'Accepted', message });
+  return conditionOf('MeshRoutePolicy Accepted', problems, { reason: 'Accepted', message });
 }
 
 function problemsOf(each: Target): readonly Problem[] {
@@ -129,7 +131,10 @@ function whyMissing({ target, what }: Extract<Target, { readonly is: 'missing' }
 function resolvedRefsOf(targets: readonly Target[]): ConditionUpdate {
   const problems = targets.flatMap(each => (each.is === 'found' ? each.problems : []));
   const message = 'the policy has its effect on all rules that it applies to';
-  const condition = conditionOf('ResolvedRefs', problems, { reason: 'ResolvedRefs', message });
+  const condition = conditionOf('MeshRoutePolicy ResolvedRefs', problems, {
+    reason: 'ResolvedRefs',
+    message,
+  });
   const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : '';
   return { ...condition, message: `${condition.message}${more}` };
 }
@@ -139,5 +144,5 @@ function failoverSupportedOf(failovers: readonly FailoverSupport[]): readonly Co
   if (failovers.every(({ is }) => is === 'without-levels')) return [];
   const problems = failovers.flatMap(each => (each.is === 'service-in-rule' ? [each.problem] : []));
   const message = 'levels are used whatever endpoints the backends of the rules have';
-  return [conditionOf('FailoverSupported', problems, { reason: 'Supported', message })];
+  return [conditionOf('MeshRoutePolicy FailoverSupported', problems, { reason: 'Supported', message })];
 }

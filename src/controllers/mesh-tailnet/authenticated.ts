@@ -1,13 +1,15 @@
 import type { ConditionUpdate } from '../../api/conditions.ts';
 import type { Kinds } from '../../api/generated/types.ts';
 import { conditionOf, formatProblem, within } from '../../api/problem.ts';
-import type { Problem, Why } from '../../api/problem.ts';
+import type { ProblemAt, Why } from '../../api/problem.ts';
 import { otherDomainOf } from '../../control/control.ts';
 import type { ControlError, TailnetView } from '../../control/control.ts';
 import { isClearText } from './clear-text.ts';
 import type { Input } from './gather.ts';
 import { scopesFix } from './pool/key-problem.ts';
 import { hasFinalizer } from './pool/mesh-pods.ts';
+
+type Problem = ProblemAt<'MeshTailnet Authenticated'>;
 
 type MeshTailnet = Kinds['MeshTailnet'];
 
@@ -24,14 +26,14 @@ export function authenticatedOf(input: Input): ConditionUpdate {
       ? ''
       : `; white space around ${trimmed.join(' and ')} was ignored: store the value without it`;
   const message = `the control API lists devices with the credentials of ${origin}${spaces}${clearText}`;
-  const ifNone = { reason: 'Authenticated', message };
+  const ifNone = { reason: 'Authenticated', message } as const;
   if (olderName !== undefined) {
     const conflict = within('not tried', conflictWith(domain, olderName));
-    return conditionOf('Authenticated', [{ reason: 'Conflict', mattersAs: 'unknown', ...conflict }], ifNone);
+    return conditionOf('MeshTailnet Authenticated', [{ reason: 'Conflict', ...conflict }], ifNone);
   }
   const found = errorProblem(view?.error, origin, tailnet) ?? mismatch(view, domain, origin);
   const shown = found && { reason: found.reason, text: `${formatProblem(found)}${clearText}` };
-  return conditionOf('Authenticated', [input.problem ?? shown], ifNone);
+  return conditionOf('MeshTailnet Authenticated', [input.problem ?? shown], ifNone);
 }
 
 /** Why a MeshTailnet is not used, if an older one has its domain. */

@@ -1,9 +1,11 @@
 import { durationMs } from '../../api/duration.ts';
 import type { Kinds } from '../../api/generated/types.ts';
-import type { Problem } from '../../api/problem.ts';
+import type { ProblemAt } from '../../api/problem.ts';
 import type { Credentials, Tailnets, TailnetView } from '../../control/control.ts';
 import type { OwnData, ReadOwnNamespace } from '../../store/own-namespace.ts';
 import { ResourceError } from '../../store/resources.ts';
+
+type Problem = ProblemAt<'MeshTailnet Authenticated'>;
 
 /** How the control API of a tailnet is reached, and with which credentials, as a MeshTailnet has it in its spec. */
 export type ConnectionSettings = Pick<

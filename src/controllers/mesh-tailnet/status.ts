@@ -4,7 +4,7 @@ import type { ConditionUpdate } from '../../api/conditions.ts';
 import { isEqual } from '../../api/json.ts';
 import type { Kinds } from '../../api/generated/types.ts';
 import { conditionOf, formatProblem } from '../../api/problem.ts';
-import type { Problem } from '../../api/problem.ts';
+import type { ProblemAt } from '../../api/problem.ts';
 import { cutText } from '../../api/text.ts';
 import { authenticatedOf, conflictWith } from './authenticated.ts';
 import { enforcedOf } from './enforcement/condition.ts';
@@ -82,10 +82,13 @@ function servicesOf({ tailnet, view }: StatusInput): ConditionUpdate | undefined
   const hasServices = view?.hasServices;
   if (hasServices === undefined) return findCondition(tailnet.status?.conditions, SERVICES);
   const message = 'the control server has VIP services';
-  return conditionOf(SERVICES, [hasServices ? undefined : NO_SERVICES], { reason: SERVICES, message });
+  return conditionOf('MeshTailnet ServiceDiscoverySupported', [hasServices ? undefined : NO_SERVICES], {
+    reason: SERVICES,
+    message,
+  });
 }
 
-const NO_SERVICES: Problem = {
+const NO_SERVICES: ProblemAt<'MeshTailnet ServiceDiscoverySupported'> = {
   reason: 'NotSupported',
   text: 'the control server has no VIP services, as headscale has none: MeshEndpoints of this tailnet cannot be published as such',
 };
@@ -97,16 +100,16 @@ function poolReadyOf({ tailnet, olderName, pool }: StatusInput): ConditionUpdate
   if (pool && isManaged) return pool.condition;
   const without = isManaged ? WITHOUT_CLUSTER : proxiesOf(tailnet).are === 'names' ? ONLY_NAMES : undefined;
   const message = 'traffic passes through the proxies of spec.pool.addresses';
-  return conditionOf('PoolReady', [without], { reason: 'PoolReady', message });
+  return conditionOf('MeshTailnet PoolReady', [without], { reason: 'PoolReady', message });
 }
 
-const WITHOUT_CLUSTER: Problem = {
+const WITHOUT_CLUSTER: ProblemAt<'MeshTailnet PoolReady'> = {
   reason: 'NoAddresses',
   text: 'mesh pods need a cluster',
   fix: 'run a proxy into the tailnet, and set spec.pool to mode External with its address',
 };
 
-const ONLY_NAMES: Problem = {
+const ONLY_NAMES: ProblemAt<'MeshTailnet PoolReady'> = {
   reason: 'NoAddresses',
   text: 'no host of spec.pool.addresses is an IP address',
   fix: 'Envoy resolves no names, so give IP addresses',
@@ -125,10 +128,10 @@ function readyOf(
   const message = isAlone
     ? 'traffic passes through the proxies of spec.pool.addresses; no control API is configured'
     : 'the control API accepts the credentials, and there is a pool to carry traffic';
-  return conditionOf('Ready', [problem], { reason: 'TailnetReady', message });
+  return conditionOf('MeshTailnet Ready', [problem], { reason: 'TailnetReady', message });
 }
 
-function lifecycleProblem(input: StatusInput): Problem | undefined {
+function lifecycleProblem(input: StatusInput): ProblemAt<'MeshTailnet Ready'> | undefined {
   const { tailnet, olderName } = input;
   if (tailnet.metadata.deletionTimestamp !== undefined)
     return { reason: 'Deleting', text: deletingMessage(input) };
@@ -141,7 +144,7 @@ function unusable(
   { tailnet, pool }: StatusInput,
   authenticated: ConditionUpdate,
   poolReady: ConditionUpdate | undefined,
-): Problem | undefined {
+): ProblemAt<'MeshTailnet Ready'> | undefined {
   if (authenticated.status !== 'True') return { reason: 'NotAuthenticated', text: authenticated.message };
   const isManaged = tailnet.spec.pool.mode === 'Managed';
   const isCarrying = isManaged ? (pool?.status?.ready ?? 0) > 0 : poolReady?.status === 'True';

@@ -1,6 +1,6 @@
 import { findCondition } from '../../api/conditions.ts';
 import type { Kinds } from '../../api/generated/types.ts';
-import type { Problem } from '../../api/problem.ts';
+import type { ProblemAt } from '../../api/problem.ts';
 import { ControlError } from '../../control/control.ts';
 import type { ControlApi, Tailnets, VipService } from '../../control/control.ts';
 
@@ -20,7 +20,7 @@ export type Connection =
     }
   /** The control server has no VIP services. */
   | { readonly is: 'without-services' }
-  | { readonly is: 'unusable'; readonly problem: Problem };
+  | { readonly is: 'unusable'; readonly problem: ProblemAt<'MeshEndpoints VIPServicesReady'> };
 
 /** Lists the services of a tailnet, where its credentials are those of this tailnet. */
 export async function connectionOf(
@@ -28,7 +28,10 @@ export async function connectionOf(
   { tailnets, installation }: ConnectionDeps,
 ): Promise<Connection> {
   const { name } = metadata;
-  const unusable = (problem: Problem): Connection => ({ is: 'unusable', problem });
+  const unusable = (problem: ProblemAt<'MeshEndpoints VIPServicesReady'>): Connection => ({
+    is: 'unusable',
+    problem,
+  });
   if (installation === undefined) {
     const text = 'the operator cannot read Namespace kube-system, whose uid identifies the cluster';
     return unusable({ reason: 'NotIdentified', text });

@@ -1,7 +1,6 @@
 import { isEqual } from '../../api/json.ts';
 import type { Fields } from '../../api/json.ts';
-import type { Problem } from '../../api/problem.ts';
-import type { Reason } from '../../api/reasons.ts';
+import type { ProblemAt } from '../../api/problem.ts';
 import type { VipService } from '../../control/control.ts';
 import type { VipServiceState } from '../mesh-endpoints/vip-services.ts';
 import { MAX_OWNERS, mayHave, ownershipOf, shareLine, sharesWith, withOwners } from './owners.ts';
@@ -159,7 +158,10 @@ function notAdoptable(service: VipService, fix: string): VipServiceState {
   });
 }
 
-function conflict(service: VipService, problem: Problem): VipServiceState {
+function conflict(
+  service: VipService,
+  problem: ProblemAt<'MeshEndpoints status.vipServices'>,
+): VipServiceState {
   return { status: 'Conflict', ...problem, ...addressOf(service) };
 }
 
@@ -266,7 +268,7 @@ function stateOf(
 
 const REGISTERING = pending('Registering', 'it is being registered');
 
-function pending(reason: Reason, text: string, fix?: string): VipServiceState {
+function pending(reason: VipServiceState['reason'], text: string, fix?: string): VipServiceState {
   return { status: 'Pending', reason, text, ...(fix !== undefined && { fix }) };
 }
 

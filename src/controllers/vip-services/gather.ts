@@ -5,7 +5,7 @@ import { endpointsOf, vipServicesIn } from '../../api/objects/endpoints.ts';
 import { keyOf, refOf } from '../../api/key.ts';
 import type { Ref } from '../../api/key.ts';
 import { formatProblem } from '../../api/problem.ts';
-import type { Problem } from '../../api/problem.ts';
+import type { ProblemAt } from '../../api/problem.ts';
 import { oldestOf, placeOf } from '../../api/objects/oldest.ts';
 import { refTo } from '../../api/objects/references.ts';
 import { fullServiceName } from '../../api/served-services.ts';
@@ -271,7 +271,7 @@ export function statesOf(
 
 function withWarnings(
   state: VipServiceState | undefined,
-  more: readonly Problem[],
+  more: readonly ProblemAt<'MeshEndpoints status.vipServices'>[],
 ): VipServiceState | undefined {
   if (!state || more.length === 0) return state;
   return { ...state, warnings: [...more, ...(state.warnings ?? [])] };

@@ -1,4 +1,4 @@
-import type { Problem } from '../../api/problem.ts';
+import type { ProblemAt } from '../../api/problem.ts';
 import { cutText } from '../../api/text.ts';
 import { ControlError } from '../../control/control.ts';
 import type { ControlApi, Device, ServiceHost } from '../../control/control.ts';
@@ -149,7 +149,7 @@ export function withHosts(
 }
 
 /** What was shared before owners decided about that stays for one version. */
-function notShared(owners: readonly Owner[]): readonly Problem[] {
+function notShared(owners: readonly Owner[]): readonly ProblemAt<'MeshEndpoints status.vipServices'>[] {
   const first = owners.find(({ leaving }) => !leaving);
   return unsharedOf(owners).map(owner => ({
     reason: 'NotShared',

@@ -1,5 +1,5 @@
 import type { Kinds } from '../../api/generated/types.ts';
-import type { Problem } from '../../api/problem.ts';
+import type { ProblemAt } from '../../api/problem.ts';
 import { placeOf } from '../../api/objects/oldest.ts';
 import type { VipServiceState } from '../mesh-endpoints/vip-services.ts';
 import type { Owner } from './owners.ts';
@@ -26,7 +26,7 @@ function keptTags({ tags, tailnet, own }: TagOptions): readonly string[] {
 }
 
 /** Those for what a service keeps in this version. */
-export function tagWarnings(options: TagOptions): readonly Problem[] {
+export function tagWarnings(options: TagOptions): readonly ProblemAt<'MeshEndpoints status.vipServices'>[] {
   const kept = keptTags(options);
   if (kept.length === 0) return [];
   const fix = lineFor(kept, options.tailnet);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import type { Route } from '../../../src/api/objects/gateway-api.ts';
-import type { EndpointReason, Kinds } from '../../../src/api/generated/types.ts';
+import type { Kinds } from '../../../src/api/generated/types.ts';
 import { ROUTE_KINDS } from '../../../src/api/key.ts';
 import { clusterNameIn, COMPONENTS, NAMESPACE, SECRET_READER } from '../../../src/api/names.ts';
 import { addressText } from '../../../src/api/socket-address.ts';
@@ -13,7 +13,6 @@ import type {
 } from '../../../src/controllers/mesh-endpoints/events.ts';
 import { endpointMetrics, healthMetrics } from '../../../src/telemetry/metrics.ts';
 import type { MetricDeclarations } from '../../../src/telemetry/metrics.ts';
-import type { Reason, UnusedReason } from '../../../src/api/reasons.ts';
 import { resourceOf } from '../../support/store/resources.ts';
 import { configMapObject, managedTailnet, relaysObject } from '../../support/traffic/objects.ts';
 import { CERTIFICATE } from '../../support/traffic/certificates.ts';
@@ -74,66 +73,11 @@ describe('the examples of docs/mesh-endpoints.md', () => {
 
 // A reason that is added to its type and not here does not compile.
 
-const NOT_READY: Readonly<Partial<Record<Reason, true>>> = {
-  Paused: true,
-  TailnetNotFound: true,
-  NamespaceNotAllowed: true,
-  CredentialsInvalid: true,
-  InvalidReference: true,
-  NoEndpoints: true,
-  NoHealthyEndpoints: true,
-};
-
-const NOT_DISCOVERED: Readonly<Partial<Record<Reason, true>>> = {
-  Stale: true,
-  Unreachable: true,
-  TagNotAllowed: true,
-  ProtocolMismatch: true,
-  PortUnknown: true,
-  Truncated: true,
-};
-
-const REASONS: Readonly<Record<EndpointReason, true>> = {
-  NotCheckedYet: true,
-  CheckFailed: true,
-  CannotBeChecked: true,
-  InvalidReference: true,
-  NotResolved: true,
-  NameNotInTailnet: true,
-  RelayPortPending: true,
-  NoRelayPort: true,
-};
-
 const ENDPOINT_EVENTS: Readonly<Record<EndpointEventReason | DeviceEventReason, true>> = {
   EndpointHealthy: true,
   EndpointUnhealthy: true,
   DevicesDiscovered: true,
   DevicesLeft: true,
-};
-
-const UNRESOLVED: Readonly<Record<UnusedReason, true>> = {
-  BackendNotFound: true,
-  RefNotPermitted: true,
-  PortMissing: true,
-  PortNotFound: true,
-  ProtocolMismatch: true,
-  ProtocolConflict: true,
-  DuplicateAddress: true,
-  TailnetNotFound: true,
-  NamespaceNotAllowed: true,
-  MixedBackends: true,
-  OtherBackendMissing: true,
-  NotSupported: true,
-  CertificateNotFound: true,
-  InvalidCertificate: true,
-  TooManyTlsSettings: true,
-  TooManyPriorities: true,
-  ProxyUnknown: true,
-  ProxyNotAnAddress: true,
-  DatagramsThroughProxy: true,
-  RelayPortMissing: true,
-  ExternalTargetNotResolved: true,
-  AddressRefused: true,
 };
 
 /** The cells of the rows of the table in a section. */
@@ -145,21 +89,6 @@ function rowsIn(title: string): readonly (readonly string[])[] {
 }
 
 describe('docs/mesh-endpoints.md', () => {
-  it.each([
-    ['Ready', NOT_READY],
-    ['Discovered', NOT_DISCOVERED],
-  ])('has a row for each reason of the condition %s, with cause and fix', (condition, reasons) => {
-    const rows = rowsIn('Conditions').filter(([, type, status]) => type === condition && status === 'False');
-    expect(rows.map(([, , , reason]) => reason)).toEqual(Object.keys(reasons));
-    expect(rows.filter(([, , , , cause, fix]) => cause === '' || fix === '')).toEqual([]);
-  });
-
-  it('has a row for each reason of an error, with the fix', () => {
-    const rows = rowsIn('Reasons');
-    expect(rows.map(([, reason]) => reason)).toEqual(Object.keys(REASONS));
-    expect(rows.filter(([, , cause, fix]) => cause === '' || fix === '')).toEqual([]);
-  });
-
   it('has errors that the code writes, each with cause and fix', () => {
     const code = ['src/health', 'src/controllers/mesh-endpoints', 'src/traffic']
       .flatMap(folder =>
@@ -204,14 +133,5 @@ describe('docs/mesh-endpoints.md', () => {
     const reasons = rows.map(([, reason = '']) => reason);
     const documented = reasons.filter(reason => reason in ENDPOINT_EVENTS);
     expect(documented.sort()).toEqual(Object.keys(ENDPOINT_EVENTS).sort());
-  });
-});
-
-describe('docs/why-is-my-route-not-working.md', () => {
-  it('has a row for each reason of RoutesResolved', () => {
-    const text = readFileSync('docs/why-is-my-route-not-working.md', 'utf8');
-    const [, section = ''] = text.split('## Follow all routes');
-    const rows = [...section.matchAll(/^\| `([A-Z]\w+)`/gm)].map(([, reason]) => reason);
-    expect(rows.sort()).toEqual(Object.keys(UNRESOLVED).sort());
   });
 });

@@ -2,42 +2,13 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Policy } from '../../../lab/control-api/state.ts';
-import type { Reason } from '../../../src/api/reasons.ts';
 import { startClient } from '../../support/control/client.ts';
 import { PROJECT } from '../../support/lab/command-line.ts';
 import { checkText } from '../../support/tools/checked.ts';
 
 const page = readFileSync(join(PROJECT, 'docs/tailnets.md'), 'utf8');
 
-/** Condition and reason of each row of the table of conditions. */
-const documented = [...page.matchAll(/^\| `(\w+)` +\| `(\w+)` +\|/gm)].map(
-  ([, condition = '', reason = '']) => `${condition}/${reason}`,
-);
-
-const REASONS: Readonly<Record<string, readonly Reason[]>> = {
-  Authenticated: [
-    ...(['SecretNotFound', 'SecretKeyMissing', 'CredentialsInvalid', 'ScopeMissing'] as const),
-    ...(['TailnetMismatch', 'Throttled', 'Unreachable', 'ControlURLMissing'] as const),
-  ],
-  PoolReady: [
-    ...(['AwaitingApproval', 'DeviceRemoved', 'KeyRejected', 'LimitReached', 'KeyExpired'] as const),
-    ...(['NotScheduled', 'ImagePull', 'CrashLoop', 'NotAuthenticated', 'NoAddresses', 'Starting'] as const),
-  ],
-  Ready: ['Deleting', 'Conflict', 'NotAuthenticated', 'PoolNotReady'],
-  ServiceDiscoverySupported: ['NotSupported'],
-  FrontReady: ['NodeAddressRefused', 'CallersUnknown', 'TooManyDestinations'],
-  NetworkPoliciesEnforced: [
-    ...(['NotEnforced', 'NotInstalled', 'NoMeshPod', 'NoExtensionServer'] as const),
-    ...(['Unreachable', 'NotReported'] as const),
-  ],
-};
-
 describe('docs/tailnets.md', () => {
-  it('has a row for each reason of a condition, with cause and fix', () => {
-    const reasons = Object.entries(REASONS).flatMap(([type, all]) => all.map(each => `${type}/${each}`));
-    expect([...documented].sort()).toEqual([...reasons].sort());
-  });
-
   const [, policyText = ''] = /^```json\n(.*?)^```/ms.exec(page) ?? [];
   const documentedPolicy = JSON.parse(policyText) as Policy;
   const ownerOfMesh = /`"tag:mesh": \["(tag:\w+)"\]`, and `"\1": \[\]`/.exec(page)?.[1] ?? '';

@@ -3,9 +3,11 @@ import { findCondition } from '../../../api/conditions.ts';
 import type { ConditionUpdate } from '../../../api/conditions.ts';
 import type { Kinds } from '../../../api/generated/types.ts';
 import { conditionOf, formatProblem, within } from '../../../api/problem.ts';
-import type { Problem, Why } from '../../../api/problem.ts';
+import type { ProblemAt, Why } from '../../../api/problem.ts';
 import type { Discovered } from './discover.ts';
 import type { Discovery } from './discovery.ts';
+
+type Problem = ProblemAt<'MeshEndpoints Discovered'>;
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
 type DiscoveryStatus = NonNullable<NonNullable<MeshEndpoints['status']>['discovery']>;
@@ -40,11 +42,11 @@ export function discoveredConditionOf(
     case 'off':
       return undefined;
     case 'refused':
-      return discoveredUnless({ reason: 'NamespaceNotAllowed', mattersAs: 'unknown', ...NO_DEVICES });
+      return discoveredUnless({ reason: 'NamespaceNotAllowed', ...NO_DEVICES });
     case 'unlisted': {
       const { tailnet, why } = discovery;
       if (tailnet === undefined)
-        return discoveredUnless({ reason: 'TailnetNotFound', mattersAs: 'unknown', ...KEPT_WITHOUT_TAILNET });
+        return discoveredUnless({ reason: 'TailnetNotFound', ...KEPT_WITHOUT_TAILNET });
       if (why !== undefined)
         return discoveredUnless({ reason: 'Unreachable', ...within(NO_LIST, { text: why }) });
       // A new leader lists devices soon; until then the condition of the one before holds.
@@ -69,7 +71,7 @@ function discoveredUnless(problem: Problem | undefined, matched = 0): ConditionU
   const found =
     matched === 0 ? 'no device matches' : matched === 1 ? '1 device matches' : `${matched} devices match`;
   const message = `${found} all of spec.tagSelectors`;
-  return conditionOf(TYPE, [problem], { reason: 'DevicesDiscovered', message });
+  return conditionOf('MeshEndpoints Discovered', [problem], { reason: 'DevicesDiscovered', message });
 }
 
 const NO_DEVICES: Why = { text: 'no devices are looked for', fix: 'see the condition Ready' };

@@ -1,13 +1,13 @@
-import type { EndpointReason, Kinds } from '../../../api/generated/types.ts';
+import type { Kinds } from '../../../api/generated/types.ts';
 import { endpointsOf } from '../../../api/objects/endpoints.ts';
 import type { Key } from '../../../api/key.ts';
-import type { Problem, Why } from '../../../api/problem.ts';
+import type { ProblemAt, Why } from '../../../api/problem.ts';
 import type { AddressGuard } from '../../../traffic/address-guard.ts';
 import type { TrafficResources } from '../../../traffic/traffic-resources.ts';
 import { meshNameProblem } from '../../../traffic/upstream-tls.ts';
 
 /** A problem that the entry of an endpoint in status.endpoints can have. */
-export type EndpointProblem = Problem<EndpointReason>;
+export type EndpointProblem = ProblemAt<'MeshEndpoints status.endpoints'>;
 
 /** What an endpoint refers to outside of its object, as it was read last. */
 export type EndpointInputs = {

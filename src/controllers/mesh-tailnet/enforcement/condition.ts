@@ -3,8 +3,10 @@ import type { ConditionUpdate } from '../../../api/conditions.ts';
 import type { Kinds } from '../../../api/generated/types.ts';
 import { COMPONENTS, MESH_POD, PORTS } from '../../../api/names.ts';
 import { conditionOf } from '../../../api/problem.ts';
-import type { Problem, Why } from '../../../api/problem.ts';
+import type { ProblemAt, Why } from '../../../api/problem.ts';
 import type { EnforcementReason, Finding } from './verdict.ts';
+
+type Problem = ProblemAt<'MeshTailnet NetworkPoliciesEnforced'>;
 
 /** The type of the condition, which does not affect Ready. */
 export const ENFORCED = 'NetworkPoliciesEnforced';
@@ -20,7 +22,7 @@ export function enforcedOf(
   const message = `each operator pod connects to ${MESH_PODS}, and to no ${FORBIDDEN}`;
   const exposed = EXPOSED[spec.pool.front === 'Off' ? 'Off' : 'On'];
   const problem = reason === ENFORCED ? undefined : problemOf(reason, pods.join(', '), exposed);
-  return conditionOf(ENFORCED, [problem], { reason: ENFORCED, message });
+  return conditionOf('MeshTailnet NetworkPoliciesEnforced', [problem], { reason: ENFORCED, message });
 }
 
 const MESH_PODS = `port ${MESH_POD.ports.metrics} of mesh pods`;
@@ -45,7 +47,7 @@ function problemOf(
   exposed: Why,
 ): Problem {
   const but = (text: string) => ({ reason, ...exposed, text: `${text}; ${exposed.text}` });
-  const unknown = (text: string) => ({ reason, mattersAs: 'unknown', text: `not known: ${text}` }) as const;
+  const unknown = (text: string) => ({ reason, text: `not known: ${text}` });
   switch (reason) {
     case 'NotEnforced':
       return but(

@@ -2,7 +2,9 @@ import { findCondition } from '../../../api/conditions.ts';
 import type { ConditionUpdate } from '../../../api/conditions.ts';
 import type { Kinds } from '../../../api/generated/types.ts';
 import { conditionOf } from '../../../api/problem.ts';
-import type { Problem } from '../../../api/problem.ts';
+import type { ProblemAt } from '../../../api/problem.ts';
+
+type Problem = ProblemAt<'MeshTailnet FrontReady'>;
 
 /** What the lists of a front are made from. */
 export type FrontState = {
@@ -31,11 +33,14 @@ export function frontConditionOf(
   if (!state) return findCondition(status?.conditions, FRONT);
   if (state.isOn) {
     const message = 'the proxy of mesh pods serves Envoys and operators alone, toward declared endpoints';
-    return conditionOf(FRONT, [problemOf(state, refusedCallers)], { reason: FRONT, message });
+    return conditionOf('MeshTailnet FrontReady', [problemOf(state, refusedCallers)], {
+      reason: FRONT,
+      message,
+    });
   }
   const why = spec.pool.front === 'Off' ? 'spec.pool.front is Off' : 'NetworkPolicies are enforced';
   const message = `the proxy of mesh pods serves every caller that reaches it, toward every device, since ${why}`;
-  return conditionOf(FRONT, [], { reason: 'Open', message });
+  return conditionOf('MeshTailnet FrontReady', [], { reason: 'Open', message });
 }
 
 function problemOf(

@@ -1,6 +1,8 @@
 import type { Kinds } from '../../../api/generated/types.ts';
-import type { Problem } from '../../../api/problem.ts';
+import type { ProblemAt } from '../../../api/problem.ts';
 import type { ControlError } from '../../../control/control.ts';
+
+type Problem = ProblemAt<'MeshTailnet PoolReady'>;
 
 type Spec = Pick<Kinds['MeshTailnet']['spec'], 'oauth' | 'tags'>;
 

@@ -3,7 +3,7 @@ import type { Kinds } from '../../../api/generated/types.ts';
 import { ControlError } from '../../../control/control.ts';
 import { RELAY } from '../../../api/names.ts';
 import { conditionOf } from '../../../api/problem.ts';
-import type { Problem } from '../../../api/problem.ts';
+import type { ProblemAt } from '../../../api/problem.ts';
 import type { Reason } from '../../../api/reasons.ts';
 import type { ResourceOf } from '../../../api/objects/resource.ts';
 import { cutText } from '../../../api/text.ts';
@@ -14,6 +14,8 @@ import { keyProblemOf, scopeProblemOf } from './key-problem.ts';
 import { hasExpired, isReady } from './mesh-pods.ts';
 import type { MeshPod } from './mesh-pods.ts';
 import type { FailedAction } from './perform.ts';
+
+type Problem = ProblemAt<'MeshTailnet PoolReady'>;
 
 type MeshTailnet = Kinds['MeshTailnet'];
 type ContainerStatus = NonNullable<ResourceOf<'Pod'>['status']['container']>;
@@ -96,7 +98,7 @@ export function poolConditionOf(
   const count = `${ready} of ${desired} mesh pods are ready`;
   const message = [count, ...kept.flatMap(meshPod => meshdProblem(meshPod, input))].join('; ');
   const counted = worst && { ...worst, text: `${count}; ${worst.text}` };
-  return conditionOf('PoolReady', [counted], { reason: 'PoolReady', message });
+  return conditionOf('MeshTailnet PoolReady', [counted], { reason: 'PoolReady', message });
 }
 
 /** A mesh pod may carry traffic by direct paths where it reaches no relay. */

@@ -1,0 +1,79 @@
+import { error, note, warning } from './declare.ts';
+
+/** What is wrong with objects, routes and files, by where it is. */
+export const OBJECTS = {
+  'reference of a route': {
+    KindMissing: error(
+      'a `backendRef` that is meant for MeshEndpoints has no `kind`',
+      'add `kind: MeshEndpoints`',
+    ),
+    GroupMissing: error(
+      'a `backendRef` that is meant for MeshEndpoints has no `group`',
+      'add the `group` in the message',
+    ),
+    WrongGroup: error('a `backendRef` that is meant for MeshEndpoints has another `group`', 'correct it'),
+    LegacyAnnotation: error(
+      'the route names its backends by the annotation of earlier versions',
+      'run `mesh-gateway migrate`',
+    ),
+    NoTraffic: note('a `backendRef` has weight 0', 'raise it, or remove the reference'),
+    NoWeight: warning('all `backendRefs` of a rule have weight 0', 'raise one'),
+    NoParent: error('the route has no `parentRefs`', 'name a Gateway'),
+    ParentNotFound: error('a `parentRef` names what does not exist', 'create it, or correct the reference'),
+    ListenerNotFound: error(
+      'the parent has no listener of that name or port',
+      'correct `sectionName` or `port`',
+    ),
+    NotAllowedByListeners: error(
+      'no listener of the parent takes the route',
+      'change `allowedRoutes` of the listener, or the reference',
+    ),
+    HostnamesDoNotIntersect: error(
+      'the route and the listeners have no hostname in common',
+      'correct `hostnames`',
+    ),
+  },
+  'object or file': {
+    Syntax: error(
+      'the text is not YAML, or a file with objects is empty',
+      'correct it; in standalone, delete a file to delete its objects',
+    ),
+    Unreadable: error('the file cannot be read', 'check that it exists, and its permissions'),
+    TooMuch: error('the file is too large, or there are too many', 'divide it, or move other files away'),
+    FolderMissing: error(
+      'the folder does not exist, or cannot be read; its previous objects stay',
+      'create it, or correct the path',
+    ),
+    NotWatched: warning(
+      'some folders cannot be watched, so that changes are found by rescans',
+      'raise the limit in the message',
+    ),
+    NotRead: warning('objects of a kind cannot be read', 'follow the message; often a right is missing'),
+    NothingToCheck: note('there is no object to check', 'name files, folders or a cluster with objects'),
+    Invalid: error('the object does not pass its schema', 'correct the field in the message'),
+    UnknownKind: error('the API group does not have the kind', 'correct `kind`'),
+    UnknownField: warning(
+      'the kind does not have the field, so that the API server removes it',
+      'correct it, or remove it',
+    ),
+    Repeated: error('the object is there twice, or mesh-gateway owns it', 'remove one of them'),
+    NameNotInTailnet: warning(
+      '`meshFQDN` is not inside the tailnet',
+      'write the name of the device, which `tailscale status` prints',
+    ),
+    CertificateNotFound: warning(
+      'the ConfigMap of `tls.caRef` in the same file has no certificates for it',
+      'correct the ConfigMap, or `tls.caRef`',
+    ),
+    SelectorsNotChecked: note(
+      'which devices match `tagSelectors` is known in the tailnet alone',
+      'once it is applied, `status.endpoints` lists them',
+    ),
+    NoDevices: error('`tagSelectors` match no device', 'correct the selectors, or the tags of devices'),
+    ListedByOther: error('another object lists the VIP service too', 'use another name, or remove it there'),
+    NoRoute: note('no route names the MeshEndpoints', 'name it in a `backendRef`'),
+  },
+  'log of the extension server': {
+    EndpointsRejected: error('an Envoy rejects endpoints', 'report the line, which has its error'),
+  },
+} as const;
