@@ -6,7 +6,6 @@ import { keyOf, refOf } from '../../api/key.ts';
 import type { Key, Ref, ResourceKind } from '../../api/key.ts';
 import type { Controller } from '../../runtime/controller.ts';
 import type { ApplyObjects, OwnedResource, WriteResources } from '../../store/resources.ts';
-import type { TrackedRead } from '../../store/tracking.ts';
 import { bindingsByGateway } from '../../store/traffic/resources.ts';
 import type { TrafficValues } from '../../store/traffic/values.ts';
 import { operatorTrafficKinds } from '../../traffic/access.ts';
@@ -28,24 +27,6 @@ export const access: Access = {
   own: [],
 };
 
-/** Keeps one MeshBinding for each Gateway with mesh routes, so that Envoy Gateway translates when their clusters change. */
-export function bindingController(deps: BindingDeps): Controller<'Gateway'> {
-  const planFor = planner(deps);
-  return {
-    name: 'mesh-binding',
-    kind: 'Gateway',
-    reads,
-    // A MeshBinding may be left of a Gateway that no longer exists.
-    keys: read => read.values(bindingsByGateway).map(key => refOf(key as Key) as Ref<'Gateway'>),
-    reconcile: async (gateway, read) => {
-      const action = planFor(gateway, read);
-      await perform(action, deps.write);
-      // A write changes the MeshBinding, which wakes the next reconcile.
-      return action.do === 'wait' ? { requeue: 'after', ms: action.ms } : { requeue: 'on-change' };
-    },
-  };
-}
-
 /** A MeshBinding as this process has observed it since a time. */
 type Observed = {
   readonly binding: Kinds['MeshBinding'] | undefined;
@@ -55,46 +36,52 @@ type Observed = {
   readonly delayMs: number;
 };
 
-/** Plans with the time since which a MeshBinding has been as it is. */
-function planner({ clock, values }: BindingDeps): (gateway: Ref<'Gateway'>, read: TrackedRead) => Action {
-  const observed = new Map<Key, Observed>();
-  const observe = (key: Key, binding: Observed['binding'], isCurrent: boolean): Observed => {
-    const known = observed.get(key);
-    if (known?.binding === binding && known?.isCurrent === isCurrent) return known;
-    // A report about the last revision does not begin the delay of the next one again.
-    const isWaiting = !isCurrent && known?.isCurrent === false;
-    if (isWaiting && known.binding?.spec.revision === binding?.spec.revision) return known;
-    const now = clock.now();
-    const delayMs = isCurrent ? (known?.delayMs ?? APPLY_AFTER_MS) : nextDelayMs(known, now);
-    const created = { binding, isCurrent, sinceMs: now, delayMs };
-    observed.set(key, created);
-    return created;
+/** The MeshBinding of a Gateway as it was observed last. */
+type Memory = { observed: Observed | undefined };
+
+/** Keeps one MeshBinding for each Gateway with mesh routes, so that Envoy Gateway translates when their clusters change. */
+export function bindingController({ write, clock, values }: BindingDeps): Controller<'Gateway', Memory> {
+  return {
+    name: 'mesh-binding',
+    kind: 'Gateway',
+    reads,
+    // A MeshBinding may be left of a Gateway that no longer exists.
+    keys: read => read.values(bindingsByGateway).map(key => refOf(key as Key) as Ref<'Gateway'>),
+    memory: () => ({ observed: undefined }),
+    reconcile: async (gateway, read, { memory }) => {
+      const key = keyOf(gateway);
+      const revision = read.get(gateway) && read.value(values.revisions, key);
+      const binding = read.get({ ...gateway, kind: 'MeshBinding' });
+      const settings = read.value(values.settings, key);
+      const isCurrent = binding?.spec.revision === revision?.hash;
+      memory.observed = revision && observedAfter(memory.observed, binding, isCurrent, clock.now());
+      const { sinceMs = 0, delayMs = 0 } = memory.observed ?? {};
+      const unchangedForMs = clock.now() - sinceMs;
+      const wanted = { gateway, revision: revision?.hash, binding, settings };
+      const action = plan({ ...wanted, unchangedForMs, applyAfterMs: delayMs });
+      if (!revision) values.translations.forget(key);
+      // Not those between two writes: there may be any number of them.
+      else if (isCurrent || action.do === 'apply') values.translations.note(key, revision);
+      await perform(action, write);
+      // A write changes the MeshBinding, which wakes the next reconcile.
+      return action.do === 'wait' ? { requeue: 'after', ms: action.ms } : { requeue: 'on-change' };
+    },
   };
-  return (gateway, read) => {
-    const key = keyOf(gateway);
-    const revision = read.get(gateway) && read.value(values.revisions, key);
-    const binding = read.get({ ...gateway, kind: 'MeshBinding' });
-    const settings = read.value(values.settings, key);
-    if (revision === undefined) {
-      observed.delete(key);
-      values.translations.forget(key);
-      return plan({ gateway, revision, binding, settings, unchangedForMs: 0, applyAfterMs: 0 });
-    }
-    const isCurrent = binding?.spec.revision === revision.hash;
-    const { sinceMs, delayMs: applyAfterMs } = observe(key, binding, isCurrent);
-    const unchangedForMs = clock.now() - sinceMs;
-    const action = plan({
-      gateway,
-      revision: revision.hash,
-      binding,
-      settings,
-      unchangedForMs,
-      applyAfterMs,
-    });
-    // Not those between two writes: there may be any number of them.
-    if (isCurrent || action.do === 'apply') values.translations.note(key, revision);
-    return action;
-  };
+}
+
+/** With the time since which the MeshBinding has been as it is. */
+function observedAfter(
+  known: Observed | undefined,
+  binding: Observed['binding'],
+  isCurrent: boolean,
+  now: number,
+): Observed {
+  if (known?.binding === binding && known?.isCurrent === isCurrent) return known;
+  // A report about the last revision does not begin the delay of the next one again.
+  const isWaiting = !isCurrent && known?.isCurrent === false;
+  if (isWaiting && known.binding?.spec.revision === binding?.spec.revision) return known;
+  const delayMs = isCurrent ? (known?.delayMs ?? APPLY_AFTER_MS) : nextDelayMs(known, now);
+  return { binding, isCurrent, sinceMs: now, delayMs };
 }
 
 /** Twice the one before where the next change comes within it, so that changes without an end are written ever more rarely. */

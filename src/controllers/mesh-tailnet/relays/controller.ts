@@ -45,10 +45,12 @@ export const access: Access = {
 };
 
 /** What is kept of a tailnet between two reconciles. */
-type Memory = { readonly plan: PreviousPlan; readonly confirmation: Confirmation };
+type Memory = { plan: PreviousPlan; confirmation: Confirmation };
+
+const nothingKnown = (): Memory => ({ plan: NO_PLAN, confirmation: UNCONFIRMED });
 
 /** Assigns a relay port to each UDP endpoint of a tailnet, publishes the targets to its relays, and the ports once they listen. */
-export function relayPortsController(deps: RelayPortsDeps): Controller<'MeshTailnet'> {
+export function relayPortsController(deps: RelayPortsDeps): Controller<'MeshTailnet', Memory> {
   const {
     relayPorts,
     fronts,
@@ -61,7 +63,6 @@ export function relayPortsController(deps: RelayPortsDeps): Controller<'MeshTail
     relayPortsPerNamespace: perNamespace,
     clock,
   } = deps;
-  const memories = new Map<string, Memory>();
   const destinations = destinationsFrom(deps.tracking, deps.values);
   return {
     name: 'relay-ports',
@@ -69,15 +70,16 @@ export function relayPortsController(deps: RelayPortsDeps): Controller<'MeshTail
     reads,
     subscribe: enqueue => {
       const one = (name: string) => enqueue({ kind: 'MeshTailnet', namespace: '', name });
-      const all = () => [...memories.keys()].forEach(one);
+      const all = () => deps.tracking.untracked.list('MeshTailnet').forEach(each => one(each.metadata.name));
       const ends = [vipServices.subscribe(one), callers.subscribe(all), enforcement.subscribe(all)];
       return () => ends.forEach(end => end());
     },
-    reconcile: async (ref, read, { signal }) => {
+    memory: nothingKnown,
+    reconcile: async (ref, read, { signal, memory }) => {
       const { name } = ref;
       const input = await gather(ref, read, { ...deps, destinations });
       if (!input) {
-        memories.delete(name);
+        Object.assign(memory, nothingKnown());
         relayPorts.publish(name, undefined);
         fronts.publish(name, undefined);
         unserved.publish(name, undefined);
@@ -88,13 +90,12 @@ export function relayPortsController(deps: RelayPortsDeps): Controller<'MeshTail
         unserved.publish(name, input.left);
         return { requeue: 'on-change' };
       }
-      const before = memories.get(name) ?? { plan: NO_PLAN, confirmation: UNCONFIRMED };
-      const planned = plan(input, before.plan, { range, perNamespace });
+      const planned = plan(input, memory.plan, { range, perNamespace });
       const { owners, freed, appliedAt } = planned;
       // Before the apply, whose response may be lost: the ConfigMap then no longer shows which ports it has freed.
-      memories.set(name, { ...before, plan: { owners, freed, appliedAt: before.plan.appliedAt } });
-      const confirmation = await perform(planned, { input, before: before.confirmation, signal }, deps);
-      memories.set(name, { plan: { owners, freed, appliedAt }, confirmation });
+      memory.plan = { owners, freed, appliedAt: memory.plan.appliedAt };
+      const confirmation = await perform(planned, { input, before: memory.confirmation, signal }, deps);
+      Object.assign(memory, { plan: { owners, freed, appliedAt }, confirmation });
       relayPorts.publish(name, portsOf(planned, confirmation));
       fronts.publish(name, input.frontState);
       const isUnserved = await servesNoOthers(input, signal, deps);
