@@ -2,11 +2,8 @@ import { inSeconds } from '../../api/clock.ts';
 import type { Clock } from '../../api/clock.ts';
 import { durationMs } from '../../api/duration.ts';
 import type { Kinds, ServiceCleanup } from '../../api/generated/types.ts';
-import { keyOf } from '../../api/key.ts';
-import type { Key, Ref } from '../../api/key.ts';
 import { FORCE_CLEANUP } from '../../api/names.ts';
-import { oldestOf } from '../../api/objects/oldest.ts';
-import { refTo } from '../../api/objects/references.ts';
+import { oldestOf, placeOf } from '../../api/objects/oldest.ts';
 import { cutText } from '../../api/text.ts';
 import { isAllowed } from '../../traffic/permissions.ts';
 import { tailnetsByDomain } from '../../store/traffic/resources.ts';
@@ -52,22 +49,6 @@ export function asksForCleanup({ metadata }: MeshGateway): boolean {
   return metadata.annotations?.[FORCE_CLEANUP] === 'true';
 }
 
-/** A cleanup, which may take several parts. */
-type Cleanup = {
-  /** What it has removed so far, also before this process started. */
-  readonly result: ServiceCleanup;
-  readonly isComplete: boolean;
-  /** When its next part begins, by the clock. */
-  readonly nextAt: number;
-};
-
-export interface Cleanups {
-  /** Sweeps the tailnets that the namespace of a MeshGateway may use, if it is time; once that is complete, never again. */
-  advance(object: MeshGateway, read: TrackedRead, signal: AbortSignal): Promise<Cleanup>;
-  /** The next call for the MeshGateway begins another cleanup. */
-  forget(ref: Ref): void;
-}
-
 export type CleanupDeps = {
   readonly clock: Pick<Clock, 'now'>;
   /** The time of day. */
@@ -89,16 +70,32 @@ const MAX_IDLE_PARTS = 3;
 /** What was done in a tailnet, by its name. */
 type SweptByTailnet = ReadonlyMap<string, Swept>;
 
-type Progress = Cleanup & {
+/** A cleanup, which may take several parts. */
+export type Cleanup = {
+  /** Of the MeshGateway. */
   readonly uid: string;
+  /** What it has removed so far, also before this process started. */
+  readonly result: ServiceCleanup;
+  readonly isComplete: boolean;
+  /** When its next part begins, by the clock. */
+  readonly nextAt: number;
   /** What a process that has ended has removed. */
   readonly before: ServiceCleanup | undefined;
   readonly swept: SweptByTailnet;
   readonly idleParts: number;
 };
 
-export function cleanupsBy(sweep: Sweep, { clock, now }: CleanupDeps): Cleanups {
-  const all = new Map<Key, Progress>();
+/** What a part of a cleanup goes on from. */
+type PartOptions = {
+  /** What was done of it before. */
+  readonly known: Cleanup | undefined;
+  /** Those that the namespace of the MeshGateway may use. */
+  readonly tailnets: readonly MeshTailnet[];
+  readonly signal: AbortSignal;
+};
+
+/** Returns the function that sweeps the tailnets of a MeshGateway, if it is time; once that is complete, never again. */
+export function cleanupsBy(sweep: Sweep, { clock, now }: CleanupDeps) {
   /** By the name of the tailnet. */
   const pausedUntil = new Map<string, number>();
   const sweepInTurn: Sweep = async (tailnet, options) => {
@@ -113,43 +110,36 @@ export function cleanupsBy(sweep: Sweep, { clock, now }: CleanupDeps): Cleanups 
       pausedUntil.set(name, clock.now() + Math.max(TAILNET_MS, tookMs));
     }
   };
-  return {
-    advance: async (object, read, signal) => {
-      const { uid = '', namespace = '', name } = object.metadata;
-      const key = keyOf(refTo(object));
-      const known = all.get(key)?.uid === uid ? all.get(key) : undefined;
-      if (known && (known.isComplete || known.nextAt > clock.now())) return known;
-      const last = object.status?.lastCleanup;
-      const before = known ? known.before : last?.inProgress ? last : undefined;
-      const threshold = object.spec.serviceCoordination?.staleThreshold;
-      const staleMs = threshold === undefined ? undefined : durationMs(threshold);
-      const swept = new Map<string, Swept>();
-      const waiting: string[] = [];
-      let isIdle = true;
-      for (const tailnet of tailnetsFor(namespace, read)) {
-        const earlier = known?.swept.get(tailnet.metadata.name);
-        const tried = new Set(earlier?.tried);
-        const options = { object: `${namespace}/${name}`, staleMs, tried, signal };
-        const part = earlier?.isComplete ? DONE : await sweepInTurn(tailnet, options);
-        if (part === WAITING) waiting.push(tailnet.metadata.name);
-        isIdle &&= part.tried.length === 0;
-        swept.set(tailnet.metadata.name, earlier ? sumOf(earlier, part) : part);
-      }
-      const idleParts = isIdle ? (known?.idleParts ?? 0) + (waiting.length > 0 ? 0 : 1) : 0;
-      const isDone = [...swept.values()].every(({ isComplete }) => isComplete);
-      const progress = {
-        uid,
-        before,
-        swept,
-        idleParts,
-        result: resultOf(before, swept, now()),
-        isComplete: isDone || idleParts === MAX_IDLE_PARTS,
-        nextAt: Math.min(clock.now() + PART_MS, ...waiting.map(each => pausedUntil.get(each) ?? 0)),
-      };
-      all.set(key, progress);
-      return progress;
-    },
-    forget: ref => void all.delete(keyOf(ref)),
+  return async (object: MeshGateway, { tailnets, signal, ...last }: PartOptions): Promise<Cleanup> => {
+    const { uid = '' } = object.metadata;
+    const known = last.known?.uid === uid ? last.known : undefined;
+    if (known && (known.isComplete || known.nextAt > clock.now())) return known;
+    const { lastCleanup } = object.status ?? {};
+    const before = known ? known.before : lastCleanup?.inProgress ? lastCleanup : undefined;
+    const threshold = object.spec.serviceCoordination?.staleThreshold;
+    const staleMs = threshold === undefined ? undefined : durationMs(threshold);
+    const swept = new Map<string, Swept>();
+    const waiting: string[] = [];
+    let isIdle = true;
+    for (const tailnet of tailnets) {
+      const earlier = known?.swept.get(tailnet.metadata.name);
+      const options = { object: placeOf(object), staleMs, tried: new Set(earlier?.tried), signal };
+      const part = earlier?.isComplete ? DONE : await sweepInTurn(tailnet, options);
+      if (part === WAITING) waiting.push(tailnet.metadata.name);
+      isIdle &&= part.tried.length === 0;
+      swept.set(tailnet.metadata.name, earlier ? sumOf(earlier, part) : part);
+    }
+    const idleParts = isIdle ? (known?.idleParts ?? 0) + (waiting.length > 0 ? 0 : 1) : 0;
+    const isDone = [...swept.values()].every(({ isComplete }) => isComplete);
+    return {
+      uid,
+      before,
+      swept,
+      idleParts,
+      result: resultOf(before, swept, now()),
+      isComplete: isDone || idleParts === MAX_IDLE_PARTS,
+      nextAt: Math.min(clock.now() + PART_MS, ...waiting.map(each => pausedUntil.get(each) ?? 0)),
+    };
   };
 }
 
@@ -158,7 +148,8 @@ const DONE: Swept = { registrations: 0, services: [], tried: [], failed: [], isC
 /** A tailnet in which another part has just ended, or has not ended yet. */
 const WAITING: Swept = { ...DONE, isComplete: false, problem: 'another cleanup comes first' };
 
-function tailnetsFor(namespace: string, read: TrackedRead): readonly MeshTailnet[] {
+/** The MeshTailnets that a namespace may use. */
+export function tailnetsFor(namespace: string, read: TrackedRead): readonly MeshTailnet[] {
   const resources = {
     namespace: (name: string) => read.exceptStatus.get({ kind: 'Namespace', namespace: '', name }),
   };

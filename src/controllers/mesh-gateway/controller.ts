@@ -11,8 +11,8 @@ import { conditionChanges, conditionEvent } from '../../store/condition-events.t
 import { regardingOf } from '../../store/resources.ts';
 import type { ObjectEvent, RecordEvents, WriteResources } from '../../store/resources.ts';
 import { operatorTrafficKinds } from '../../traffic/access.ts';
-import { asksForCleanup, cleanupsBy } from './cleanup.ts';
-import type { Sweep } from './cleanup.ts';
+import { asksForCleanup, cleanupsBy, tailnetsFor } from './cleanup.ts';
+import type { Cleanup, Sweep } from './cleanup.ts';
 import { gatherer } from './gather.ts';
 import type { GatherDeps } from './gather.ts';
 import { statusOf, withCompleted } from './status.ts';
@@ -41,28 +41,31 @@ export const access: Access = {
   own: [],
 };
 
+/** Until when its status is not written again, and its cleanup. */
+type Memory = { pausedUntil: number; cleanup: Cleanup | undefined };
+
 /**
  * Writes the status of each MeshGateway, at most once a second: it counts the endpoints of any number of MeshEndpoints. What it
  * decides reaches traffic by the MeshBindings of its Gateways.
  */
-export function meshGatewayController(
-  deps: MeshGatewayDeps,
-): Controller<'MeshGateway', { pausedUntil: number }> {
+export function meshGatewayController(deps: MeshGatewayDeps): Controller<'MeshGateway', Memory> {
   const { write, events, clock, now, sweep } = deps;
   const gather = gatherer(deps);
-  const cleanups = sweep && cleanupsBy(sweep, { clock, now });
+  const cleanUp = sweep && cleanupsBy(sweep, { clock, now });
   return {
     name: 'mesh-gateway',
     kind: 'MeshGateway',
     reads,
-    memory: () => ({ pausedUntil: 0 }),
+    memory: () => ({ pausedUntil: 0, cleanup: undefined }),
     reconcile: async (ref, read, { signal, memory }) => {
       const object = read.get(ref);
-      const asks = object !== undefined && asksForCleanup(object);
-      if (!asks) cleanups?.forget(ref);
       if (!object) return { requeue: 'on-change' };
-      const cleanup = asks ? await cleanups?.advance(object, read, signal) : undefined;
-      const status = statusOf(gather(object, read), now(), cleanup?.result);
+      const input = gather(object, read);
+      const tailnets = asksForCleanup(object) ? tailnetsFor(ref.namespace, read) : undefined;
+      const { cleanup: known } = memory;
+      const cleanup = tailnets && (await cleanUp?.(object, { known, tailnets, signal }));
+      Object.assign(memory, { cleanup });
+      const status = statusOf(input, now(), cleanup?.result);
       const ms = memory.pausedUntil - clock.now();
       const isUrgent = !isEqual(status.lastCleanup, object.status?.lastCleanup);
       if (!isEqual(status, object.status)) {
@@ -76,7 +79,7 @@ export function meshGatewayController(
       if (!cleanup.isComplete) return { requeue: 'after', ms: Math.max(0, cleanup.nextAt - clock.now()) };
       events.record(cleanupEvent(object, cleanup.result));
       await write.removeAnnotation(object, FORCE_CLEANUP);
-      cleanups?.forget(ref);
+      Object.assign(memory, { cleanup: undefined });
       await write.replaceStatus(object, withCompleted(status));
       return { requeue: 'on-change' };
     },

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Kinds } from '../../../src/api/generated/types.ts';
-import { cleanupsBy } from '../../../src/controllers/mesh-gateway/cleanup.ts';
+import { cleanupsBy, tailnetsFor } from '../../../src/controllers/mesh-gateway/cleanup.ts';
+import type { Cleanup } from '../../../src/controllers/mesh-gateway/cleanup.ts';
 import { ResourceStore } from '../../../src/store/store.ts';
 import { Tracking } from '../../../src/store/tracking.ts';
 import { trafficIndexes } from '../../../src/store/traffic/resources.ts';
@@ -22,9 +23,16 @@ function cleanupsThatTake(ms: number, isComplete = true) {
     await clock.advance(ms);
     return { registrations: 1, services: [], tried: ['svc:web'], failed: [], isComplete };
   };
-  const cleanups = cleanupsBy(sweep, { clock, now: () => new Date(clock.now()) });
+  const cleanUp = cleanupsBy(sweep, { clock, now: () => new Date(clock.now()) });
   const { signal } = new AbortController();
-  return { clock, advance: (name: string) => cleanups.advance(gatewayOf(name), read, signal) };
+  const tailnets = tailnetsFor('default', read);
+  const memories = new Map<string, Cleanup>();
+  const advance = async (name: string) => {
+    const cleanup = await cleanUp(gatewayOf(name), { known: memories.get(name), tailnets, signal });
+    memories.set(name, cleanup);
+    return cleanup;
+  };
+  return { clock, advance };
 }
 
 describe('the cleanup of a second MeshGateway in a tailnet', () => {
