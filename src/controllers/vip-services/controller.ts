@@ -6,19 +6,20 @@ import type { ResourceKind } from '../../api/key.ts';
 import type { Tailnets } from '../../control/control.ts';
 import type { Controller } from '../../runtime/controller.ts';
 import type { Outcome } from '../../runtime/queue/queue.ts';
+import type { RunContext } from '../../runtime/runs.ts';
 import { isBeingDeleted } from '../../store/lifecycle.ts';
 import type { WriteResources } from '../../store/resources.ts';
-import type { Tracking } from '../../store/tracking.ts';
+import type { TrackedRead, Tracking } from '../../store/tracking.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { Recorder } from '../../telemetry/metric-recorder.ts';
 import type { vipServiceMetrics } from '../../telemetry/metrics.ts';
 import type { TrafficValues } from '../../store/traffic/values.ts';
 import { operatorTrafficKinds } from '../../traffic/access.ts';
-import type { ServicesOfTailnet } from '../mesh-endpoints/vip-services.ts';
+import type { ServiceNames, ServicesOfTailnet } from '../mesh-endpoints/vip-services.ts';
 import { connectionOf } from './connection.ts';
 import type { ConnectionDeps } from './connection.ts';
 import { coordinate, NOTHING_KNOWN } from './coordination.ts';
-import type { CoordinationDeps } from './coordination.ts';
+import type { Coordinated, CoordinationDeps } from './coordination.ts';
 import { FINALIZER, hasFinalizer, skipsCleanup } from './finalizer.ts';
 import {
   addressesOf,
@@ -31,10 +32,12 @@ import {
   NOT_SUPPORTED,
   statesOf,
 } from './gather.ts';
-import { holdNames } from './hold-names.ts';
+import type { Claims } from './gather.ts';
+import { planLedger } from './hold-names.ts';
+import type { HoldOptions } from './hold-names.ts';
 import type { Ledger } from './ledger.ts';
 import { ledgerStore } from './ledger-store.ts';
-import type { LedgerStoreDeps } from './ledger-store.ts';
+import type { LedgerStore, LedgerStoreDeps } from './ledger-store.ts';
 import { isOffered, offeringReader } from './offering.ts';
 import type { Published } from '../../runtime/published.ts';
 
@@ -98,12 +101,25 @@ function nothingKnown(clock: VipServicesDeps['clock']) {
   return { coordination: NOTHING_KNOWN, addresses: NO_ADDRESSES, readOffering: offeringReader(clock) };
 }
 
+type Memory = ReturnType<typeof nothingKnown>;
+
+/** Everything that decides what is done about the VIP services of a tailnet. */
+type Input = HoldOptions & { readonly tailnet: MeshTailnet };
+
+type Deps = VipServicesDeps & { readonly ledgers: LedgerStore };
+
+/** What the status is made with, beside what was done. */
+type Shown = Pick<ServiceNames, 'addresses' | 'maxVipServices'> & {
+  readonly before: ServicesOfTailnet | undefined;
+};
+
+/** Who has which name, undefined while it is not known, and what is to be registered. */
+type Planned = { readonly ledger: Ledger | undefined; readonly claims: Claims };
+
 /** Registers the VIP services that the MeshEndpoints of each tailnet list, and removes those that none lists any more. */
-export function vipServicesController(
-  deps: VipServicesDeps,
-): Controller<'MeshTailnet', ReturnType<typeof nothingKnown>> {
+export function vipServicesController(given: VipServicesDeps): Controller<'MeshTailnet', Memory> {
+  const deps = { ...given, ledgers: ledgerStore(given) };
   const { tailnets, vipServices, write } = deps;
-  const ledgers = ledgerStore(deps);
   return {
     name: 'vip-services',
     kind: 'MeshTailnet',
@@ -114,8 +130,9 @@ export function vipServicesController(
       return () => ends.forEach(end => end());
     },
     memory: () => nothingKnown(deps.clock),
-    reconcile: async (ref, read, { signal, memory }): Promise<Outcome> => {
+    reconcile: async (ref, read, run): Promise<Outcome> => {
       const { name } = ref;
+      const { memory } = run;
       const tailnet = read.get(ref);
       const heir = tailnet && heirOf(tailnet, read);
       if (!tailnet || heir) {
@@ -128,53 +145,90 @@ export function vipServicesController(
         return ON_CHANGE;
       }
       if (heir) return await handOver(tailnet, heir, write);
-      const stored = await ledgers.read(tailnet.spec.tailnet);
-      const isIdle = !isOffered(tailnet, read) && !hasFinalizer(tailnet);
-      const connection = isIdle ? undefined : await connectionOf(tailnet, deps);
-      const later: Outcome = { requeue: 'after', ms: intervalMsOf(tailnet) };
-      // As it is now: an object that was created meanwhile keeps its name.
-      const offering = await memory.readOffering(tailnet, read);
-      if (connection?.is === 'without-services') {
-        vipServices.publish(name, { ...NOTHING, all: NOT_SUPPORTED });
-        await write.removeFinalizer(tailnet, FINALIZER);
-        return later;
-      }
-      // Without a ledger, who has registered which service decides, which is not known yet.
-      const isKnown = stored !== undefined || connection?.is !== 'unusable';
-      const held = { offering, stored, connection, read };
-      const ledger = isKnown ? await holdNames(tailnet, held, { ...deps, ledgers }) : undefined;
-      const claims = claimsOf(tailnet, offering, ledger ?? NO_HOLDERS, { ...deps, connection, read });
-      if (connection?.is === 'usable') Object.assign(memory, { addresses: addressesOf(connection.services) });
-      const names = ledger && namesOf(claims, ledger, { ...deps, addresses: memory.addresses });
-      if (!connection) {
-        Object.assign(memory, { coordination: NOTHING_KNOWN });
-        vipServices.publish(name, { ...NOTHING, names });
-        return ledger?.size === 0 ? ON_CHANGE : later;
-      }
-      if (connection.is === 'unusable') {
-        const before = vipServices.of(name);
-        vipServices.publish(name, { ...NOTHING, ...before, names, problem: connection.problem });
-        return later;
-      }
-      if (claims.claims.size > 0 && !hasFinalizer(tailnet)) await write.addFinalizer(tailnet, FINALIZER);
-      const { devices, isStale = true } = tailnets.lastView(name) ?? {};
-      // A change of health alone needs no list of the services.
-      const advertised = advertisedOf(claims, deps.tracking.untracked);
-      const of = { ...connection, claims: claims.claims, tags: tailnet.spec.tags, devices, isStale };
-      const {
-        memory: coordination,
-        states,
-        nextMs,
-      } = await coordinate(
-        { ...of, advertised, before: memory.coordination, signal },
-        { ...deps, ...reporting(name, deps), installation: connection.installation },
-      );
-      Object.assign(memory, { coordination });
-      vipServices.publish(name, { ...NOTHING, states: statesOf(claims, states), all: allOf(tailnet), names });
-      if (coordination.listsWithout >= LISTS_WITHOUT) await write.removeFinalizer(tailnet, FINALIZER);
-      return { requeue: 'after', ms: Math.min(nextMs, intervalMsOf(tailnet)) };
+      const input = await gather(tailnet, read, memory, deps);
+      const planned = await plan(input, read, deps);
+      const performed = await perform(input, planned, run, deps);
+      const { addresses } = memory;
+      const shown = { before: vipServices.of(name), addresses, maxVipServices: deps.maxVipServices };
+      vipServices.publish(name, statusOf(input, planned, performed, shown));
+      return outcomeOf(input, planned, performed);
     },
   };
+}
+
+async function gather(tailnet: MeshTailnet, read: TrackedRead, memory: Memory, deps: Deps): Promise<Input> {
+  const stored = await deps.ledgers.read(tailnet.spec.tailnet);
+  const isIdle = !isOffered(tailnet, read) && !hasFinalizer(tailnet);
+  const connection = isIdle ? undefined : await connectionOf(tailnet, deps);
+  // As it is now: an object that was created meanwhile keeps its name.
+  const offering = await memory.readOffering(tailnet, read);
+  if (connection?.is === 'usable') Object.assign(memory, { addresses: addressesOf(connection.services) });
+  else if (!connection) Object.assign(memory, { coordination: NOTHING_KNOWN });
+  return { tailnet, stored, connection, offering };
+}
+
+/** Undefined where the control server has no VIP services. */
+async function plan(input: Input, read: TrackedRead, deps: Deps): Promise<Planned | undefined> {
+  const { tailnet, connection, offering } = input;
+  if (connection?.is === 'without-services') return undefined;
+  const ledger = await planLedger(tailnet, input, read, deps);
+  return {
+    ledger,
+    claims: claimsOf(tailnet, offering, ledger ?? NO_HOLDERS, { ...deps, connection, read }),
+  };
+}
+
+/** Nothing is registered before it is stored who has the names. */
+async function perform(
+  { tailnet, stored, connection }: Input,
+  planned: Planned | undefined,
+  { memory, signal }: RunContext<Memory>,
+  deps: Deps,
+): Promise<Coordinated | undefined> {
+  const { write, ledgers, tailnets } = deps;
+  if (!planned) await write.removeFinalizer(tailnet, FINALIZER);
+  const { ledger, claims } = planned ?? {};
+  if (ledger?.size === 0 && !connection) {
+    if (stored) await ledgers.remove(tailnet.spec.tailnet);
+  } else if (ledger) await ledgers.write(tailnet, ledger);
+  if (!claims || connection?.is !== 'usable') return undefined;
+  const { name } = tailnet.metadata;
+  if (claims.claims.size > 0 && !hasFinalizer(tailnet)) await write.addFinalizer(tailnet, FINALIZER);
+  const { devices, isStale = true } = tailnets.lastView(name) ?? {};
+  // A change of health alone needs no list of the services.
+  const advertised = advertisedOf(claims, deps.tracking.untracked);
+  const of = { ...connection, claims: claims.claims, tags: tailnet.spec.tags, devices, isStale };
+  const coordinated = await coordinate(
+    { ...of, advertised, before: memory.coordination, signal },
+    { ...deps, ...reporting(name, deps), installation: connection.installation },
+  );
+  Object.assign(memory, { coordination: coordinated.memory });
+  if (coordinated.memory.listsWithout >= LISTS_WITHOUT) await write.removeFinalizer(tailnet, FINALIZER);
+  return coordinated;
+}
+
+function statusOf(
+  { tailnet, connection }: Input,
+  planned: Planned | undefined,
+  performed: Coordinated | undefined,
+  { before, ...shown }: Shown,
+): ServicesOfTailnet {
+  if (!planned) return { ...NOTHING, all: NOT_SUPPORTED };
+  const { ledger, claims } = planned;
+  const names = ledger && namesOf(claims, ledger, shown);
+  if (performed)
+    return { ...NOTHING, states: statesOf(claims, performed.states), all: allOf(tailnet), names };
+  if (connection?.is !== 'unusable') return { ...NOTHING, names };
+  return { ...NOTHING, ...before, names, problem: connection.problem };
+}
+
+function outcomeOf(
+  { tailnet, connection }: Input,
+  planned: Planned | undefined,
+  performed: Coordinated | undefined,
+): Outcome {
+  if (!connection && planned?.ledger?.size === 0) return ON_CHANGE;
+  return { requeue: 'after', ms: Math.min(performed?.nextMs ?? Infinity, intervalMsOf(tailnet)) };
 }
 
 /** Where the results of a tailnet are counted and logged. */

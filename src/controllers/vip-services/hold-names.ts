@@ -10,21 +10,18 @@ import { registrantsOf } from './gather.ts';
 import type { Offering } from './offering.ts';
 import { departureOf, nextLedger } from './ledger.ts';
 import type { Ledger } from './ledger.ts';
-import type { LedgerStore } from './ledger-store.ts';
 
 type MeshTailnet = Kinds['MeshTailnet'];
 
-type HoldOptions = {
+export type HoldOptions = {
   readonly offering: Offering;
   /** Undefined where there is no ledger yet. */
   readonly stored: Ledger | undefined;
   /** Undefined where nothing is listed, and nothing of this installation may exist in the tailnet. */
   readonly connection: Connection | undefined;
-  readonly read: TrackedRead;
 };
 
 type HoldDeps = {
-  readonly ledgers: LedgerStore;
   /** The departures of names that no mesh pod serves, by the name. */
   readonly unserved: Pick<Published<ReadonlyMap<string, string>>, 'of'>;
   /** How many names a tailnet may have. */
@@ -34,15 +31,19 @@ type HoldDeps = {
   readonly now: () => Date;
 };
 
-/** Who has which name, once that is stored: nothing is registered or served before. */
-export async function holdNames(
+/**
+ * Plans who has which name. Undefined while that is not known: without a ledger, who has registered which service decides, and
+ * services cannot be listed.
+ */
+export async function planLedger(
   tailnet: MeshTailnet,
-  { offering, stored, connection, read }: HoldOptions,
-  { ledgers, unserved, maxVipServices, clock, now }: HoldDeps,
-): Promise<Ledger> {
-  const { tailnet: domain, pool } = tailnet.spec;
+  { offering, stored, connection }: HoldOptions,
+  read: TrackedRead,
+  { unserved, maxVipServices, clock, now }: HoldDeps,
+): Promise<Ledger | undefined> {
+  if (!stored && connection?.is === 'unusable') return undefined;
   // Their mesh pods end, and proxies that others run serve none.
-  const isNeverServed = isBeingDeleted(tailnet) || pool.mode !== 'Managed';
+  const isNeverServed = isBeingDeleted(tailnet) || tailnet.spec.pool.mode !== 'Managed';
   const departures = unserved.of(tailnet.metadata.name);
   const work = nextLedger({
     before: stored ?? new Map(),
@@ -59,9 +60,5 @@ export async function holdNames(
     maxNames: maxVipServices,
     now: now(),
   });
-  const ledger = await inSlices(work, clock);
-  if (ledger.size === 0 && !connection) {
-    if (stored) await ledgers.remove(domain);
-  } else await ledgers.write(tailnet, ledger);
-  return ledger;
+  return await inSlices(work, clock);
 }
