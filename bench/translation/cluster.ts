@@ -37,14 +37,17 @@ const EXTENSION_ADDRESS = `${NETWORK.outer}:5005`;
 /** The values of Prometheus metrics of a page whose name and labels match. */
 export type Metrics = { readonly sum: (series: RegExp) => number };
 
+/** What Envoy Gateway calls: what the product configures, or that without routes, or without but with a call for each mesh route. */
+export type Extension = 'none' | 'hooks' | 'without routes' | 'with the Route hook';
+
 /** A cluster with Envoy Gateway; the product runs on this machine. */
 export type BenchCluster = {
   readonly cluster: Cluster;
   readonly client: KubeClient;
   /** The address of a proxy into the tailnet. */
   readonly proxy: string;
-  /** Restarts Envoy Gateway with the hooks, or without an extension. */
-  readonly configure: (extension: 'hooks' | 'none') => Promise<void>;
+  /** Restarts Envoy Gateway. */
+  readonly configure: (extension: Extension) => Promise<void>;
   readonly envoyGateway: () => Promise<Metrics>;
   readonly extensionServer: () => Promise<Metrics>;
 };
@@ -143,17 +146,14 @@ async function startProduct({ kubeconfig }: Cluster) {
 async function configure(
   { kubectl, kubeconfig }: Cluster,
   client: KubeClient,
-  extension: 'hooks' | 'none',
+  extension: Extension,
 ): Promise<void> {
   const { namespace } = ENVOY_GATEWAY;
   const ref = { apiVersion: 'v1', kind: 'ConfigMap', namespace, name: 'envoy-gateway-config' };
   const { data } = (await client.get(ref)) as unknown as { readonly data: Readonly<Record<string, string>> };
   const file = 'envoy-gateway.yaml';
   const { extensionManager: _, ...rest } = parse(data[file] ?? '') as Readonly<Record<string, unknown>>;
-  const more =
-    extension === 'hooks'
-      ? { extensionManager: extensionManager({ address: EXTENSION_ADDRESS, maxMessageSize: '100M' }) }
-      : {};
+  const more = extension === 'none' ? {} : { extensionManager: managerFor(extension) };
   await client.apply({
     apiVersion: 'v1',
     kind: 'ConfigMap',
@@ -169,6 +169,17 @@ async function configure(
   await until('the previous Envoy Gateway to be deleted', async () => {
     return (await envoyGatewayPods(client)).length === 1;
   });
+}
+
+function managerFor(extension: Exclude<Extension, 'none'>): object {
+  const manager = extensionManager({ address: EXTENSION_ADDRESS, maxMessageSize: '100M' });
+  if (extension === 'hooks') return manager;
+  const { post, translation } = manager.hooks.xdsTranslator;
+  const xdsTranslator = {
+    post: extension === 'with the Route hook' ? ['Route', ...post] : post,
+    translation: { ...translation, route: { includeAll: false } },
+  };
+  return { ...manager, hooks: { xdsTranslator } };
 }
 
 async function envoyGatewayPods(client: KubeClient) {

@@ -3,12 +3,13 @@ import { until } from '../../lab/process/wait.ts';
 import { median } from '../figures.ts';
 import type { Bench, Figure } from '../figures.ts';
 import { withCluster } from './cluster.ts';
-import type { BenchCluster, Metrics } from './cluster.ts';
+import type { BenchCluster, Extension, Metrics } from './cluster.ts';
 import { startWorld } from './objects.ts';
 import type { Kind, World } from './objects.ts';
 
 const EDITS = 15;
 const NEW_ROUTES = 6;
+const TURNS = 2;
 
 /** An edit causes one translation; after a new route the operator causes another, 2 s later. */
 const REST_MS = { edited: 700, created: 2_700, filled: 5_000 } as const;
@@ -20,7 +21,7 @@ const REST_MS = { edited: 700, created: 2_700, filled: 5_000 } as const;
 export const translation: Bench = {
   duration: () => ({
     atLeastMs:
-      4 * (REST_MS.filled + 2 * EDITS * REST_MS.edited) +
+      (2 + 2 * 3 * TURNS) * (REST_MS.filled + 2 * EDITS * REST_MS.edited) +
       2 * (REST_MS.filled + 2 * NEW_ROUTES * REST_MS.created),
   }),
   run: translationFigures,
@@ -34,23 +35,40 @@ async function translationFigures(onStep: OnStep): Promise<readonly Figure[]> {
       await world.setCounts({ service, mesh });
       return await edited(bench, world);
     };
+    // In turns, so that other load of the machine affects all.
+    const editedByEach = async (service: number, mesh: number) => {
+      const edits: Record<Exclude<Extension, 'none'>, Edited[]> = {
+        hooks: [],
+        'without routes': [],
+        'with the Route hook': [],
+      };
+      for (let turn = 0; turn < TURNS; turn++)
+        for (const extension of ['hooks', 'without routes', 'with the Route hook'] as const) {
+          await bench.configure(extension);
+          edits[extension].push(...(await editedWith(service, mesh)));
+        }
+      return edits;
+    };
     try {
       await bench.configure('none');
       const half = await editedWith(500, 0);
       const baseline = await editedWith(1_000, 0);
+      const one = await editedByEach(1_000, 1);
+      const many = await editedByEach(500, 500);
       await bench.configure('hooks');
-      const one = await editedWith(1_000, 1);
-      const many = await editedWith(500, 500);
+      await world.setCounts({ service: 500, mesh: 500 });
       onStep('new routes among these');
       const amongMany = await created(bench, world);
       await world.setCounts({ service: 5, mesh: 5 });
       onStep('new routes among ten');
       const amongTen = await created(bench, world);
       return [
-        { name: '500 Services, no extension', value: half.ms, unit: 'ms' },
-        { name: '1,000 Services, no extension: the baseline', value: baseline.ms, unit: 'ms' },
-        ...editedFigures('1,000 Services + 1 mesh', one, baseline, 1.9),
-        ...editedFigures('500 Services + 500 mesh', many, baseline, 2.4),
+        { name: '500 Services, no extension', value: middle(half).ms, unit: 'ms' },
+        { name: '1,000 Services, no extension: the baseline', value: middle(baseline).ms, unit: 'ms' },
+        ...editedFigures('1,000 Services + 1 mesh', one.hooks, baseline, 1.9),
+        ...editedFigures('500 Services + 500 mesh', many.hooks, baseline, 2.4),
+        ...otherFigures('1,000 Services + 1 mesh', one),
+        ...otherFigures('500 Services + 500 mesh', many),
         ...createdFigures('ten routes around', amongTen),
         ...createdFigures('500 + 500 around', amongMany),
       ];
@@ -68,13 +86,37 @@ type Edited = {
   readonly translations: number;
 };
 
-function editedFigures(name: string, edit: Edited, baseline: Edited, aim: number): readonly Figure[] {
+function editedFigures(
+  name: string,
+  edits: readonly Edited[],
+  without: readonly Edited[],
+  aim: number,
+): readonly Figure[] {
+  const [edit, baseline] = [middle(edits), middle(without)];
   return [
     { name, value: edit.ms, unit: 'ms' },
     { name: `${name}, to the baseline`, value: edit.ms / baseline.ms, unit: 'x', aim },
     { name: `${name}, our answer`, value: edit.oursMs, unit: 'ms' },
     { name: `${name}, calls for a translation`, value: edit.calls, unit: '', aim: 1 },
     { name: `${name}, translations for an edit`, value: edit.translations, unit: '' },
+  ];
+}
+
+/** What it costs to edit routes: all of them in the one call, as the product configures, and by a call for each mesh route. */
+function otherFigures(
+  name: string,
+  edits: Readonly<Record<Exclude<Extension, 'none'>, readonly Edited[]>>,
+): readonly Figure[] {
+  const [routes, without, hook] = [
+    middle(edits.hooks).ms,
+    middle(edits['without routes']).ms,
+    middle(edits['with the Route hook']).ms,
+  ];
+  return [
+    { name: `${name}, without routes`, value: without, unit: 'ms' },
+    { name: `${name}, with routes, to without`, value: routes / without, unit: 'x' },
+    { name: `${name}, with the Route hook`, value: hook, unit: 'ms' },
+    { name: `${name}, with the Route hook, to without`, value: hook / without, unit: 'x' },
   ];
 }
 
@@ -117,7 +159,7 @@ async function atRest({ envoyGateway }: BenchCluster, restMs: number): Promise<M
  * Edits a route to a Service repeatedly; fails if a translation returned another number of mesh clusters than there
  * are mesh routes.
  */
-async function edited(bench: BenchCluster, world: World): Promise<Edited> {
+async function edited(bench: BenchCluster, world: World): Promise<readonly Edited[]> {
   const { mesh } = world.counts;
   const edits: Edited[] = [];
   await atRest(bench, REST_MS.filled);
@@ -142,6 +184,10 @@ async function edited(bench: BenchCluster, world: World): Promise<Edited> {
     });
   }
   await world.put('service', 'service-1');
+  return edits;
+}
+
+function middle(edits: readonly Edited[]): Edited {
   const of = (read: (edit: Edited) => number) => median(edits.map(read));
   return {
     ms: of(({ ms }) => ms),
