@@ -52,7 +52,7 @@ export function envoyGatewayConfig({ resources, host, extension }: EnvoyGatewayO
 }
 
 /** The field `extensionManager` of Envoy Gateway's configuration. */
-export function extensionManager({ address, maxMessageSize }: EnvoyGatewayExtension): object {
+export function extensionManager({ address, maxMessageSize }: EnvoyGatewayExtension) {
   return {
     policyResources: [{ group: GROUP, version: VERSION, kind: 'MeshBinding' }],
     backendResources: [{ group: GROUP, version: VERSION, kind: 'MeshEndpoints' }],
@@ -61,7 +61,11 @@ export function extensionManager({ address, maxMessageSize }: EnvoyGatewayExtens
         // Hooks are called in sequence in each translation: this one is a single call, independent of the number of routes.
         post: ['Translation'],
         // The extension does not need the private keys of listeners.
-        translation: { cluster: { includeAll: true }, secret: { includeAll: false } },
+        translation: {
+          cluster: { includeAll: true },
+          route: { includeAll: true },
+          secret: { includeAll: false },
+        },
       },
     },
     service: serviceAt(address),

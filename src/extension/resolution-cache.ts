@@ -13,6 +13,7 @@ import { parseEnvoyClusterName } from '../traffic/envoy-cluster-name.ts';
 import type { EnvoyClusterName } from '../traffic/envoy-cluster-name.ts';
 import { sharedSettings } from '../traffic/gateway-settings.ts';
 import { mixedClusterNames } from '../traffic/resolve-route.ts';
+import type { RuleShares } from '../traffic/rule-shares.ts';
 import { settingsFor } from '../traffic/settings/envoy-cluster-settings.ts';
 import type { EnvoyClusterSettings } from '../traffic/settings/envoy-cluster-settings.ts';
 import { overTlsBudgetOf } from '../traffic/settings/tls-budget.ts';
@@ -47,6 +48,8 @@ export interface ResolutionCache extends SnapshotCache {
    * as Envoy Gateway made it.
    */
   settingsOf(cluster: string, gateways: readonly Ref<'Gateway'>[]): EnvoyClusterSettings | undefined;
+  /** Of the rule with a cluster of this name; undefined if its routes must stay as Envoy Gateway made them. */
+  sharesOf(cluster: string): RuleShares | undefined;
   /** The unused backends of mixed rules that keep Envoy Gateway's endpoints: no stream subscribes to these. */
   unusedOfMixedRules(): Iterable<UnusedInCluster>;
   /** The revision of the settings of a Gateway's clusters; undefined if none has a mesh backend. */
@@ -72,6 +75,8 @@ export function createResolutionCache(
     );
     return sharedSettings(ofRoute, each => settings.read(keyOf(each)));
   };
+  const resolvedFor = (cluster: string) =>
+    clusters.peek(cluster) ?? (isMeshCluster(read, cluster) ? clusters.read(cluster) : undefined);
   return {
     snapshot: (cluster, gateway) => {
       const resolved = clusters.read(cluster);
@@ -94,13 +99,13 @@ export function createResolutionCache(
       settingsInEnvoy.unwatch(envoyAndRoute(gateway, cluster), watcher);
     },
     settingsOf: (cluster, gateways) => {
-      const known = clusters.peek(cluster);
-      const resolved = known ?? (isMeshCluster(read, cluster) ? clusters.read(cluster) : undefined);
+      const resolved = resolvedFor(cluster);
       if (!resolved?.settings) return undefined;
       const { rule, settings: open, closed } = resolved;
       const given = closed && overTlsBudgetOf(rule.cluster, budgets) ? closed : open;
       return cachedSettingsFor(given, decidedFor(rule.cluster, gateways), rule);
     },
+    sharesOf: cluster => resolvedFor(cluster)?.rule.shares,
     unusedOfMixedRules: () =>
       ROUTE_KINDS.flatMap(kind => read.list(kind))
         .flatMap(mixedClusterNames)

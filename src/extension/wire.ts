@@ -153,6 +153,26 @@ export function textOf(message: Uint8Array, number: number): string | undefined 
   return found && Buffer.from(found.buffer, found.byteOffset, found.length).toString();
 }
 
+/** Replaces each value of a length-delimited field by `change` of it; returns the message itself where all stay. */
+export function mapField(
+  message: Uint8Array,
+  number: number,
+  change: (value: Uint8Array) => Uint8Array,
+): Uint8Array {
+  const fields = new Fields(message);
+  const parts: Uint8Array[] = [];
+  let kept = 0;
+  while (nextOf(fields, number)) {
+    const value = message.subarray(fields.valueStart, fields.end);
+    const changed = change(value);
+    if (changed === value) continue;
+    parts.push(message.subarray(kept, fields.start), bytesField(number, changed));
+    kept = fields.end;
+  }
+  if (fields.isMalformed || parts.length === 0) return message;
+  return concat([...parts, message.subarray(kept)]);
+}
+
 /** Encodes a length-delimited field: bytes, a string or a message. */
 export function bytesField(number: number, value: Uint8Array): Uint8Array {
   return concat([

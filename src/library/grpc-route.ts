@@ -27,7 +27,7 @@ export type GRPCRouteRule<Name extends string = string> = {
   readonly sessionPersistence?: SessionPersistence;
 };
 
-/** A backend of a gRPC rule. Envoy Gateway ignores filters of a MeshEndpoints: write them on the rule. */
+/** A backend of a gRPC rule. A MeshEndpoints has only filters that modify headers: write others on the rule. */
 export type GRPCBackendRef<Name extends string = string> = BackendRef<'GRPCRoute', Name> & {
   readonly filters?: readonly GRPCRouteFilter[];
 };

@@ -34,7 +34,7 @@ export type HTTPRouteRule<Name extends string = string> = {
   readonly sessionPersistence?: SessionPersistence;
 };
 
-/** A backend of an HTTP rule. Envoy Gateway ignores filters of a MeshEndpoints: write them on the rule. */
+/** A backend of an HTTP rule. A MeshEndpoints has only filters that modify headers: write others on the rule. */
 export type HTTPBackendRef<Name extends string = string> = BackendRef<'HTTPRoute', Name> & {
   readonly filters?: readonly HTTPRouteFilter[];
 };

@@ -13,8 +13,7 @@ export type EnvoyClusterName = {
   readonly rule: number | 'only';
   /**
    * The index of the backendRef, where each has a cluster of its own: Envoy Gateway does so if a backend of the rule does
-   * not resolve or has filters. It then sends no requests to MeshEndpoints, but Envoy subscribes to their endpoints, so that
-   * `mesh_gateway_unresolved_references` counts them.
+   * not resolve or has filters, for example (rule-shares.ts).
    */
   readonly backend?: number;
 };
@@ -41,6 +40,25 @@ export function parseEnvoyClusterName(text: string): EnvoyClusterName | undefine
   if (nth > MAX_OTHER_NAMES) return undefined;
   const parsed = { text, kind, namespace, name, rule: rule === '-1' ? 'only' : Number(rule) } as const;
   return backend === undefined ? parsed : { ...parsed, backend: Number(backend) };
+}
+
+/** The name of the cluster of one backend of a rule, by the name of the rule's own. */
+export function formatBackendCluster({ text }: Pick<EnvoyClusterName, 'text'>, index: number): string {
+  return `${text}/backend/${index}`;
+}
+
+const RULE_OF_BACKEND = /^(.*)\/backend\/\d{1,9}$/;
+
+/** The name of the cluster of a rule, by that of the cluster of one of its backends. */
+export function ruleOfBackendCluster(cluster: string): string | undefined {
+  return RULE_OF_BACKEND.exec(cluster)?.[1];
+}
+
+const RULE_OF_ROUTE = /^((?:http|grpc)route\/[^/]+\/[^/]+\/rule\/\d{1,9})\/match\//;
+
+/** The name of the cluster of the rule from which Envoy Gateway made a route of Envoy, by the name of that route. */
+export function ruleOfEnvoyRoute(name: string): string | undefined {
+  return RULE_OF_ROUTE.exec(name)?.[1];
 }
 
 /** The name that Envoy Gateway gives to the cluster of a rule, or of one of its backends. */

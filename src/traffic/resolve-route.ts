@@ -7,6 +7,7 @@
  *                              (by permissions, upstream-protocol, upstream-tls)
  *   4  rule-conflicts          drops endpoints that cannot be in one Envoy cluster with the others of the rule
  *      other-backends          adds the Services and Backends of the rule
+ *      rule-shares             how Envoy's routes share its requests, where each backend has a cluster of its own
  *
  * Whatever a stage drops is an entry of `unused`, a problem from unused.ts. Two folders continue from
  * the resolved rule, in this order; nothing in this folder imports them:
@@ -22,7 +23,7 @@ import type { BackendRef, Route } from '../api/objects/gateway-api.ts';
 import { isAnchor } from '../api/objects/references.ts';
 import { backendRefsOf, isMeshEndpoints } from './backend-refs.ts';
 import type { BackendPlace, RouteBackendRef } from './backend-refs.ts';
-import { formatEnvoyClusterName } from './envoy-cluster-name.ts';
+import { formatEnvoyClusterName, ruleOfBackendCluster } from './envoy-cluster-name.ts';
 import type { EnvoyClusterName } from './envoy-cluster-name.ts';
 import { canMixWith, isResolved, otherBackendsOf } from './other-backends.ts';
 import type { OtherBackend } from './other-backends.ts';
@@ -39,6 +40,8 @@ import {
   withSameProtocol,
   withValidCaBundles,
 } from './rule-conflicts.ts';
+import { ruleSharesOf } from './rule-shares.ts';
+import type { RuleShares } from './rule-shares.ts';
 import type { TrafficResources } from './traffic-resources.ts';
 import { unusedReference } from './unused.ts';
 import type { UnusedBackend } from './unused.ts';
@@ -60,6 +63,8 @@ export type ResolvedRule = {
   readonly policy?: Kinds['MeshRoutePolicy'];
   /** The levels of the policy, if it has any, with the Services that it adds to the rule. */
   readonly levels?: Levels;
+  /** How its requests are shared where each backend has a cluster of its own; undefined if that cannot be. */
+  readonly shares?: RuleShares;
   /** What gets no traffic, or no filters, although the rule names it. */
   readonly unused: readonly UnusedBackend[];
 };
@@ -132,7 +137,7 @@ function resolveRule(
 ): ResolvedRule | undefined {
   const refs = backendRefsOf(route, cluster);
   const meshRefs = refs?.filter(isMeshEndpoints);
-  if (!refs || !meshRefs?.length) return undefined;
+  if (!refs || !meshRefs?.length) return resolveOtherBackend(resources, route, cluster);
   const otherRefs = refs.filter(each => !isMeshEndpoints(each) && each.ref.weight > 0);
   const isMixed = otherRefs.length > 0;
   const canMix = otherRefs.every(each => canMixWith(resources, each));
@@ -144,11 +149,12 @@ function resolveRule(
   const policy = policyOf(resources, route, cluster.rule);
   // A cluster of one backend has no traffic.
   const levels = cluster.backend === undefined ? levelsOf(resources, policy, { refs, protocol }) : undefined;
+  const shares = ruleSharesOf(resources, cluster, refs);
   return {
     cluster,
     protocol,
     isMixed,
-    otherBackends: canMix ? otherBackendsOf(resources, cluster, refs) : [],
+    otherBackends: canMix ? otherBackendsIn(resources, cluster, refs, shares) : [],
     backends: meshRefs.map(({ index, ref, place }) => ({
       index,
       ref,
@@ -157,8 +163,43 @@ function resolveRule(
     })),
     ...(policy && { policy }),
     ...(levels && { levels }),
-    unused: [...unused, ...refusedByEnvoyGateway(resources, route, cluster, meshRefs)],
+    ...(shares && { shares }),
+    unused: [...unused, ...withIgnoredFilters(meshRefs)],
   };
+}
+
+/** A Service or Backend in a rule that is divided here: it has a cluster of its own. */
+function resolveOtherBackend(
+  resources: TrafficResources,
+  route: Route,
+  cluster: EnvoyClusterName,
+): ResolvedRule | undefined {
+  const { backend, ...parts } = cluster;
+  const text = ruleOfBackendCluster(cluster.text);
+  if (backend === undefined || text === undefined) return undefined;
+  const whole = { ...parts, text };
+  const refs = backendRefsOf(route, whole) ?? [];
+  if (!ruleSharesOf(resources, whole, refs)?.others) return undefined;
+  return {
+    cluster,
+    protocol: defaultProtocol(route.kind),
+    isMixed: false,
+    otherBackends: otherBackendsOf(resources, whole, refs).filter(({ index }) => index === backend),
+    backends: [],
+    unused: [],
+  };
+}
+
+/** Where a backend is away, Envoy Gateway routes to these by clusters of its own, and to MeshEndpoints alone by this one. */
+function otherBackendsIn(
+  resources: TrafficResources,
+  cluster: EnvoyClusterName,
+  refs: readonly RouteBackendRef[],
+  shares: RuleShares | undefined,
+): readonly OtherBackend[] {
+  const others = otherBackendsOf(resources, cluster, refs);
+  const isAway = (each: RouteBackendRef) => each.ref.weight > 0 && !isResolved(resources, each, cluster.rule);
+  return shares && refs.some(isAway) ? others.map(each => ({ ...each, endpoints: [] })) : others;
 }
 
 type Step = (candidates: readonly Candidate[]) => Filtered;
@@ -195,25 +236,11 @@ function unusedMixed(meshRefs: readonly RouteBackendRef[]): Filtered {
   return { kept: [], unused: weighted.map(backendRef => unusedReference.mixedBackends(backendRef)) };
 }
 
-/**
- * The backendRefs to which Envoy Gateway sends no requests, or requests without their filters. Where a backend of the rule
- * does not resolve, or a Service or Backend has filters, it makes a cluster for each backend, and routes only to those whose
- * endpoints it knows itself.
- */
-function refusedByEnvoyGateway(
-  resources: TrafficResources,
-  route: Route,
-  { backend: _, ...wholeRule }: EnvoyClusterName,
-  meshRefs: readonly RouteBackendRef[],
-): readonly UnusedBackend[] {
-  if (!isOverHttp(route.kind)) return [];
-  const weighted = (backendRefsOf(route, wholeRule) ?? []).filter(({ ref }) => ref.weight > 0);
-  const withFilters = weighted.find(each => each.ref.hasFilters && !isMeshEndpoints(each));
-  const unresolved = weighted.filter(each => !isResolved(resources, each, wholeRule.rule));
+/** The backendRefs with filters that cannot be applied to MeshEndpoints. */
+function withIgnoredFilters(meshRefs: readonly RouteBackendRef[]): readonly UnusedBackend[] {
   return meshRefs.flatMap(backendRef => {
-    if (backendRef.ref.weight === 0 || unresolved.some(({ index }) => index === backendRef.index)) return [];
-    if (withFilters) return [unusedReference.backendFilters(backendRef, withFilters)];
-    if (unresolved[0]) return [unusedReference.otherBackendMissing(backendRef, unresolved[0])];
-    return backendRef.ref.hasFilters ? [unusedReference.filtersIgnored(backendRef)] : [];
+    const { weight, filters } = backendRef.ref;
+    const [first] = filters?.others ?? [];
+    return weight > 0 && first !== undefined ? [unusedReference.filterIgnored(backendRef, first)] : [];
   });
 }

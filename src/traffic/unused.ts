@@ -4,7 +4,7 @@ import type { Kinds, MeshEndpoint } from '../api/generated/types.ts';
 import { isOverHttp, keyOf } from '../api/key.ts';
 import type { Key } from '../api/key.ts';
 import { RELAY, relayName } from '../api/names.ts';
-import { pathOf, within } from '../api/problem.ts';
+import { within } from '../api/problem.ts';
 import type { Problem, Why } from '../api/problem.ts';
 import type { UnusedReason } from '../api/reasons.ts';
 import { TLS_BYTES } from '../api/shares.ts';
@@ -78,29 +78,17 @@ export const unusedReference = {
             fix: 'keep one kind of backend, or give the others weight 0',
           },
     ),
-  otherBackendMissing: (backendRef: RouteBackendRef, other: RouteBackendRef) =>
-    unused(backendRef, {
-      reason: 'OtherBackendMissing',
-      text: `Envoy Gateway sends no requests to ${named(backendRef)} and answers them with 500 or 503, because ${titleOf(other)} at ${pathOf(other.place.at)} does not exist, may not be referred to, or has no endpoints`,
-      fix: 'correct that backendRef, remove it, or give it weight 0',
-    }),
-  backendFilters: (backendRef: RouteBackendRef, other: RouteBackendRef) =>
-    unused(backendRef, {
-      reason: 'NotSupported',
-      text: `Envoy Gateway sends no requests to ${named(backendRef)}, because ${pathOf(other.place.at)} has filters`,
-      fix: 'move them to the filters of the rule, or give the backends rules of their own',
-    }),
   overTlsBudget: (backend: Backend, namespace: string, budget: keyof typeof TLS_BYTES) =>
     unused(backend, {
       reason: 'TooManyTlsSettings',
       text: `${OVER_TLS_BUDGET[budget](namespace)}, and those of this rule are left out, so connections to endpoints of ${named(backend)} with TLS fail`,
       fix: 'use fewer certificates, or fewer rules with them',
     }),
-  filtersIgnored: (backendRef: RouteBackendRef) =>
+  filterIgnored: (backendRef: RouteBackendRef, type: string) =>
     unused(backendRef, {
       reason: 'NotSupported',
-      text: `Envoy Gateway ignores filters of ${named(backendRef)}`,
-      fix: 'move them to the filters of the rule',
+      text: `Envoy ignores filter ${type} of ${named(backendRef)}: only RequestHeaderModifier and ResponseHeaderModifier are applied to MeshEndpoints, without Host, and with values that a header can have`,
+      fix: 'move it to the filters of the rule',
     }),
 } as const;
 
@@ -299,10 +287,6 @@ function othersThan({ route: { kind } }: RouteBackendRef): string {
   return kind === 'UDPRoute'
     ? 'other backends'
     : 'other backends than Services, nor with a Service that a BackendTLSPolicy targets';
-}
-
-function titleOf({ ref: { kind, namespace, name } }: RouteBackendRef): string {
-  return `${kind} ${namespace}/${name}`;
 }
 
 function named({ ref: { namespace, name } }: Backend): string {

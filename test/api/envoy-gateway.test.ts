@@ -21,7 +21,11 @@ describe('the configuration of Envoy Gateway', () => {
         hooks: {
           xdsTranslator: {
             post: ['Translation'],
-            translation: { cluster: { includeAll: true }, secret: { includeAll: false } },
+            translation: {
+              cluster: { includeAll: true },
+              route: { includeAll: true },
+              secret: { includeAll: false },
+            },
           },
         },
         backendResources: [{ kind: 'MeshEndpoints' }],

@@ -97,7 +97,6 @@ describe('the resolution cache', () => {
     ]);
     expect(cache.snapshot(WEB, GATEWAY)?.unused.map(({ reason }) => reason)).toEqual([
       'BackendNotFound',
-      'OtherBackendMissing',
       'ProxyUnknown',
     ]);
   });

@@ -63,14 +63,14 @@ describe('standalone', () => {
     });
   });
 
-  it('logs that of a route whose rule also has a Backend, which traffic is derived from', async () => {
+  it('logs that of a route whose rule also has a backend that cannot be mixed', async () => {
     const folders = makeFolders();
-    const shop = { group: 'gateway.envoyproxy.io', kind: 'Backend', name: 'shop' };
+    const shop = { group: 'multicluster.x-k8s.io', kind: 'ServiceImport', name: 'shop', port: 80 };
     const mixed = route('HTTPRoute', 'web', { rules: [{ backendRefs: [meshBackend(), shop] }] });
     declare(folders.folder, ...WORLD.slice(0, 3), mixed);
     const { line } = await startHere(folders);
     expect(await line('event')).toMatchObject({
-      reason: 'OtherBackendMissing',
+      reason: 'MixedBackends',
       object: 'MeshEndpoints default/web',
     });
   });

@@ -4,7 +4,7 @@ import { stringify } from 'yaml';
 import type { ResourceKind } from '../../src/api/key.ts';
 import { check } from '../../src/tools/check/check.ts';
 import { readObjects, servedObjects } from '../../src/tools/check/objects.ts';
-import { gatewayObject, meshBackend, named, openGateway, route } from '../support/declared.ts';
+import { meshBackend, named, openGateway, route } from '../support/declared.ts';
 import { endpoint, meshEndpoints, meshGateway, meshRoutePolicy, meshTailnet } from '../support/objects.ts';
 import { findingText } from '../support/tools/checked.ts';
 
@@ -38,15 +38,17 @@ const selecting = listeners(undefined, { from: 'Selector', selector: { matchLabe
 const targeting = (kind: string, name: string) => ({
   targetRefs: [{ group: 'gateway.networking.k8s.io', kind, name }],
 });
-const zonePolicy = (zones: Fields) =>
-  named(
-    {
-      apiVersion: 'gateway.envoyproxy.io/v1alpha1',
-      kind: 'BackendTrafficPolicy',
-      spec: { ...targeting('HTTPRoute', 'web'), loadBalancer: { type: 'RoundRobin', zoneAware: zones } },
+const zonePolicy = named(
+  {
+    apiVersion: 'gateway.envoyproxy.io/v1alpha1',
+    kind: 'BackendTrafficPolicy',
+    spec: {
+      ...targeting('HTTPRoute', 'web'),
+      loadBalancer: { type: 'RoundRobin', zoneAware: { preferLocal: {} } },
     },
-    'default/zones',
-  );
+  },
+  'default/zones',
+);
 const policyOf = (name: string, spec: Fields = {}, ...routes: readonly string[]) => {
   const targetRefs = (routes.length > 0 ? routes : ['web']).flatMap(
     each => targeting('HTTPRoute', each).targetRefs,
@@ -58,30 +60,6 @@ const levelsWith = (name: string) => [
   { backends: [{ group: 'mesh-gateway.dev', kind: 'MeshEndpoints', name: 'web' }] },
   { backends: [{ group: '', kind: 'Service', name, port: 80 }] },
 ];
-/** One of another namespace that selects all routes, and the ReferenceGrant that permits it, by the namespace of that. */
-const farZonePolicy = named(
-  {
-    apiVersion: 'gateway.envoyproxy.io/v1alpha1',
-    kind: 'BackendTrafficPolicy',
-    spec: {
-      targetSelectors: [
-        {
-          group: 'gateway.networking.k8s.io',
-          kind: 'HTTPRoute',
-          namespaces: { from: 'All' },
-          matchLabels: {},
-        },
-      ],
-      loadBalancer: { type: 'RoundRobin', zoneAware: { preferLocal: {} } },
-    },
-  },
-  'infra/zones',
-);
-const grantIn = (namespace: string) =>
-  gatewayObject('ReferenceGrant', `${namespace}/zones`, {
-    from: [{ group: 'gateway.envoyproxy.io', kind: 'BackendTrafficPolicy', namespace: 'infra' }],
-    to: [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute' }],
-  });
 const services = (name: string, targetEndpoint: string) => ({
   serviceDiscovery: { vipServices: [{ name, port: 443, targetEndpoint }] },
 });
@@ -124,40 +102,10 @@ describe('check finds nothing in', () => {
       ],
     ],
     [
-      'a policy for rules whose other backend has no weight',
+      'a policy that prefers the zone, for rules of several backends',
       [
-        ...[web(), tailnet, gateway, service('default/near'), zonePolicy({ preferLocal: {} })],
-        toBackends('default/web', [meshBackend(), { name: 'near', port: 80, weight: 0 }]),
-      ],
-    ],
-    [
-      'a policy that prefers no zone, for rules of several backends',
-      [
-        ...[web(), tailnet, gateway, service('default/near'), zonePolicy({})],
+        ...[web(), tailnet, gateway, service('default/near'), zonePolicy],
         toBackends('default/web', [meshBackend(), { name: 'near', port: 80 }]),
-      ],
-    ],
-    [
-      'a policy of another namespace, without a ReferenceGrant in that of the route',
-      [
-        ...[web(), tailnet, gateway, service('default/near'), farZonePolicy, grantIn('elsewhere')],
-        toBackends('default/web', [meshBackend(), { name: 'near', port: 80 }]),
-      ],
-    ],
-    [
-      'a policy for rules of several Services',
-      [
-        ...[
-          service('default/near'),
-          service('default/other'),
-          zonePolicy({ preferLocal: {} }),
-          ...good.slice(0, 3),
-        ],
-        toBackends(
-          'default/web',
-          ['near', 'other'].map(name => ({ name, port: 80 })),
-        ),
-        route('HTTPRoute', 'default/mesh'),
       ],
     ],
     [
@@ -242,22 +190,6 @@ describe('check finds', () => {
         toBackends('default/web', [meshBackend()], { parentRefs: [{ kind: 'ListenerSet', name: 'web' }] }),
       ],
       'error Invalid: spec.listeners[0].port',
-    ],
-    [
-      'a policy that divides a rule by weights of zones',
-      [
-        ...[web(), tailnet, gateway, service('default/near'), zonePolicy({ weightedZones: [] })],
-        toBackends('default/web', [meshBackend(), { name: 'near', port: 80 }]),
-      ],
-      'error NotSupported: spec.loadBalancer.zoneAware: with it Envoy Gateway sends no requests to MeshEndpoints',
-    ],
-    [
-      'a policy of another namespace that divides a rule, with a ReferenceGrant',
-      [
-        ...[web(), tailnet, gateway, service('default/near'), farZonePolicy, grantIn('default')],
-        toBackends('default/web', [meshBackend(), { name: 'near', port: 80 }]),
-      ],
-      'error NotSupported: spec.loadBalancer.zoneAware: with it Envoy Gateway sends no requests to MeshEndpoints',
     ],
     [
       'a policy for a route without MeshEndpoints',

@@ -26,20 +26,6 @@ const found = (...objects: readonly object[]) => checked(...objects).map(finding
 const services = (name: string, targetEndpoint: string) => ({
   serviceDiscovery: { vipServices: [{ name, port: 443, targetEndpoint }] },
 });
-/** A BackendTrafficPolicy of a route that prefers endpoints of the zone of Envoy. */
-const zonePolicy = (name: string) =>
-  named(
-    {
-      apiVersion: 'gateway.envoyproxy.io/v1alpha1',
-      kind: 'BackendTrafficPolicy',
-      spec: {
-        targetRefs: [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', name }],
-        loadBalancer: { type: 'RoundRobin', zoneAware: { preferLocal: {} } },
-      },
-    },
-    'default/zones',
-  );
-
 describe('check finds nothing', () => {
   it.each([
     ['in objects that belong together', good],
@@ -47,7 +33,6 @@ describe('check finds nothing', () => {
       'in a route whose MeshEndpoints, tailnet and Gateway are elsewhere',
       [route('HTTPRoute', 'default/web')],
     ],
-    ['in a policy for rules of one backend', [...good, zonePolicy('web')]],
     ['in objects of others', [tailnet, service('other'), { apiVersion: 'v1', kind: 'Secret' }]],
     [
       'in a route to a Service beside MeshEndpoints',
@@ -332,17 +317,6 @@ describe('check finds', () => {
       'a VIP service with the name of another one',
       [web(services('web', 'web')), named(meshEndpoints(services('svc:web', 'web')), 'default/b'), tailnet],
       'error ListedByOther: spec.serviceDiscovery.vipServices[0].name: MeshEndpoints default/web lists service svc:web, too',
-    ],
-    [
-      'a policy that divides a rule',
-      [
-        ...[web(), tailnet, gateway, service('near')],
-        route('HTTPRoute', 'default/web', {
-          rules: [{ backendRefs: [meshBackend(), { name: 'near', port: 80 }] }],
-        }),
-        zonePolicy('web'),
-      ],
-      'error NotSupported: spec.loadBalancer.zoneAware: with it Envoy Gateway sends no requests to MeshEndpoints in rules of several backends, such as spec.rules[0] of HTTPRoute default/web',
     ],
     [
       'a route that is not valid',

@@ -53,6 +53,15 @@ describe('doctor', () => {
     expect(found[0]?.fix ?? '').toContain(fix ?? '');
   });
 
+  it('names an Envoy Gateway that does not send routes, as earlier versions configured it', () => {
+    const [found] = broken(editConfig(/^ *route:\n.*\n/m, '')).filter(({ is }) => is !== 'ok');
+    expect(found).toMatchObject({
+      check: 'hook',
+      text: expect.stringContaining('translation.route.includeAll of extensionManager is not true') as string,
+      fix: expect.stringContaining('helm upgrade eg') as string,
+    });
+  });
+
   it('names nothing else, but what follows from it', () => {
     const others = BREAKS.flatMap(([what, change, check]) =>
       broken(change)

@@ -197,7 +197,6 @@ describe('of a route, trace --all', () => {
         .join('\n')
         .match(/(not used|MeshRoutePolicy p): [A-Z]\w+: .*/g);
     expect(problems()).toEqual([
-      expect.stringMatching(/^not used: OtherBackendMissing: .* Service default\/shop .* has no endpoints/),
       expect.stringMatching(/: ServiceInRule: Service default\/shop:80 is a backend of .* or apply \{/),
     ]);
     const targetRefs = [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', name: 'web' }];

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { isEqual } from '../../src/api/json.ts';
 import { GATEWAY_GROUP } from '../../src/api/objects/gateway-api.ts';
 import { gatewayObject } from '../support/declared.ts';
 import { endpoint } from '../support/objects.ts';
@@ -107,7 +108,13 @@ describe('a Service beside MeshEndpoints', () => {
   });
 
   it('has the socket name that Envoy Gateway numbers among weighted backends, and a stable one of its own', () => {
-    const objects = [...mesh, serviceObject('shop'), sliceObject('shop', [ready('10.0.0.1')])];
+    const objects = [
+      ...mesh,
+      ...['shop', 'new'].flatMap((name, at) => [
+        serviceObject(name),
+        sliceObject(name, [ready(`10.0.0.${at}`)]),
+      ]),
+    ];
     const canary = (weight: number) => {
       const backends = [service({ name: 'new', weight }), service(), backend('web')];
       return trafficOf(resourcesFrom([...objects, httpRoute('web', backends)]), CLUSTER);
@@ -152,7 +159,7 @@ describe('a Backend of Envoy Gateway beside MeshEndpoints', () => {
   });
 });
 
-describe('a rule to whose MeshEndpoints Envoy Gateway sends no requests', () => {
+describe('a rule with a backend that is away', () => {
   it.each([
     ['a MeshEndpoints that does not exist', backend('gone'), []],
     ['a Service that does not exist', service(), []],
@@ -163,30 +170,18 @@ describe('a rule to whose MeshEndpoints Envoy Gateway sends no requests', () => 
       [serviceObject('shop'), sliceObject('shop', [ready('10.0.0.1')])],
     ],
     ['a Backend that does not exist', { ...ENVOY, name: 'gone' }, []],
-  ])('because of %s is reported, with the fix', (_, other, objects) => {
-    const resources = resourcesFrom([...mesh, ...objects, httpRoute('web', [backend('web'), other])]);
-    const { unused } = trafficOf(resources, CLUSTER).rule;
-    const found = reportedIn(unused).find(({ reason }) => reason === 'OtherBackendMissing');
-    expect(found).toMatchObject({ object: 'MeshEndpoints/default/web' });
-    expect(found?.message).toMatch(
-      /^spec\.rules\[0\]\.backendRefs\[0\]: Envoy Gateway sends no requests to MeshEndpoints default\/web and answers them .* at spec\.rules\[0\]\.backendRefs\[1\] .* correct that backendRef, remove it/,
-    );
-  });
-
-  const filters = [{ type: 'RequestHeaderModifier', requestHeaderModifier: { remove: ['x'] } }];
-
-  it.each([
-    ['a Service', [backend('web'), service({ filters })], 'sends no requests to'],
-    ['the MeshEndpoints, which Envoy Gateway ignores', [backend('web', { filters })], 'ignores filters of'],
-  ])('because of filters of %s is reported, with the fix', (_, backends, message) => {
-    const shop = [serviceObject('shop'), sliceObject('shop', [ready('10.0.0.1')])];
-    const resources = resourcesFrom([...mesh, ...shop, httpRoute('web', backends)]);
-    const { unused } = trafficOf(resources, CLUSTER).rule;
-    expect(unused).toMatchObject([{ reason: 'NotSupported', object: 'MeshEndpoints/default/web' }]);
-    const [found] = reportedIn(unused);
-    expect(found?.message).toContain(message);
-    expect(found?.message).toContain('move them to the filters of the rule');
-  });
+  ])(
+    'has the endpoints of MeshEndpoints alone, for which Envoy Gateway has no cluster: %s',
+    (_, other, objects) => {
+      const present = [serviceObject('there'), sliceObject('there', [ready('10.0.0.9')])];
+      const { localities, unused } = localitiesOf(
+        [backend('web'), service({ name: 'there' }), other],
+        [...present, ...objects],
+      );
+      expect(localities.map(([title]) => title)).toEqual(['0 weight 1 priority 0']);
+      expect(unused.filter(each => isEqual(each.at, ['spec', 'rules', 0, 'backendRefs', 0]))).toEqual([]);
+    },
+  );
 
   it('is not one with a missing backend of weight 0', () => {
     const resources = resourcesFrom([...mesh, httpRoute('web', [backend('web'), service({ weight: 0 })])]);
@@ -200,6 +195,40 @@ describe('a rule to whose MeshEndpoints Envoy Gateway sends no requests', () => 
     expect(settings).toBeUndefined();
     expect(reportedIn(rule.unused)).toMatchObject([
       { reason: 'MixedBackends', message: expect.stringContaining('a rule of its own') as string },
+    ]);
+  });
+});
+
+describe('filters of a backendRef', () => {
+  const modify = { type: 'RequestHeaderModifier', requestHeaderModifier: { remove: ['x'] } };
+  const shop = [serviceObject('shop'), sliceObject('shop', [ready('10.0.0.1')])];
+  const ruleWith = (...backends: Parameters<typeof httpRoute>[1][]) =>
+    trafficOf(resourcesFrom([...mesh, ...shop, httpRoute('web', ...backends)]), CLUSTER).rule;
+
+  it.each([
+    ['a Service', [backend('web'), service({ filters: [modify] })]],
+    ['a MeshEndpoints', [backend('web', { filters: [modify] }), service()]],
+  ])('that modify headers are no problem: %s', (_, backends) => {
+    expect(ruleWith(backends).unused).toEqual([]);
+  });
+
+  it('to a MeshEndpoints that cannot be applied are reported, with the fix', () => {
+    const rewrite = { type: 'URLRewrite', urlRewrite: { hostname: 'example.com' } };
+    const { unused } = ruleWith([backend('web', { filters: [modify, rewrite] }), service()]);
+    expect(unused).toMatchObject([{ reason: 'NotSupported', object: 'MeshEndpoints/default/web' }]);
+    expect(reportedIn(unused)[0]?.message).toMatch(
+      /ignores filter URLRewrite of .* to the filters of the rule/,
+    );
+  });
+
+  it('give each backend of the rule a cluster of its own, where one is a MeshEndpoints', () => {
+    const filtered = [backend('web', { filters: [modify] }), service({ weight: 3 })];
+    expect(ruleWith(filtered).shares?.others).toEqual([{ cluster: `${CLUSTER}/backend/1`, weight: 3 }]);
+    const resources = resourcesFrom([...mesh, ...shop, httpRoute('web', filtered)]);
+    const { through, settings } = trafficOf(resources, `${CLUSTER}/backend/1`);
+    expect(through.Proxy.assignment.localities.map(({ backend: index }) => index)).toEqual([1]);
+    expect(settings?.otherSockets).toEqual([
+      { name: 'Service/default/shop:80', envoyGatewayName: `${CLUSTER}/tls/1` },
     ]);
   });
 });

@@ -297,7 +297,6 @@ describe('an unused backend', () => {
     expect(rule.unused.map(({ object, endpoint }) => [object, endpoint])).toEqual([
       ['MeshEndpoints/default/web', 'raw'],
       ['MeshEndpoints/default/gone', undefined],
-      ['MeshEndpoints/default/web', undefined],
     ]);
   });
 

@@ -3,6 +3,8 @@ import { isRecord } from '../json.ts';
 import type { Fields } from '../json.ts';
 import type { RouteKind } from '../key.ts';
 import { ANCHOR } from '../names.ts';
+import { backendFiltersIn } from './header-filters.ts';
+import type { BackendFilters } from './header-filters.ts';
 import {
   field,
   items,
@@ -54,8 +56,8 @@ export type BackendRef = {
   readonly name: string;
   readonly port?: number;
   readonly weight: number;
-  /** Whether it has filters of its own. */
-  readonly hasFilters?: true;
+  /** Its own filters. */
+  readonly filters?: BackendFilters;
 };
 
 /** A rule of a route. */
@@ -248,7 +250,7 @@ function decodeBackend(place: FieldValue, namespace: string): BackendRef {
     name: text(field(backend, 'name'), forms.filled),
     ...present({ port: optionalPort(field(backend, 'port')) }),
     weight: optionalInteger(field(backend, 'weight'), 0, 1_000_000) ?? 1,
-    ...(items(field(backend, 'filters')).length > 0 && { hasFilters: true }),
+    ...present({ filters: backendFiltersIn(backend) }),
   };
 }
 

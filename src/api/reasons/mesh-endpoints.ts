@@ -37,10 +37,6 @@ export const MESH_ENDPOINTS = {
       'a rule has MeshEndpoints together with backends that cannot share it ([which](traffic.md#rules-with-other-backends))',
       'move the MeshEndpoints to a rule of its own, or give the others weight 0',
     ),
-    OtherBackendMissing: error(
-      'another backend of the rule does not exist, may not be referred to, or has no endpoints: Envoy Gateway then sends no requests to the MeshEndpoints, and answers them with 500 or 503',
-      'correct that `backendRef`, remove it, or give it weight 0',
-    ),
     ProxyUnknown: error(
       'the MeshTailnet has no proxy, or no relay for UDP',
       'follow the message, which has `PoolReady` of the MeshTailnet',
@@ -82,7 +78,7 @@ export const MESH_ENDPOINTS = {
       'name another device or service',
     ),
     NotSupported: error(
-      'Envoy Gateway applies `filters` of a single `backendRef` to Services only; filters of the rule work',
+      'a `backendRef` to MeshEndpoints has a filter that does not modify headers, or one with a header that cannot be set',
       'move them to the filters of the rule',
     ),
     Resolved: note('every route that names the object resolves to its endpoints'),

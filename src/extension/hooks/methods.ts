@@ -4,8 +4,10 @@ import type { Ref } from '../../api/key.ts';
 import type { Log } from '../../telemetry/log.ts';
 import type { extensionMetrics } from '../../telemetry/metrics.ts';
 import type { Recorder } from '../../telemetry/metric-recorder.ts';
+import type { RuleShares } from '../../traffic/rule-shares.ts';
 import type { EnvoyClusterSettings } from '../../traffic/settings/envoy-cluster-settings.ts';
 import { envoyClusterEditor } from '../envoy-cluster/envoy-cluster.ts';
+import { divideRules } from '../envoy-route/mesh-shares.ts';
 import { pathOf } from '../grpc/method.ts';
 import type { Bytes, Methods, Unary } from '../grpc/method.ts';
 import { limitedLog } from '../../telemetry/limited-log.ts';
@@ -28,6 +30,8 @@ export type HookDeps = {
     cluster: string,
     gateways: readonly Ref<'Gateway'>[],
   ) => EnvoyClusterSettings | undefined;
+  /** Called for each route of a translation that has several clusters, with the cluster of its rule. */
+  readonly sharesOf: (cluster: string) => RuleShares | undefined;
   readonly revisions: Revisions;
   /** The address that Envoy dials for EDS, such as mesh-extension-server.mesh-system.svc.cluster.local:5005. */
   readonly edsTarget: string;
@@ -42,7 +46,7 @@ export type HookDeps = {
  * call; the others, which need not be configured, return their message unchanged.
  */
 export function hookMethods(deps: HookDeps): Methods {
-  const { settingsOf, revisions, edsTarget, messageBytes, clock, telemetry } = deps;
+  const { settingsOf, sharesOf, revisions, edsTarget, messageBytes, clock, telemetry } = deps;
   const failOpen = failingOpen(telemetry, clock);
   const editCluster = envoyClusterEditor({ target: edsTarget });
   const countClusters = (clusters: number) => telemetry.record.meshClusters(TRANSLATION, clusters);
@@ -62,6 +66,7 @@ export function hookMethods(deps: HookDeps): Methods {
       modifyTranslation(request, {
         settingsOf: cluster => settingsOf(cluster, gateways),
         editCluster,
+        division: divideRules(sharesOf),
         failOpen,
         countClusters,
         messageBytes,

@@ -1,13 +1,19 @@
-import { PostTranslateModifyRequestSchema as RequestSchema } from '../proto/envoygateway/extension_pb.ts';
-import { Fields, varint, WIRE_TYPES } from '../wire.ts';
+import {
+  PostTranslateModifyRequestSchema as RequestSchema,
+  PostTranslateModifyResponseSchema as ResponseSchema,
+} from '../proto/envoygateway/extension_pb.ts';
+import { bytesField, concat, Fields, setField, varint, WIRE_TYPES } from '../wire.ts';
 import type { Field } from '../wire.ts';
 import type { EnvoyClusterSettings } from '../../traffic/settings/envoy-cluster-settings.ts';
 import type { EditEnvoyCluster } from '../envoy-cluster/envoy-cluster.ts';
+import type { RuleDivision } from '../envoy-route/mesh-shares.ts';
 import { GrpcError } from '../grpc/method.ts';
 
-const { clusters: CLUSTERS, routes: LAST_LIST } = RequestSchema.field;
+const { clusters: CLUSTERS, routes: ROUTES } = RequestSchema.field;
 
-/** The number of a cluster's name; Envoy Gateway writes it first. */
+const { number: ANSWERED_CLUSTERS } = ResponseSchema.field.clusters;
+
+/** The number of the name of a cluster or route configuration; Envoy Gateway writes it first. */
 const NAME = 1;
 
 /** A field number that is lower by one lowers the first byte of its tag by this. */
@@ -27,16 +33,23 @@ export type TranslationDeps = {
   /** Returns undefined if the cluster must stay unchanged, as most do. */
   readonly settingsOf: (cluster: string) => EnvoyClusterSettings | undefined;
   readonly editCluster: EditEnvoyCluster;
+  readonly division: RuleDivision;
   readonly failOpen: FailOpen;
   readonly countClusters: (clusters: number) => void;
   /** Max size of a response. */
   readonly messageBytes: number;
 };
 
-/** A range of the request that is left out of the response, or replaced by a cluster. */
-type Cut = { readonly from: number; readonly to: number; readonly cluster?: Uint8Array };
+/** A range of the request that is left out of the response, or replaced by a cluster or route configuration. */
+type Cut = {
+  readonly from: number;
+  readonly to: number;
+  readonly edited?: Uint8Array;
+  /** Whole fields that follow. */
+  readonly more?: Uint8Array;
+};
 
-/** How the response differs from the request: it has other clusters, lacks the context, and its lists have other numbers. */
+/** How the response differs from the request: it has other clusters and routes, lacks the context, and its lists have other numbers. */
 type Changes = {
   /** Where in the request the tags of the lists are. */
   readonly tagOffsets: readonly number[];
@@ -46,7 +59,7 @@ type Changes = {
 
 /**
  * The response of PostTranslateModify: everything in the request, in its order, with the settings of mesh backends in
- * their clusters. The lists of the response have field numbers lower by one than those of the request, so that all else
+ * their clusters and routes. The lists of the response have field numbers lower by one than those of the request, so that all else
  * is copied without decoding it. A list that was not sent stays absent: Envoy Gateway deletes what a response lacks.
  */
 export function modifyTranslation(request: Uint8Array, deps: TranslationDeps): Uint8Array {
@@ -54,7 +67,7 @@ export function modifyTranslation(request: Uint8Array, deps: TranslationDeps): U
   const { tagOffsets, cuts, length } = changesOf(given, deps);
   const response = new Uint8Array(Buffer.allocUnsafeSlow(length).buffer);
   let [offset, from, nextTag] = [0, 0, 0];
-  for (const { from: cutFrom, to, cluster } of [...cuts, { from: given.length, to: given.length }]) {
+  for (const { from: cutFrom, to, edited, more } of [...cuts, { from: given.length, to: given.length }]) {
     given.copy(response, offset, from, cutFrom);
     for (let tag = tagOffsets[nextTag]; tag !== undefined && tag < cutFrom; tag = tagOffsets[++nextTag]) {
       const place = offset + tag - from;
@@ -62,16 +75,20 @@ export function modifyTranslation(request: Uint8Array, deps: TranslationDeps): U
     }
     offset += cutFrom - from;
     from = to;
-    if (!cluster) continue;
-    for (const byte of varint(cluster.length)) response[offset++] = byte;
-    response.set(cluster, offset);
-    offset += cluster.length;
+    if (edited) {
+      for (const byte of varint(edited.length)) response[offset++] = byte;
+      response.set(edited, offset);
+      offset += edited.length;
+    }
+    if (!more) continue;
+    response.set(more, offset);
+    offset += more.length;
   }
   return response;
 }
 
 function isListed({ number, wireType }: Field): boolean {
-  return number >= CLUSTERS.number && number <= LAST_LIST.number && wireType === WIRE_TYPES.bytes;
+  return number >= CLUSTERS.number && number <= ROUTES.number && wireType === WIRE_TYPES.bytes;
 }
 
 function changesOf(request: Buffer, deps: TranslationDeps): Changes {
@@ -85,6 +102,7 @@ function changesOf(request: Buffer, deps: TranslationDeps): Changes {
     if (cuts.push(cut) + tagOffsets.length > maxFields) throw tooManyFields();
     length += growthBy(cut);
   };
+  const editedRoutes = editRoutes(request, deps);
   while (fields.next()) {
     const { number, start, tagEnd, end } = fields;
     if (!isListed(fields)) {
@@ -94,18 +112,22 @@ function changesOf(request: Buffer, deps: TranslationDeps): Changes {
     if (tagOffsets.push(start) > maxFields) throw tooManyFields();
     if (tagEnd > start + 1) add({ from: start + 1, to: tagEnd });
     const room = deps.messageBytes - length;
-    const edited = number === CLUSTERS.number ? editAt(request, fields, deps, room) : undefined;
-    if (!edited) continue;
+    const routes = editedRoutes.get(start);
+    const fitting = routes && deps.failOpen('routes', () => inRoom(routes, room, deps.messageBytes));
+    if (fitting) add(fitting);
+    const cluster = number === CLUSTERS.number ? editClusterAt(request, fields, deps, room) : undefined;
+    if (!cluster) continue;
     meshClusters++;
-    if (edited !== 'unchanged') add(edited);
+    if (cluster !== 'unchanged') add(cluster);
   }
   if (fields.isMalformed) throw malformedRequest();
   if (meshClusters > 0) deps.countClusters(meshClusters);
   return { tagOffsets, cuts, length };
 }
 
-function growthBy({ from, to, cluster }: Cut): number {
-  return (cluster ? varint(cluster.length).length + cluster.length : 0) - (to - from);
+function growthBy({ from, to, edited, more }: Cut): number {
+  const editedLength = edited ? varint(edited.length).length + edited.length : 0;
+  return editedLength + (more?.length ?? 0) - (to - from);
 }
 
 /** Ends a call whose request cannot be read: any response could delete resources. */
@@ -121,24 +143,60 @@ function tooManyFields(): GrpcError {
  * Edits one cluster. Of a cluster that is not ours only the name is read. One for which the response has no room is left
  * unchanged: a response that is too large would be lost as a whole.
  */
-function editAt(
+function editClusterAt(
   request: Buffer,
-  { tagEnd, valueStart, end }: Field,
-  { settingsOf, editCluster, failOpen, messageBytes }: TranslationDeps,
+  place: Field,
+  { settingsOf, editCluster, division, failOpen, messageBytes }: TranslationDeps,
   room: number,
 ): Cut | 'unchanged' | undefined {
-  const field = new Fields(request, valueStart, end);
-  if (!field.next() || field.number !== NAME) return undefined;
-  const name = request.toString('latin1', field.valueStart, field.end);
+  const field = new Fields(request, place.valueStart, place.end);
+  const name = nameIn(request, field);
+  if (name === undefined) return undefined;
   return failOpen(name, () => {
     const settings = settingsOf(name);
     if (!settings) return undefined;
     while (field.next()) if (field.number === NAME) return undefined;
-    const cluster = request.subarray(valueStart, end);
-    const edited = editCluster(cluster, settings);
-    if (edited === cluster) return 'unchanged';
-    const cut = { from: tagEnd, to: end, cluster: edited };
-    if (growthBy(cut) <= room) return cut;
-    throw new Error(`with ${edited.length} bytes of this cluster the response would exceed ${messageBytes}`);
+    const cluster = request.subarray(place.valueStart, place.end);
+    const [edited, ...more] = division.namesFor(name).map(each => {
+      if (each === name) return editCluster(cluster, settings);
+      const renamed = setField(cluster, NAME, Buffer.from(each));
+      const itsSettings = settingsOf(each);
+      return itsSettings ? editCluster(renamed, itsSettings) : renamed;
+    });
+    if (!edited) return undefined;
+    if (edited === cluster && more.length === 0) return 'unchanged';
+    const fields = more.map(each => bytesField(ANSWERED_CLUSTERS, each));
+    return inRoom({ ...replaced(place, edited), more: concat(fields) }, room, messageBytes);
   });
+}
+
+function inRoom(cut: Cut, room: number, messageBytes: number): Cut {
+  const growth = growthBy(cut);
+  if (growth <= room) return cut;
+  throw new Error(`with ${growth} bytes more the response would exceed ${messageBytes}`);
+}
+
+/** The edits of all routes, by where they begin in the request. */
+function editRoutes(request: Buffer, { division, failOpen }: TranslationDeps): ReadonlyMap<number, Cut> {
+  const edits = new Map<number, Cut>();
+  const fields = new Fields(request);
+  while (fields.next()) {
+    if (fields.number !== ROUTES.number || fields.wireType !== WIRE_TYPES.bytes) continue;
+    const { start, valueStart, end } = fields;
+    const name = nameIn(request, new Fields(request, valueStart, end));
+    const routes = request.subarray(valueStart, end);
+    const edited = failOpen(name ?? 'routes', () => division.editRoutes(routes));
+    if (edited && edited !== routes) edits.set(start, replaced(fields, edited));
+  }
+  return edits;
+}
+
+/** The first field, if that is the name. */
+function nameIn(request: Buffer, field: Fields): string | undefined {
+  if (!field.next() || field.number !== NAME) return undefined;
+  return request.toString('latin1', field.valueStart, field.end);
+}
+
+function replaced({ tagEnd, end }: Field, edited: Uint8Array): Cut {
+  return { from: tagEnd, to: end, edited };
 }

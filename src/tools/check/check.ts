@@ -8,7 +8,6 @@ import { Catalog, groupOf, objectOf, titleOf } from './objects.ts';
 import type { Declarations, Declared, Finding } from './objects.ts';
 import { checkParents } from './parents.ts';
 import { checkAddresses, checkRepeated } from './repeated.ts';
-import { checkSplitRules } from './split-rules.ts';
 import { checkConflicts, checkTargets } from './targets.ts';
 import { checkTraffic, trafficIn } from './traffic.ts';
 
@@ -28,7 +27,6 @@ export function check(declarations: Declarations): CheckResult {
     ...objects.flatMap(checkAddresses),
     ...checkVipServices(objects),
     ...objects.flatMap(checkSelectors),
-    ...checkSplitRules(valid, catalog),
     ...checkTraffic(valid, catalog, trafficIn(catalog)),
     ...checkConflicts(catalog),
     ...objects.flatMap(object => checkTargets(object, catalog)),

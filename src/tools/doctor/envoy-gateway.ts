@@ -121,6 +121,10 @@ function hookProblems(extension: Fields, observed: Observed): readonly string[] 
     problems.push('hooks.xdsTranslator.post of extensionManager lacks Translation');
   if (at(translator, 'translation', 'cluster', 'includeAll') !== true)
     problems.push('hooks.xdsTranslator.translation.cluster.includeAll of extensionManager is not true');
+  if (at(translator, 'translation', 'route', 'includeAll') !== true)
+    problems.push(
+      'hooks.xdsTranslator.translation.route.includeAll of extensionManager is not true, so MeshEndpoints get no requests in rules of several backends of which one is away or has filters',
+    );
   if (!hasKind(extension, 'policyResources', 'MeshBinding'))
     problems.push('policyResources of extensionManager lacks kind MeshBinding');
   const expected = expectedAddress(observed);

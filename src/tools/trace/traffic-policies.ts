@@ -34,22 +34,6 @@ export type ExplainPolicies = (
 /** What decides where policies apply. */
 type PolicyResources = AttachmentResources & Pick<TrafficResources, 'grants'>;
 
-/** The policies that set something for a rule of a route, at any listener. */
-export function policyFinder(
-  resources: PolicyResources,
-  policies: readonly BackendTrafficPolicy[],
-): (route: Route, rule: number) => ReadonlySet<BackendTrafficPolicy> {
-  const attachedTo = attachedIn(resources, policies);
-  return (route, rule) => {
-    const ofRoute = targetsOfRoute(route, rule).flatMap(attachedTo);
-    const places = attachmentsOf(route, resources).flatMap(attachment => placesAt(attachment, resources));
-    const chains = (places.length > 0 ? places : [NOWHERE]).flatMap(({ targets }) =>
-      chainOf(route.kind, [...ofRoute, ...targets.flatMap(attachedTo)]),
-    );
-    return new Set(chains.map(({ policy }) => policy));
-  };
-}
-
 function attachedIn(resources: PolicyResources, policies: readonly BackendTrafficPolicy[]) {
   return (target: Target): readonly Attached[] => {
     const found = policies.filter(policy => isTarget(policy, target, resources));

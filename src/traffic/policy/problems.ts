@@ -55,7 +55,7 @@ export function failoverSupportOf(
       const [what, unless, more] = isHeadless
         ? [', and headless', 'whatever its routing type is', '']
         : ['', 'unless its routing type is Service', `, or ${routingFix(cluster, policy)}`];
-      const text = `${titleOfBackend(ref)} is a backend of the route${what}: while it has no ready endpoints, Envoy Gateway sends no requests to MeshEndpoints of the rule, ${unless}`;
+      const text = `${titleOfBackend(ref)} is a backend of the route${what}: while it has no ready endpoints, Envoy Gateway fails its share of the requests, ${unless}`;
       const fix = `remove the Service from backendRefs and name it in spec.failover.levels alone${more}`;
       const about = refTo(route);
       return { is: 'service-in-rule', problem: { reason: 'ServiceInRule', about, text, fix } };

@@ -78,7 +78,10 @@ export function routeSettings(resources: TrafficResources, route: Route, budgets
     .map(rule => {
       const settings = settingsOf(rule, budgets);
       const checked = settings?.healthCheck && backendsWithChecks(rule);
-      return `\n${rule.cluster.text} ${JSON.stringify([settings ?? null, checked ?? null])}`;
+      // Not `others`, which depends on Services: the operator reads none.
+      const { total, mesh } = rule.shares ?? {};
+      const all = [settings ?? null, checked ?? null, ...(mesh ? [total, mesh] : [])];
+      return `\n${rule.cluster.text} ${JSON.stringify(all)}`;
     })
     .join('');
 }

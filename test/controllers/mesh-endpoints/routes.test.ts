@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { RouteKind } from '../../../src/api/key.ts';
-import { gatewayObject, meshBackend, named, openGateway, route } from '../../support/declared.ts';
+import { meshBackend, named, openGateway, route } from '../../support/declared.ts';
 import { confirmed, EndpointsScene } from '../../support/controllers/mesh-endpoints/scene.ts';
 import { endpoint, meshEndpoints, meshGateway, meshTailnet } from '../../support/objects.ts';
 import { grantObject, namespaceObject } from '../../support/traffic/objects.ts';
@@ -112,8 +112,6 @@ describe('status.routes', () => {
     const mixed = to('default/web', meshBackend(), { name: 'shop', port: 80 });
     const scene = await EndpointsScene.start(tailnet, web(), mixed);
     expect(scene.status()?.routes).toEqual([WEB]);
-    await scene.put(to('default/web', meshBackend(), { name: 'shop', namespace: 'far', port: 80 }));
-    expect(resolvedOf(scene)?.reason).toBe('OtherBackendMissing');
   });
 
   it('does so where what it uses depends on its own status', async () => {
@@ -121,7 +119,7 @@ describe('status.routes', () => {
     const mixed = to('default/web', meshBackend(), { name: 'shop', port: 80 });
     const scene = await EndpointsScene.start(tailnet, web(fields), mixed);
     expect(scene.status()?.routes).toMatchObject([{ name: 'web' }]);
-    expect(resolvedOf(scene)?.reason).not.toBe('OtherBackendMissing');
+    expect(resolvedOf(scene)?.reason).toBe('ExternalTargetNotResolved');
   });
 });
 
@@ -157,12 +155,6 @@ const FIXES: readonly {
     reason: 'NamespaceNotAllowed',
   },
   {
-    it: 'another MeshEndpoints of the rule',
-    world: [tailnet, web(), to('default/web', meshBackend(), meshBackend({ name: 'other' }))],
-    fix: web({ meshIP: '100.64.0.2' }, 'default/other'),
-    reason: 'OtherBackendMissing',
-  },
-  {
     it: 'the tailnet of another MeshEndpoints of the rule',
     world: [
       tailnet,
@@ -182,16 +174,6 @@ describe('a route that does not resolve', () => {
     expect(resolvedOf(scene)).toMatchObject({ status: 'False', reason });
     await scene.put(fix);
     expect(resolvedOf(scene)).toMatchObject({ status: 'True', reason: 'Resolved' });
-  });
-
-  it('is resolved by a ReferenceGrant for a Service of its rule', async () => {
-    const mixed = to('default/web', meshBackend(), { name: 'shop', namespace: 'far', port: 80 });
-    const scene = await EndpointsScene.start(tailnet, web(), mixed);
-    expect(resolvedOf(scene)?.reason).toBe('OtherBackendMissing');
-    const from = [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', namespace: 'default' }];
-    const to_ = [{ group: '', kind: 'Service' }];
-    await scene.put(gatewayObject('ReferenceGrant', 'far/grant', { from, to: to_ }, 'v1beta1'));
-    expect(resolvedOf(scene)?.status).toBe('True');
   });
 
   it('is resolved by the data path of its Gateway, within a resync', async () => {

@@ -244,7 +244,7 @@ describe('the condition FailoverSupported of a MeshRoutePolicy for a rule with a
     levels([SHOP], [HOME]),
   ];
   const WHY =
-    'False ServiceInRule: Service default/shop:80 is a backend of the route: while it has no ready endpoints, Envoy Gateway sends no requests to MeshEndpoints of the rule, ';
+    'False ServiceInRule: Service default/shop:80 is a backend of the route: while it has no ready endpoints, Envoy Gateway fails its share of the requests, ';
   const FIX = 'remove the Service from backendRefs and name it in spec.failover.levels alone';
 
   it('is False by default, with the policy to apply, and then True', async () => {

@@ -1,12 +1,14 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { divideRules } from '../../../src/extension/envoy-route/mesh-shares.ts';
 import { PostTranslateModifyResponseSchema } from '../../../src/extension/proto/envoygateway/extension_pb.ts';
 import { bytesField, Fields, concat } from '../../../src/extension/wire.ts';
 import { varintField } from '../../support/extension/varint-field.ts';
 import { CLUSTER, gatewayCluster, read } from '../../support/extension/clusters.ts';
 import { bindingObject, startHooks, translation, whole } from '../../support/extension/hooks.ts';
 import { anyMessage, seed } from '../../support/extension/messages.ts';
+import { plainRoute, routeConfiguration, weightedRoute } from '../../support/extension/routes.ts';
 import { settings, tlsSocket } from '../../support/extension/cluster-settings.ts';
 
 const METHOD = 'PostTranslateModify';
@@ -54,6 +56,44 @@ describe('the Translation hook', () => {
     ]);
     expect(targets.map(config => config?.serviceName)).toEqual([CLUSTER, 'httproute/shop/b/rule/3']);
     expect(answer.recorded.clusters).toEqual(['translation', 'translation']);
+  });
+
+  it('adds a cluster for each MeshEndpoints of a rule with filters, and routes to these', () => {
+    const of = (index: number) => ({ cluster: `${CLUSTER}/backend/${index}`, weight: index + 1 });
+    const shares = { total: 3, mesh: [of(0)], others: [of(1)] };
+    const sharesOf = (rule: string) => (rule === CLUSTER ? shares : undefined);
+    const { call } = startHooks({ settingsOf, sharesOf });
+    const others = [named('a'), named('b')] as const;
+    const request = translation({
+      clusters: [others[0], named(CLUSTER), others[1]],
+      routes: [routeConfiguration(plainRoute('httproute/other/a/rule/0'), plainRoute(CLUSTER))],
+    });
+    const answer = fromBinary(PostTranslateModifyResponseSchema, whole(call(METHOD, request)));
+    const clusters = answer.clusters.map(cluster => read(cluster));
+    const ours = [CLUSTER, of(0).cluster, of(1).cluster];
+    expect(clusters.map(({ name }) => name)).toEqual(['a', ...ours, 'b']);
+    expect(clusters.slice(1, 4).map(({ edsClusterConfig }) => edsClusterConfig?.serviceName)).toEqual(ours);
+    expect([answer.clusters[0], answer.clusters[4]]).toEqual(others);
+    const [routes = new Uint8Array()] = answer.routes;
+    expect(routes).toEqual(
+      divideRules(sharesOf).editRoutes(
+        routeConfiguration(plainRoute('httproute/other/a/rule/0'), plainRoute(CLUSTER)),
+      ),
+    );
+    expect(Buffer.from(routes).includes(of(1).cluster)).toBe(true);
+  });
+
+  it('names the cluster of MeshEndpoints after the rule while another backend is away', () => {
+    const of = (index: number) => ({ cluster: `${CLUSTER}/backend/${index}`, weight: index + 1 });
+    const shares = { total: 6, mesh: [of(0), of(1)] };
+    const { call } = startHooks({ settingsOf, sharesOf: rule => (rule === CLUSTER ? shares : undefined) });
+    const clusters = [named(of(0).cluster), named(of(1).cluster), named(`${CLUSTER}/backend/2`)];
+    const given = weightedRoute(CLUSTER, [{ name: 'invalid-backend-cluster', weight: 3 }]);
+    const request = translation({ clusters, routes: [routeConfiguration(given)] });
+    const answer = fromBinary(PostTranslateModifyResponseSchema, whole(call(METHOD, request)));
+    const [first = new Uint8Array(), ...others] = answer.clusters;
+    expect(read(first)).toMatchObject({ name: CLUSTER, edsClusterConfig: { serviceName: CLUSTER } });
+    expect(others).toEqual(clusters.slice(1));
   });
 
   it('keeps clusters unchanged for which the response has no room, and logs that', () => {

@@ -83,10 +83,10 @@ describe('npm start', () => {
     expect(await untilBackends('web-1', 'web-2')).toBe(true);
   });
 
-  it('fails a rule with a missing backend, as Envoy Gateway does, and reports why', async () => {
+  it('fails for the share of a missing backend alone, as Envoy Gateway does, and reports why', async () => {
     running.edit(text => text.replace(/name: web\n( +port: 18082\n +weight)/, 'name: gone\n$1'));
-    expect(await untilBackends('500')).toBe(true);
-    const isReported = () => Promise.resolve(running.output().includes('OtherBackendMissing'));
+    expect(await untilBackends('500', 'web-1')).toBe(true);
+    const isReported = () => Promise.resolve(running.output().includes('BackendNotFound'));
     expect(await until('it to be reported', isReported, SOON)).toBe(true);
     running.restore();
     expect(await untilBackends('web-1', 'web-2')).toBe(true);

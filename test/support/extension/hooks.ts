@@ -30,6 +30,7 @@ export function startHooks(deps: Partial<HookDeps> = {}): TestHooks {
   const log = { debug: line, info: line, warn: line, error: line, child: () => log };
   const methods = hookMethods({
     settingsOf: () => undefined,
+    sharesOf: () => undefined,
     revisions: { revisionOf: () => '1', onChange: () => () => undefined },
     edsTarget: '127.0.0.1:5005',
     messageBytes: 100_000_000,

@@ -1,0 +1,83 @@
+import { describe, expect, it } from 'vitest';
+import { clustersBeside } from '../../src/traffic/rule-shares.ts';
+import type { RuleShares } from '../../src/traffic/rule-shares.ts';
+import { resourcesFrom, ruleOf } from '../support/traffic/resolve.ts';
+import {
+  backend,
+  endpointsObject,
+  httpRoute,
+  routeObject,
+  service,
+  tailnetObject,
+} from '../support/traffic/objects.ts';
+
+const RULE = 'httproute/default/web/rule/0';
+const mesh = [tailnetObject(), endpointsObject('web'), endpointsObject('api')];
+
+const sharesOf = (...backends: readonly object[]): RuleShares | undefined =>
+  ruleOf(resourcesFrom([...mesh, httpRoute('web', backends as Parameters<typeof httpRoute>[1])]), RULE)
+    ?.shares;
+
+const set = (type: 'request' | 'response', header: object) => ({
+  type: type === 'request' ? 'RequestHeaderModifier' : 'ResponseHeaderModifier',
+  [`${type}HeaderModifier`]: { set: [header] },
+});
+const HEADER = { name: 'x-from', value: 'web' };
+const filtered = { filters: [set('request', HEADER)] };
+const changes = { request: { add: [], set: [HEADER], remove: [] } };
+
+describe('the shares of a rule', () => {
+  it('are those of the MeshEndpoints that exist, with the sum of all weights', () => {
+    const shares = sharesOf(
+      service({ weight: 5 }),
+      backend('web', { weight: 3 }),
+      backend('gone', { weight: 2 }),
+      backend('api', { weight: 0 }),
+    );
+    expect(shares).toEqual({
+      total: 10,
+      mesh: [{ cluster: `${RULE}/backend/1`, weight: 3 }],
+    });
+  });
+
+  it('do not contain MeshEndpoints of another namespace without a ReferenceGrant', () => {
+    expect(sharesOf(backend('web', { namespace: 'other' }), backend('api'))?.mesh).toEqual([
+      { cluster: `${RULE}/backend/1`, weight: 1 },
+    ]);
+  });
+
+  it('do not exist for a rule that cannot be divided', () => {
+    expect(sharesOf(backend('web'))).toBeUndefined();
+    expect(sharesOf(backend('web'), service({ weight: 0 }))).toBeUndefined();
+    const tcp = routeObject('TCPRoute', 'web', [backend('web'), backend('api')]);
+    expect(ruleOf(resourcesFrom([...mesh, tcp]), 'tcproute/default/web/rule/-1')?.shares).toBeUndefined();
+  });
+
+  it('have the filters of their backendRefs', () => {
+    const shares = sharesOf(backend('web', filtered), backend('api'));
+    expect(shares).toEqual({
+      total: 2,
+      mesh: [
+        { cluster: `${RULE}/backend/0`, weight: 1, filters: changes },
+        { cluster: `${RULE}/backend/1`, weight: 1 },
+      ],
+      others: [],
+    });
+    expect(clustersBeside(shares)).toEqual([`${RULE}/backend/0`, `${RULE}/backend/1`]);
+    expect(clustersBeside(sharesOf(backend('web', filtered)))).toEqual([]);
+  });
+
+  it.each([
+    ['a name with a space', { name: 'x from', value: 'web' }],
+    ['Host', { name: 'Host', value: 'example.com' }],
+    ['a value with a line end', { name: 'x-from', value: 'a\r\nb' }],
+    ['an endless value', { name: 'x-from', value: `${'a'.repeat(4096)}\u0001` }],
+    ['a value that is no text', { name: 'x-from', value: 1 }],
+  ])('do not have a filter with %s', (_, header) => {
+    const shares = sharesOf(
+      backend('web', { filters: [set('request', header), set('response', HEADER)] }),
+      backend('api'),
+    );
+    expect(shares?.mesh[0]?.filters).toEqual({ response: changes.request });
+  });
+});
