@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import type { PolicyProblem } from '../../src/traffic/policy/route-policy.ts';
 import { named } from '../support/declared.ts';
 import { resourcesFrom, trafficOf } from '../support/traffic/resolve.ts';
 import { sliceObject, serviceObject, tailnetObject } from '../support/traffic/objects.ts';
@@ -47,20 +46,5 @@ describe('docs/route-policy.md', () => {
 
   it('has an example of preferences that is valid, without a warning', () => {
     expect(checkText(preferred)).toEqual({ findings: [], objects: 1 });
-  });
-
-  it('has a row for each reason of ResolvedRefs', () => {
-    const reasons: Readonly<Record<PolicyProblem['reason'], true>> = {
-      NoMeshEndpoints: true,
-      NoMatchingEndpoints: true,
-      BackendNotFound: true,
-      RefNotPermitted: true,
-      PortNotFound: true,
-      TLSNotSupported: true,
-      ProtocolConflict: true,
-      TooManyPriorities: true,
-    };
-    const rows = [...page.matchAll(/^\| `ResolvedRefs=False\/(\w+)`/gm)].map(([, reason]) => reason);
-    expect(rows.toSorted()).toEqual(Object.keys(reasons).toSorted());
   });
 });

@@ -107,7 +107,7 @@ function outcomeOf(
     ...servicesWithout(traffic, route, known),
   ];
   const reaches = reachOfRule({ route, rule: indexOf(traffic) }, traffic, known);
-  const isLost = reaches === 'none' && decided.length === 0;
+  const isLost = (reaches === 'none' || reaches === 'some') && decided.length === 0;
   return {
     ...traffic,
     reaches,
@@ -286,11 +286,12 @@ function candidateOf(
   known: KnownObjects,
 ): Candidate {
   const { endpoint, object } = resolved;
+  const sent = localities.flatMap(({ endpoints }) => endpoints).find(each => isFor(each, resolved));
   return {
     isMesh: true,
     priority: priorityOf(resolved, localities) ?? endpoint.priority,
     // Envoy gets UNKNOWN for endpoints that are all unhealthy, where its own checks can decide: here the operator's verdict counts.
-    health: healthStatusesOf(object, 'UNKNOWN')({ endpoint }),
+    health: sent?.health === 'UNHEALTHY' ? sent.health : healthStatusesOf(object, 'UNKNOWN')({ endpoint }),
     isCarried: path === 'Direct' || endpoint.externalTarget !== undefined || !isPoolBroken(resolved, known),
   };
 }

@@ -14,6 +14,10 @@ export function settingsInPage(text: string): readonly ShownSetting[] {
 
 /** The settings in the help of a command. */
 export function settingsInHelp(help: string): readonly ShownSetting[] {
-  const found = help.matchAll(/^ {2}(--[-a-z]+) +([A-Z_]+)\n {6}(.*?)(?: \(default ([^()]+)\))?$/gm);
-  return [...found].map(([, flag, name, what, preset = '']) => ({ name, flag, preset, what }));
+  const found = help.matchAll(/^ {2}(--[-a-z]+) +([A-Z_]+)((?:\n {6}.*)+)$/gm);
+  return [...found].map(([, flag, name, lines = '']) => {
+    const text = lines.replaceAll(/\s+/g, ' ').trim();
+    const [, what, preset = ''] = /^(.*?)(?: \(default ([^()]+)\))?$/.exec(text) ?? [];
+    return { name, flag, preset, what };
+  });
 }
