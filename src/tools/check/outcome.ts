@@ -157,7 +157,7 @@ function brokenPools({ rule: { backends }, path }: CarriedTraffic, known: KnownO
 
 function noneHealthy(traffic: RuleTraffic, route: Route): Problem {
   const at = ['spec', 'rules', indexOf(traffic)];
-  const text = 'no endpoint of the rule can take traffic';
+  const text = 'no endpoint of the MeshEndpoints in the rule can take traffic';
   const fix = 'status.endpoints of its MeshEndpoints has the error of each';
   return { reason: 'NoHealthyEndpoints', about: refTo(route), at, text, fix };
 }
