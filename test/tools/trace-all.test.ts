@@ -198,6 +198,9 @@ describe('of a route, trace --all', () => {
         .match(/(not used|MeshRoutePolicy p): [A-Z]\w+: .*/g);
     expect(problems()).toEqual([
       expect.stringMatching(/: ServiceInRule: Service default\/shop:80 is a backend of .* or apply \{/),
+      expect.stringContaining(
+        'NoEndpoints: spec.rules[0].backendRefs[1]: Service default/shop has no endpoints',
+      ) as string,
     ]);
     const targetRefs = [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', name: 'web' }];
     const routing = {

@@ -96,6 +96,23 @@ describe('of the requests of a trace', () => {
       ],
     ],
     [
+      'some reach an endpoint beside a Service without endpoints',
+      'some',
+      [
+        ...[ready, service, servicesOf('web', 'example', 'Healthy')],
+        routeOf({ rules: [{ backendRefs: [meshBackend(), { name: 'shop', port: 80 }] }] }),
+      ],
+    ],
+    [
+      'all reach an endpoint or a pod of a Service',
+      'all',
+      [
+        ...[ready, service, sliceObject('shop', [{ addresses: ['10.0.0.5'] }])],
+        servicesOf('web', 'example', 'Healthy'),
+        routeOf({ rules: [{ backendRefs: [meshBackend(), { name: 'shop', port: 80 }] }] }),
+      ],
+    ],
+    [
       'none reaches an endpoint that a policy does not select',
       'none',
       [

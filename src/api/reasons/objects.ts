@@ -14,7 +14,7 @@ export const OBJECTS = {
     WrongGroup: error('a `backendRef` that is meant for MeshEndpoints has another `group`', 'correct it'),
     LegacyAnnotation: error(
       'the route names its backends by the annotation of earlier versions',
-      'run `mesh-gateway migrate`',
+      'remove it, and write the `backendRefs` in the message',
     ),
     NoTraffic: note('a `backendRef` has weight 0', 'raise it, or remove the reference'),
     NoWeight: warning('all `backendRefs` of a rule have weight 0', 'raise one'),

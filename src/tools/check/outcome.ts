@@ -1,4 +1,5 @@
 import { isEqual } from '../../api/json.ts';
+import { isOverHttp } from '../../api/key.ts';
 import type { Key, Ref, ResourceKind } from '../../api/key.ts';
 import type { Service } from '../../api/objects/backends.ts';
 import type { BackendRef, Route } from '../../api/objects/gateway-api.ts';
@@ -6,12 +7,15 @@ import { isMeshBackend, refTo } from '../../api/objects/references.ts';
 import { distinct } from '../../api/problem.ts';
 import type { Problem } from '../../api/problem.ts';
 import type { Reason } from '../../api/reasons.ts';
+import { backendRefsOf } from '../../traffic/backend-refs.ts';
+import type { RouteBackendRef } from '../../traffic/backend-refs.ts';
 import { poolProblemOf, proxiesOf } from '../../traffic/data-path.ts';
 import { healthStatusesOf } from '../../traffic/endpoints/health-status.ts';
 import type { HealthStatus } from '../../traffic/endpoints/health-status.ts';
 import type { EnvoyEndpoint, EnvoyLocality } from '../../traffic/endpoints/load-assignment.ts';
 import type { ReadObjects } from '../../store/resources.ts';
 import type { RouteTraffic, RuleTraffic } from '../../traffic/endpoints/route-traffic.ts';
+import { endpointsOfService, isResolved } from '../../traffic/other-backends.ts';
 import { failoverSupportOf, problemsOfRule } from '../../traffic/policy/problems.ts';
 import { isRequired } from '../../traffic/policy/route-policy.ts';
 import type { ResolvedEndpoint } from '../../traffic/resolve-backend-ref.ts';
@@ -70,13 +74,11 @@ export type RuleOutcome = CarriedTraffic & {
 /** What becomes of the requests for a route at Gateways. */
 export type RouteOutcome = Omit<RouteTraffic, 'rules'> & { readonly rules: readonly RuleOutcome[] };
 
-type Resources = Parameters<typeof failoverSupportOf>[0] & Pick<TrafficResources, 'route'>;
-
 /** Decides what becomes of the requests for a route. */
 export function outcomesOf(
   route: Route,
   traffic: readonly RouteTraffic[],
-  resources: Resources,
+  resources: TrafficResources,
   known: KnownObjects,
 ): readonly RouteOutcome[] {
   return traffic.map(each => ({
@@ -91,7 +93,7 @@ function outcomeOf(
   traffic: CarriedTraffic,
   gateways: RouteTraffic['gateways'],
   route: Route,
-  resources: Resources,
+  resources: TrafficResources,
   known: KnownObjects,
 ): RuleOutcome {
   const supports = gateways.map(gateway => failoverSupportOf(resources, [traffic.rule], gateway));
@@ -102,11 +104,9 @@ function outcomeOf(
     ...supports.flatMap(each => (each.is === 'service-in-rule' ? [each.problem] : [])),
     ...brokenPools(traffic, known),
   ]);
-  const decided = [
-    ...problems.filter(each => isDecided(each, known)),
-    ...servicesWithout(traffic, route, known),
-  ];
-  const reaches = reachOfRule({ route, rule: indexOf(traffic) }, traffic, known);
+  const ofServices = problemsOfServices(traffic, route, resources, known);
+  const decided = [...problems.filter(each => isDecided(each, known)), ...ofServices];
+  const reaches = reachOfRule({ route, rule: indexOf(traffic) }, { ...traffic, ofServices }, known);
   const isLost = (reaches === 'none' || reaches === 'some') && decided.length === 0;
   return {
     ...traffic,
@@ -132,14 +132,37 @@ function weightless(traffic: RuleTraffic, route: Route): readonly Problem[] {
   ];
 }
 
-/** Services of the rule that do not exist, or lack the port. */
-function servicesWithout(traffic: RuleTraffic, route: Route, known: KnownObjects): readonly Problem[] {
-  const rule = indexOf(traffic);
-  return (route.rules[rule]?.backendRefs ?? []).flatMap((ref, index): readonly Problem[] => {
-    const problem = ref.weight > 0 && serviceProblem(ref, known);
-    const at = ['spec', 'rules', rule, 'backendRefs', index];
-    return problem ? [{ ...problem, about: refTo(route), at }] : [];
+/** What keeps requests from the Services of a rule. */
+function problemsOfServices(
+  { rule: { cluster } }: RuleTraffic,
+  route: Route,
+  resources: TrafficResources,
+  known: KnownObjects,
+): readonly Problem[] {
+  return (backendRefsOf(route, cluster) ?? []).flatMap((each): readonly Problem[] => {
+    const { ref, place } = each;
+    if (ref.weight === 0 || isMeshBackend(ref)) return [];
+    const isLost = () => known.has('EndpointSlice') && !isResolved(resources, each, cluster.rule);
+    const problem = serviceProblem(ref, known) ?? (isLost() ? lostService(each, resources) : undefined);
+    return problem ? [{ ...problem, ...place }] : [];
   });
+}
+
+/** Why Envoy Gateway sends nothing to a Service that exists. */
+function lostService({ ref, route }: RouteBackendRef, resources: TrafficResources): Problem | undefined {
+  const { group, kind, namespace, name } = ref;
+  if (group !== '' || kind !== 'Service' || !isOverHttp(route.kind)) return undefined;
+  const title = `Service ${namespace}/${name}`;
+  if (endpointsOfService(resources, ref).length > 0) {
+    const text = `no ReferenceGrant lets a ${route.kind} of namespace ${route.metadata.namespace} refer to ${title}`;
+    return { reason: 'RefNotPermitted', text, fix: `create one in namespace ${namespace}` };
+  }
+  const fix = 'start its pods, or give the reference weight 0';
+  return {
+    reason: 'NoEndpoints',
+    text: `${title} has no endpoints, so its share of the requests fails`,
+    fix,
+  };
 }
 
 /** MeshTailnets that have a proxy address, which no mesh pod serves now. */
@@ -195,15 +218,18 @@ function isDecided(problem: Problem & { readonly object?: Key }, known: KnownObj
 /** How many of the requests for a rule reach an endpoint. What is no MeshEndpoints is followed no further. */
 export function reachOfRule(
   { route, rule }: { readonly route: Route; readonly rule: number },
-  traffic: CarriedTraffic | undefined,
+  traffic: (CarriedTraffic & { readonly ofServices: readonly Problem[] }) | undefined,
   known: KnownObjects,
 ): Reach {
   const refs = route.rules[rule]?.backendRefs ?? [];
   const ofCluster = traffic ? reachOfCluster(traffic, known) : 'none';
   const parts = refs.flatMap((ref, index): readonly Reach[] => {
     if (ref.weight === 0) return [];
-    if (!isMeshBackend(ref)) return [serviceProblem(ref, known) ? 'none' : 'all'];
     const at = ['spec', 'rules', rule, 'backendRefs', index];
+    if (!isMeshBackend(ref)) {
+      const isLost = traffic?.ofServices.some(each => isEqual(each.at, at)) ?? serviceProblem(ref, known);
+      return [isLost ? 'none' : 'all'];
+    }
     const unused = traffic?.unused.filter(each => each.endpoint === undefined && isEqual(each.at, at)) ?? [];
     if (unused.some(each => isDecided(each, known))) return ['none'];
     return [unused.some(isElsewhere) ? 'unknown' : ofCluster];

@@ -59,8 +59,11 @@ export function backendSteps(
   const steps = refs.flatMap((ref, index): readonly Step[] => {
     if (ref.weight === 0) return [];
     const title = `${titleOf(ref)}${shareText(ref.weight, total)}`;
-    if (!isMeshBackend(ref)) return [otherBackend(ref, title, catalog)];
     const at = ['spec', 'rules', rule, 'backendRefs', index];
+    if (!isMeshBackend(ref)) {
+      const known = problems.find(each => isEqual(each.at, at));
+      return [otherBackend(title, known ?? serviceProblem(ref, catalog))];
+    }
     const reasons = problems.filter(each => isEqual(each.at, at));
     const whole = reasons.find(({ endpoint }) => endpoint === undefined);
     if (whole || !ofRule) {
@@ -122,8 +125,7 @@ function titleOf({ group, kind, namespace, name, port }: BackendRef): string {
 }
 
 /** What is no MeshEndpoints is followed no further. */
-function otherBackend(ref: BackendRef, title: string, catalog: Catalog): Step {
-  const problem = serviceProblem(ref, catalog);
+function otherBackend(title: string, problem: Problem | undefined): Step {
   return problem
     ? { is: 'broken', name: 'backend', text: `${title}: ${whyOf(problem)}`, problem }
     : { is: 'ok', name: 'backend', text: `${title} (not followed further)` };

@@ -206,7 +206,12 @@ function wayThrough(
     { is: 'ok', name: 'rule', text: place },
     ...backendSteps(chosen, traffic, catalog),
   ];
-  return { steps, traffic, hasRule: true, reaches: reachOfRule(chosen, traffic, catalog) };
+  return {
+    steps,
+    traffic,
+    hasRule: true,
+    reaches: traffic?.reaches ?? reachOfRule(chosen, undefined, catalog),
+  };
 }
 
 /** A way that leads no further, or whose further steps are not known. */
