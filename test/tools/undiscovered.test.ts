@@ -59,6 +59,18 @@ describe('files in which devices are found by their tags', () => {
     expect(way[0]).toBe('none');
   });
 
+  it('have a tag that the MeshTailnet does not allow', () => {
+    const [tailnet = '', gateway = ''] = AROUND;
+    const limited = tailnet.replace('spec:\n', 'spec:\n  allowedTags: [tag:db]\n');
+    const text = [limited, gateway, DISCOVERING].join('---\n');
+    const [found] = check(readObjects([{ name: 'all.yaml', text }])).findings.filter(
+      ({ reason }) => reason === 'TagNotAllowed',
+    );
+    expect(found && findingText(found)).toBe(
+      'error TagNotAllowed: spec.tagSelectors: spec.allowedTags of MeshTailnet example has no tag that web of spec.tagSelectors could match, so no device is found: correct the selectors, or add a tag there',
+    );
+  });
+
   it('are not judged where the tags of devices decide about ports', () => {
     const { found, way, route } = answersFor(DISCOVERING.replace('    port: 8080\n', ''));
     expect(found).toEqual([]);

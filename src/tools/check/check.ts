@@ -3,7 +3,7 @@ import type { Route } from '../../api/objects/gateway-api.ts';
 import { keyOf } from '../../api/key.ts';
 import { meshBackendsOf, refTo } from '../../api/objects/references.ts';
 import { checkBackendRefs, isForMesh, isRoute } from './backend-refs.ts';
-import { checkSelectors, checkVipServices } from './discovery.ts';
+import { checkAllowedTags, checkSelectors, checkVipServices } from './discovery.ts';
 import { Catalog, groupOf, objectOf, titleOf } from './objects.ts';
 import type { Declarations, Declared, Finding } from './objects.ts';
 import { checkParents } from './parents.ts';
@@ -27,6 +27,7 @@ export function check(declarations: Declarations): CheckResult {
     ...objects.flatMap(checkAddresses),
     ...checkVipServices(objects),
     ...objects.flatMap(checkSelectors),
+    ...checkAllowedTags(objects),
     ...checkTraffic(valid, catalog, trafficIn(catalog)),
     ...checkConflicts(catalog),
     ...objects.flatMap(object => checkTargets(object, catalog)),

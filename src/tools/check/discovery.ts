@@ -1,4 +1,6 @@
 import { discovers, vipServicesIn } from '../../api/objects/endpoints.ts';
+import { oldestOf } from '../../api/objects/oldest.ts';
+import { beyondAllowed, tagNotAllowed } from '../../api/objects/tag-selectors.ts';
 import { titleOf } from './objects.ts';
 import type { Declared, Finding } from './objects.ts';
 
@@ -24,6 +26,19 @@ export function checkVipServices(objects: readonly Declared[]): readonly Finding
       const fix = `use the name of one that it has (${endpoints.map(each => each.name).join(', ') || 'it has none'})`;
       return [at({ reason: 'TargetNotFound', at: [...steps, 'targetEndpoint'], text, fix })];
     });
+  });
+}
+
+/** Finds selectors that can match no device, because the MeshTailnet does not allow the tags. */
+export function checkAllowedTags(objects: readonly Declared[]): readonly Finding[] {
+  const tailnets = objects.flatMap(({ resource }) => (resource?.kind === 'MeshTailnet' ? [resource] : []));
+  return objects.flatMap(({ resource, at }) => {
+    if (resource?.kind !== 'MeshEndpoints' || !discovers(resource)) return [];
+    const { tailnet, tagSelectors = [] } = resource.spec;
+    const owner = oldestOf(tailnets.filter(({ spec }) => spec.tailnet === tailnet));
+    const keys = owner ? beyondAllowed(tagSelectors, owner.spec.allowedTags) : [];
+    if (!owner || keys.length === 0) return [];
+    return [at({ ...tagNotAllowed(owner.metadata.name, keys), at: ['spec', 'tagSelectors'] })];
   });
 }
 

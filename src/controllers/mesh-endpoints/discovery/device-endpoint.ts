@@ -2,7 +2,7 @@ import type { EndpointTemplate, HealthCheck, MeshEndpoint, Protocol } from '../.
 import { familyOf, isMeshIP } from '../../../api/ip.ts';
 import { isFullName } from '../../../api/names.ts';
 import type { Device } from '../../../control/control.ts';
-import { bare, valueIn } from './selectors.ts';
+import { bare, valueIn } from '../../../api/objects/tag-selectors.ts';
 import { labelOf } from './names.ts';
 
 type Template = Partial<EndpointTemplate>;

@@ -1,4 +1,5 @@
 import type { TagSelector } from '../../../api/generated/types.ts';
+import { bare, beyondAllowed, fits, isPositive } from '../../../api/objects/tag-selectors.ts';
 import type { Device } from '../../../control/control.ts';
 
 /*
@@ -28,9 +29,8 @@ export function select(
 ): Selected {
   const allowed = allowedTags && new Set(allowedTags.map(bare));
   const positive = selectors.filter(isPositive);
-  const beyond = allowed ? positive.filter(selector => ![...allowed].some(tag => fits(selector, tag))) : [];
-  if (beyond.length > 0 || positive.length === 0)
-    return { devices: [], beyondAllowed: beyond.map(({ key }) => key) };
+  const beyond = beyondAllowed(selectors, allowedTags);
+  if (beyond.length > 0 || positive.length === 0) return { devices: [], beyondAllowed: beyond };
   const snapshot = snapshotOf(devices);
   const having = positive.map(selector => snapshot.having(textOf(selector), tag => fits(selector, tag)));
   // No key of a selector begins with this sign.
@@ -43,29 +43,6 @@ export function select(
     device => others.every(set => set.has(device)) && !lacking.some(set => set.has(device)),
   );
   return { devices: matches, beyondAllowed: [] };
-}
-
-/** A tag without its prefix. */
-export function bare(tag: string): string {
-  return tag.startsWith('tag:') ? tag.slice('tag:'.length) : tag;
-}
-
-/** The value that a tag has for a key, both without the prefix: empty for the key alone, undefined for any other tag. */
-export function valueIn(tag: string, key: string): string | undefined {
-  if (tag === key) return '';
-  const separator = tag.startsWith(key) ? tag[key.length] : undefined;
-  return separator === '-' || separator === ':' ? tag.slice(key.length + 1) : undefined;
-}
-
-function isPositive({ operator }: TagSelector): boolean {
-  return operator === 'In' || operator === 'Exists';
-}
-
-/** Whether a device with the tag has what the selector requires, or with NotIn and DoesNotExist refuses. */
-function fits({ key, operator, values = [] }: TagSelector, tag: string): boolean {
-  const value = valueIn(tag, bare(key));
-  if (value === undefined) return false;
-  return operator === 'Exists' || operator === 'DoesNotExist' || values.includes(value);
 }
 
 /** Equal for selectors that the same tags fit. */

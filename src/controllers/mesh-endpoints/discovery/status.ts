@@ -2,6 +2,7 @@ import { inSeconds } from '../../../api/clock.ts';
 import { findCondition } from '../../../api/conditions.ts';
 import type { ConditionUpdate } from '../../../api/conditions.ts';
 import type { Kinds } from '../../../api/generated/types.ts';
+import { firstOf, tagNotAllowed } from '../../../api/objects/tag-selectors.ts';
 import { conditionOf, formatProblem, within } from '../../../api/problem.ts';
 import type { ProblemAt, Why } from '../../../api/problem.ts';
 import type { Discovered } from './discover.ts';
@@ -95,12 +96,7 @@ function problemsOf(
   tailnet: string,
 ): readonly Problem[] {
   const problems: Problem[] = [];
-  if (beyondAllowed.length > 0)
-    problems.push({
-      reason: 'TagNotAllowed',
-      text: `spec.allowedTags of MeshTailnet ${tailnet} has no tag that ${firstOf(beyondAllowed)} of spec.tagSelectors could match, so no device is found`,
-      fix: 'correct the selectors, or add a tag there',
-    });
+  if (beyondAllowed.length > 0) problems.push(tagNotAllowed(tailnet, beyondAllowed));
   if (misfits.length > 0)
     problems.push({
       reason: 'ProtocolMismatch',
@@ -120,11 +116,4 @@ function problemsOf(
       fix: 'narrow the selectors, or divide the object',
     });
   return problems;
-}
-
-const MAX_LISTED = 3;
-
-function firstOf(texts: readonly string[]): string {
-  const more = texts.length - MAX_LISTED;
-  return `${texts.slice(0, MAX_LISTED).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
