@@ -24,6 +24,10 @@ export const OBJECTS = {
       'the parent has no listener of that name or port',
       'correct `sectionName` or `port`',
     ),
+    NotEnvoyGateway: error(
+      'the Gateway is of another implementation, which knows no MeshEndpoints',
+      'name a Gateway whose GatewayClass is of Envoy Gateway',
+    ),
     NotAllowedByListeners: error(
       'no listener of the parent takes the route',
       'change `allowedRoutes` of the listener, or the reference',

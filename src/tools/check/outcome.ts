@@ -2,7 +2,7 @@ import { isEqual } from '../../api/json.ts';
 import { isOverHttp } from '../../api/key.ts';
 import type { Key, Ref, ResourceKind } from '../../api/key.ts';
 import type { Service } from '../../api/objects/backends.ts';
-import type { BackendRef, Route } from '../../api/objects/gateway-api.ts';
+import type { BackendRef, Gateway, GatewayClass, Route } from '../../api/objects/gateway-api.ts';
 import { isMeshBackend, refTo } from '../../api/objects/references.ts';
 import { distinct } from '../../api/problem.ts';
 import type { Problem } from '../../api/problem.ts';
@@ -96,6 +96,10 @@ function outcomeOf(
   resources: TrafficResources,
   known: KnownObjects,
 ): RuleOutcome {
+  const foreign = gateways.flatMap(each => {
+    const gateway = resources.gateway(each);
+    return foreignProblem(gateway, gateway && resources.gatewayClass(gateway.gatewayClassName), route) ?? [];
+  });
   const supports = gateways.map(gateway => failoverSupportOf(resources, [traffic.rule], gateway));
   const problems = distinct<Problem>([
     ...weightless(traffic, route),
@@ -103,10 +107,13 @@ function outcomeOf(
     ...problemsOfRule(traffic.rule),
     ...supports.flatMap(each => (each.is === 'service-in-rule' ? [each.problem] : [])),
     ...brokenPools(traffic, known),
+    ...foreign,
   ]);
   const ofServices = problemsOfServices(traffic, route, resources, known);
   const decided = [...problems.filter(each => isDecided(each, known)), ...ofServices];
-  const reaches = reachOfRule({ route, rule: indexOf(traffic) }, { ...traffic, ofServices }, known);
+  const ofRule = reachOfRule({ route, rule: indexOf(traffic) }, { ...traffic, ofServices }, known);
+  const served = gateways.length === 0 ? [ofRule] : gateways.slice(foreign.length).map(() => ofRule);
+  const reaches = together([...served, ...foreign.map(() => 'none' as const)]);
   const isLost = (reaches === 'none' || reaches === 'some') && decided.length === 0;
   return {
     ...traffic,
@@ -116,6 +123,26 @@ function outcomeOf(
     undecided: problems.filter(each => !decided.includes(each)),
   };
 }
+
+/** Why a Gateway sends nothing to MeshEndpoints: it is of another implementation. */
+export function foreignProblem(
+  gateway: Gateway | undefined,
+  ofGateway: GatewayClass | undefined,
+  route: Route,
+): Problem | undefined {
+  if (!gateway || !ofGateway || ofGateway.controllerName.startsWith(ENVOY_GATEWAY)) return undefined;
+  const { namespace = '', name } = gateway.metadata;
+  return {
+    reason: 'NotEnvoyGateway',
+    about: refTo(route),
+    at: ['spec', 'parentRefs'],
+    text: `Gateway ${namespace}/${name} is of GatewayClass ${ofGateway.metadata.name}, whose controller ${ofGateway.controllerName} is not Envoy Gateway and knows no MeshEndpoints`,
+    fix: 'name a Gateway of Envoy Gateway',
+  };
+}
+
+/** With which the names of its controllers begin. */
+const ENVOY_GATEWAY = 'gateway.envoyproxy.io/';
 
 /** The index of a rule in its route; of TCP and UDP Envoy Gateway uses one. */
 function indexOf({ rule: { cluster } }: RuleTraffic): number {

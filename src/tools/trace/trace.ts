@@ -1,7 +1,8 @@
-import type { Gateway, Listener, Route } from '../../api/objects/gateway-api.ts';
+import type { Gateway, GatewayClass, Listener, Route } from '../../api/objects/gateway-api.ts';
 import { isOverHttp, keyOf } from '../../api/key.ts';
 import type { Key, ResourceKind } from '../../api/key.ts';
 import { refTo } from '../../api/objects/references.ts';
+import { formatWithReason } from '../../api/problem.ts';
 import type { Problem } from '../../api/problem.ts';
 import { attachmentsOf } from '../../traffic/attachments.ts';
 import type { Attachment } from '../../traffic/attachments.ts';
@@ -9,7 +10,7 @@ import { isRoute } from '../check/backend-refs.ts';
 import { Catalog, titleOf } from '../check/objects.ts';
 import type { Declarations, Declared } from '../check/objects.ts';
 import { attachmentResources } from '../check/parents.ts';
-import { reachOfRule } from '../check/outcome.ts';
+import { foreignProblem, reachOfRule } from '../check/outcome.ts';
 import type { Reach, RuleOutcome } from '../check/outcome.ts';
 import { trafficIn } from '../check/traffic.ts';
 import type { TrafficOf, TrafficSettings } from '../check/traffic.ts';
@@ -201,6 +202,14 @@ function wayThrough(
   const { route, rule, text } = chosen;
   const place = `spec.rules[${rule}] of ${titleOf(route)}${text === '' ? '' : `: ${text}`}`;
   const traffic = ruleTraffic(chosen, key, trafficOf);
+  const classRef = { kind: 'GatewayClass', namespace: '', name: gateway.gatewayClassName } as const;
+  const ofGateway = catalog.get(keyOf(classRef))?.resource as GatewayClass | undefined;
+  const foreign = traffic && foreignProblem(gateway, ofGateway, route);
+  if (foreign) {
+    const { fix: _fix, ...problem } = foreign;
+    const step: Step = { is: 'broken', name: 'gateway', text: formatWithReason(problem), problem: foreign };
+    return { ...endedBy([first, { is: 'ok', name: 'rule', text: place }], step), hasRule: true };
+  }
   const steps: readonly Step[] = [
     first,
     { is: 'ok', name: 'rule', text: place },

@@ -1,0 +1,53 @@
+import { describe, expect, it } from 'vitest';
+import { stringify } from 'yaml';
+import { check } from '../../src/tools/check/check.ts';
+import { Catalog, readObjects } from '../../src/tools/check/objects.ts';
+import { trackingOf } from '../../src/tools/check/traffic.ts';
+import { routeTracer } from '../../src/tools/trace/routes.ts';
+import { findingText } from '../support/tools/checked.ts';
+import { all, firstBroken, routeOf } from '../support/tools/traced.ts';
+import { gatewayObject, meshBackend } from '../support/declared.ts';
+
+const toWeb = routeOf({ rules: [{ backendRefs: [meshBackend()] }] });
+
+/** The objects of a request, with a GatewayClass of this controller. */
+function objectsWith(controllerName: string): readonly object[] {
+  return [...all, toWeb, gatewayObject('GatewayClass', 'mesh', { controllerName })];
+}
+
+const found = (objects: readonly object[]) => {
+  const text = objects.map(object => stringify(object)).join('---\n');
+  const declarations = readObjects([{ name: 'all.yaml', text }]);
+  const catalog = new Catalog(declarations);
+  const [route] = routeTracer(trackingOf(catalog), {}, catalog)();
+  return {
+    errors: check(declarations)
+      .findings.map(findingText)
+      .filter(each => each.startsWith('error')),
+    reaches: route?.outcome.rules[0]?.reaches,
+  };
+};
+
+const FOREIGN =
+  'NotEnvoyGateway: spec.parentRefs: Gateway default/public is of GatewayClass mesh, whose controller example.com/other is not Envoy Gateway and knows no MeshEndpoints';
+
+describe('a route to MeshEndpoints at a Gateway', () => {
+  it('of another implementation gets no traffic, in all tools', () => {
+    const objects = objectsWith('example.com/other');
+    expect(found(objects)).toEqual({
+      errors: [`error ${FOREIGN}: name a Gateway of Envoy Gateway`],
+      reaches: 'none',
+    });
+    expect(firstBroken(objects, 'http://web.example.com/')).toEqual([expect.stringContaining(FOREIGN)]);
+  });
+
+  it('of Envoy Gateway is fine', () => {
+    const objects = objectsWith('gateway.envoyproxy.io/gatewayclass-controller');
+    expect(found(objects)).toEqual({ errors: [], reaches: 'all' });
+    expect(firstBroken(objects, 'http://web.example.com/')).toEqual([]);
+  });
+
+  it('of a GatewayClass that is elsewhere is not judged', () => {
+    expect(found([...all, toWeb])).toEqual({ errors: [], reaches: 'all' });
+  });
+});
