@@ -67,8 +67,8 @@ async function checked(kubeconfig: string) {
 async function diagnosed(kubeconfig: string) {
   const args = ['--kubeconfig', kubeconfig, '--output', 'json'];
   const { texts } = await printed(() => runDoctor(args, { environment: {}, operatorAccess }));
-  const lines = JSON.parse(texts[0] ?? '[]') as readonly Line[];
-  return new Map(lines.map(line => [line.check, line]));
+  const { checks } = JSON.parse(texts[0] ?? '{ "checks": [] }') as { readonly checks: readonly Line[] };
+  return new Map(checks.map(line => [line.check, line]));
 }
 
 it('check finds in a cluster what its API server accepts and nothing uses', async () => {
