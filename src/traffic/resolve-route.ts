@@ -20,7 +20,7 @@
 import type { Kinds } from '../api/generated/types.ts';
 import { isOverHttp } from '../api/key.ts';
 import type { BackendRef, Route } from '../api/objects/gateway-api.ts';
-import { isAnchor } from '../api/objects/references.ts';
+import { isAnchor, isMeshBackend } from '../api/objects/references.ts';
 import { backendRefsOf, isMeshEndpoints } from './backend-refs.ts';
 import type { BackendPlace, RouteBackendRef } from './backend-refs.ts';
 import { formatEnvoyClusterName, ruleOfBackendCluster } from './envoy-cluster-name.ts';
@@ -164,7 +164,7 @@ function resolveRule(
     ...(policy && { policy }),
     ...(levels && { levels }),
     ...(shares && { shares }),
-    unused: [...unused, ...withIgnoredFilters(meshRefs)],
+    unused: [...unused, ...mirroredRule(route, cluster, meshRefs), ...withIgnoredFilters(meshRefs)],
   };
 }
 
@@ -234,6 +234,19 @@ function resolveBackendRefs(
 function unusedMixed(meshRefs: readonly RouteBackendRef[]): Filtered {
   const weighted = meshRefs.filter(({ ref }) => ref.weight > 0);
   return { kept: [], unused: weighted.map(backendRef => unusedReference.mixedBackends(backendRef)) };
+}
+
+/** The backendRefs of a rule that Envoy Gateway refuses, because it mirrors requests to MeshEndpoints. */
+function mirroredRule(
+  route: Route,
+  { rule }: EnvoyClusterName,
+  meshRefs: readonly RouteBackendRef[],
+): readonly UnusedBackend[] {
+  const mirror = rule === 'only' ? undefined : route.rules[rule]?.mirrors.find(isMeshBackend);
+  if (!mirror) return [];
+  return meshRefs
+    .filter(({ ref }) => ref.weight > 0)
+    .map(backendRef => unusedReference.mirrored(backendRef, mirror));
 }
 
 /** The backendRefs with filters that cannot be applied to MeshEndpoints. */

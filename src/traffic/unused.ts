@@ -1,4 +1,5 @@
 import { GATEWAY_GROUP } from '../api/objects/gateway-api.ts';
+import type { BackendRef } from '../api/objects/gateway-api.ts';
 import { GROUP } from '../api/generated/kinds.ts';
 import type { Kinds, MeshEndpoint } from '../api/generated/types.ts';
 import { isOverHttp, keyOf } from '../api/key.ts';
@@ -84,9 +85,16 @@ export const unusedReference = {
       text: `${OVER_TLS_BUDGET[budget](namespace)}, and those of this rule are left out, so connections to endpoints of ${named(backend)} with TLS fail`,
       fix: 'use fewer certificates, or fewer rules with them',
     }),
+  mirrored: (backendRef: RouteBackendRef, { namespace, name }: BackendRef) =>
+    unused(backendRef, {
+      reason: 'NotSupported',
+      text: `Envoy Gateway answers all requests of the rule with 500, because a filter RequestMirror names MeshEndpoints ${namespace}/${name}`,
+      fix: 'mirror to a Service, or remove the filter',
+    }),
   filterIgnored: (backendRef: RouteBackendRef, type: string) =>
     unused(backendRef, {
       reason: 'NotSupported',
+      mattersAs: 'warning',
       text: `Envoy ignores filter ${type} of ${named(backendRef)}: only RequestHeaderModifier and ResponseHeaderModifier are applied to MeshEndpoints, without Host, and with values that a header can have`,
       fix: 'move it to the filters of the rule',
     }),

@@ -113,6 +113,37 @@ describe('of the requests of a trace', () => {
       ],
     ],
     [
+      'all reach an endpoint whose backendRef has a filter that is ignored',
+      'all',
+      [
+        ...[ready, servicesOf('web', 'example', 'Healthy')],
+        routeOf({
+          rules: [
+            {
+              backendRefs: [
+                meshBackend({ filters: [{ type: 'URLRewrite', urlRewrite: { hostname: 'a' } }] }),
+              ],
+            },
+          ],
+        }),
+      ],
+    ],
+    [
+      'none reaches an endpoint by a rule that mirrors to MeshEndpoints',
+      'none',
+      [
+        ...[ready, servicesOf('web', 'example', 'Healthy')],
+        routeOf({
+          rules: [
+            {
+              filters: [{ type: 'RequestMirror', requestMirror: { backendRef: meshBackend() } }],
+              backendRefs: [meshBackend()],
+            },
+          ],
+        }),
+      ],
+    ],
+    [
       'none reaches an endpoint that a policy does not select',
       'none',
       [

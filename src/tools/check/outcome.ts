@@ -4,7 +4,7 @@ import type { Key, Ref, ResourceKind } from '../../api/key.ts';
 import type { Service } from '../../api/objects/backends.ts';
 import type { BackendRef, Gateway, GatewayClass, Route } from '../../api/objects/gateway-api.ts';
 import { isMeshBackend, refTo } from '../../api/objects/references.ts';
-import { distinct } from '../../api/problem.ts';
+import { distinct, severityOf } from '../../api/problem.ts';
 import type { Problem } from '../../api/problem.ts';
 import type { Reason } from '../../api/reasons.ts';
 import { backendRefsOf } from '../../traffic/backend-refs.ts';
@@ -248,7 +248,8 @@ export function reachOfRule(
   traffic: (CarriedTraffic & { readonly ofServices: readonly Problem[] }) | undefined,
   known: KnownObjects,
 ): Reach {
-  const refs = route.rules[rule]?.backendRefs ?? [];
+  const { backendRefs: refs = [], mirrors = [] } = route.rules[rule] ?? {};
+  if (mirrors.some(isMeshBackend)) return 'none';
   const ofCluster = traffic ? reachOfCluster(traffic, known) : 'none';
   const parts = refs.flatMap((ref, index): readonly Reach[] => {
     if (ref.weight === 0) return [];
@@ -257,7 +258,9 @@ export function reachOfRule(
       const isLost = traffic?.ofServices.some(each => isEqual(each.at, at)) ?? serviceProblem(ref, known);
       return [isLost ? 'none' : 'all'];
     }
-    const unused = traffic?.unused.filter(each => each.endpoint === undefined && isEqual(each.at, at)) ?? [];
+    const unused = (traffic?.unused ?? []).filter(
+      each => each.endpoint === undefined && isEqual(each.at, at) && severityOf(each) === 'error',
+    );
     if (unused.some(each => isDecided(each, known))) return ['none'];
     return [unused.some(isElsewhere) ? 'unknown' : ofCluster];
   });
@@ -288,7 +291,13 @@ function isUnused(
   at: readonly (string | number)[],
   name?: string,
 ) {
-  return unused.some(each => each.endpoint === name && isEqual(each.at, at) && isDecided(each, known));
+  return unused.some(
+    each =>
+      each.endpoint === name &&
+      isEqual(each.at, at) &&
+      severityOf(each) === 'error' &&
+      isDecided(each, known),
+  );
 }
 
 /** An endpoint that Envoy may send requests to. */

@@ -3,7 +3,7 @@ import type { BackendRef } from '../../api/objects/gateway-api.ts';
 import { keyOf } from '../../api/key.ts';
 import type { Key } from '../../api/key.ts';
 import { isEqual } from '../../api/json.ts';
-import { formatProblem, formatWithReason, within } from '../../api/problem.ts';
+import { formatProblem, formatWithReason, severityOf, within } from '../../api/problem.ts';
 import type { Problem } from '../../api/problem.ts';
 import { isMeshBackend } from '../../api/objects/references.ts';
 import { healthStatusesOf, statusEntriesOf } from '../../traffic/endpoints/health-status.ts';
@@ -64,7 +64,7 @@ export function backendSteps(
       const known = problems.find(each => isEqual(each.at, at));
       return [otherBackend(title, known ?? serviceProblem(ref, catalog))];
     }
-    const reasons = problems.filter(each => isEqual(each.at, at));
+    const reasons = problems.filter(each => isEqual(each.at, at) && severityOf(each) === 'error');
     const whole = reasons.find(({ endpoint }) => endpoint === undefined);
     if (whole || !ofRule) {
       const why = whole ? `: ${whyOf(whole)}` : '';
