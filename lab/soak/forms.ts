@@ -44,6 +44,7 @@ export const FORMS: readonly Form[] = [
   vitest('cluster', 'test/cluster/mesh/front.soak.ts'),
   vitest('cluster', 'test/cluster/mesh/vip-services.soak.ts'),
   vitest('cluster', 'test/cluster/traffic/anchors.soak.ts'),
+  vitest('cluster', 'test/cluster/traffic/divided-rules.test.ts'),
   ...MODES.map(mode => ({
     name: `conformance/${mode}`,
     command: ['npm', 'run', '--silent', 'conformance', '--', '--mode', mode],

@@ -13,6 +13,7 @@ import type { InstallScene } from '../../support/cluster/install/scene.ts';
 import { printLogsOnFailure } from '../../support/cluster/logs.ts';
 import { webService } from '../../support/cluster/objects.ts';
 import { named, route } from '../../support/declared.ts';
+import { IS_LONG } from '../../support/eventually.ts';
 import { callGrpc, textMessage } from '../../support/lab/grpc.ts';
 import { remoteOf } from '../../support/lab/lab.ts';
 import { endpoint, meshEndpoints } from '../../support/objects.ts';
@@ -90,10 +91,10 @@ async function sharesOf(requests: number, ask: () => Promise<string>): Promise<S
   return counts;
 }
 
-const REQUESTS = 2_000;
+const REQUESTS = IS_LONG ? 2_000 : 500;
 
 /** More than five standard deviations of the share of half of the requests. */
-const TOLERANCE = 120;
+const TOLERANCE = IS_LONG ? 120 : 60;
 
 /** Waits until all shares have answered, and then expects each to have its part of the requests. */
 async function expectShares(ask: () => Promise<string>, percentages: Shares): Promise<void> {
