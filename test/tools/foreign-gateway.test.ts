@@ -3,10 +3,12 @@ import { stringify } from 'yaml';
 import { check } from '../../src/tools/check/check.ts';
 import { Catalog, readObjects } from '../../src/tools/check/objects.ts';
 import { trackingOf } from '../../src/tools/check/traffic.ts';
+import { parseRequest } from '../../src/tools/trace/request.ts';
 import { routeTracer } from '../../src/tools/trace/routes.ts';
+import { trace } from '../../src/tools/trace/trace.ts';
 import { findingText } from '../support/tools/checked.ts';
 import { all, firstBroken, routeOf } from '../support/tools/traced.ts';
-import { gatewayObject, meshBackend } from '../support/declared.ts';
+import { gatewayObject, meshBackend, openGateway } from '../support/declared.ts';
 
 const toWeb = routeOf({ rules: [{ backendRefs: [meshBackend()] }] });
 
@@ -39,6 +41,22 @@ describe('a route to MeshEndpoints at a Gateway', () => {
       reaches: 'none',
     });
     expect(firstBroken(objects, 'http://web.example.com/')).toEqual([expect.stringContaining(FOREIGN)]);
+  });
+
+  it('of Envoy Gateway beside one of another implementation is fine there', () => {
+    const other = openGateway('default/other', { gatewayClassName: 'other' });
+    const toBoth = routeOf({
+      parentRefs: [{ name: 'public' }, { name: 'other' }],
+      rules: [{ backendRefs: [meshBackend()] }],
+    });
+    const foreign = gatewayObject('GatewayClass', 'other', { controllerName: 'example.com/other' });
+    const text = [...all, other, foreign, toBoth].map(object => stringify(object)).join('---\n');
+    const request = parseRequest('http://web.example.com/', { method: 'GET', headers: [] });
+    const ways = trace(readObjects([{ name: 'all.yaml', text }]), request, undefined);
+    expect(ways.map(({ gateway, reaches }) => [gateway, reaches])).toEqual([
+      ['default/public', 'all'],
+      ['default/other', 'none'],
+    ]);
   });
 
   it('of Envoy Gateway is fine', () => {

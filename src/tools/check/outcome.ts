@@ -2,7 +2,7 @@ import { isEqual } from '../../api/json.ts';
 import { isOverHttp } from '../../api/key.ts';
 import type { Key, Ref, ResourceKind } from '../../api/key.ts';
 import type { Service } from '../../api/objects/backends.ts';
-import type { BackendRef, Gateway, GatewayClass, Route } from '../../api/objects/gateway-api.ts';
+import type { BackendRef, Route } from '../../api/objects/gateway-api.ts';
 import { isMeshBackend, refTo } from '../../api/objects/references.ts';
 import { distinct, severityOf } from '../../api/problem.ts';
 import type { Problem } from '../../api/problem.ts';
@@ -81,57 +81,44 @@ export function outcomesOf(
   resources: TrafficResources,
   known: KnownObjects,
 ): readonly RouteOutcome[] {
-  return traffic.map(each => ({
-    ...each,
-    rules: each.rules.map(rule =>
-      outcomeOf({ ...rule, path: each.path }, each.gateways, route, resources, known),
-    ),
-  }));
+  return traffic.flatMap(({ path, gateways: all, rules }) =>
+    byImplementation(all, route, resources).map(({ gateways, foreign }) => ({
+      path,
+      gateways,
+      rules: rules.map(rule =>
+        foreign
+          ? unserved({ ...rule, path }, foreign)
+          : outcomeOf({ ...rule, path }, gateways, route, resources, known),
+      ),
+    })),
+  );
 }
 
-function outcomeOf(
-  traffic: CarriedTraffic,
-  gateways: RouteTraffic['gateways'],
+type Gateways = RouteTraffic['gateways'];
+
+/** The Gateways of Envoy Gateway together, and each of another implementation with the problem that it is one. */
+function byImplementation(
+  all: Gateways,
   route: Route,
   resources: TrafficResources,
-  known: KnownObjects,
-): RuleOutcome {
-  const foreign = gateways.flatMap(each => {
-    const gateway = resources.gateway(each);
-    return foreignProblem(gateway, gateway && resources.gatewayClass(gateway.gatewayClassName), route) ?? [];
+): readonly { readonly gateways: Gateways; readonly foreign?: Problem }[] {
+  const foreign = all.flatMap(gateway => {
+    const problem = foreignProblem(gateway, route, resources);
+    return problem ? [{ gateways: [gateway], foreign: problem }] : [];
   });
-  const supports = gateways.map(gateway => failoverSupportOf(resources, [traffic.rule], gateway));
-  const problems = distinct<Problem>([
-    ...weightless(traffic, route),
-    ...traffic.unused,
-    ...problemsOfRule(traffic.rule),
-    ...supports.flatMap(each => (each.is === 'service-in-rule' ? [each.problem] : [])),
-    ...brokenPools(traffic, known),
-    ...foreign,
-  ]);
-  const ofServices = problemsOfServices(traffic, route, resources, known);
-  const decided = [...problems.filter(each => isDecided(each, known)), ...ofServices];
-  const ofRule = reachOfRule({ route, rule: indexOf(traffic) }, { ...traffic, ofServices }, known);
-  const served = gateways.length === 0 ? [ofRule] : gateways.slice(foreign.length).map(() => ofRule);
-  const reaches = together([...served, ...foreign.map(() => 'none' as const)]);
-  const isLost = (reaches === 'none' || reaches === 'some') && decided.length === 0;
-  return {
-    ...traffic,
-    reaches,
-    isServed: candidatesOf(traffic, known).some(each => each.isMesh && each.isCarried && isUsable(each)),
-    problems: isLost ? [...decided, noneHealthy(traffic, route)] : decided,
-    undecided: problems.filter(each => !decided.includes(each)),
-  };
+  const own = all.filter(gateway => !foreign.some(({ gateways }) => gateways.includes(gateway)));
+  return own.length === 0 && foreign.length > 0 ? foreign : [{ gateways: own }, ...foreign];
 }
 
 /** Why a Gateway sends nothing to MeshEndpoints: it is of another implementation. */
-export function foreignProblem(
-  gateway: Gateway | undefined,
-  ofGateway: GatewayClass | undefined,
+function foreignProblem(
+  { namespace, name }: Gateways[number],
   route: Route,
+  resources: TrafficResources,
 ): Problem | undefined {
-  if (!gateway || !ofGateway || ofGateway.controllerName.startsWith(ENVOY_GATEWAY)) return undefined;
-  const { namespace = '', name } = gateway.metadata;
+  const gateway = resources.gateway({ kind: 'Gateway', namespace, name });
+  const ofGateway = gateway && resources.gatewayClass(gateway.gatewayClassName);
+  if (!ofGateway || ofGateway.controllerName.startsWith(ENVOY_GATEWAY)) return undefined;
   return {
     reason: 'NotEnvoyGateway',
     about: refTo(route),
@@ -143,6 +130,38 @@ export function foreignProblem(
 
 /** With which the names of its controllers begin. */
 const ENVOY_GATEWAY = 'gateway.envoyproxy.io/';
+
+function unserved(traffic: CarriedTraffic, problem: Problem): RuleOutcome {
+  return { ...traffic, localities: [], reaches: 'none', isServed: false, problems: [problem], undecided: [] };
+}
+
+function outcomeOf(
+  traffic: CarriedTraffic,
+  gateways: Gateways,
+  route: Route,
+  resources: TrafficResources,
+  known: KnownObjects,
+): RuleOutcome {
+  const supports = gateways.map(gateway => failoverSupportOf(resources, [traffic.rule], gateway));
+  const problems = distinct<Problem>([
+    ...weightless(traffic, route),
+    ...traffic.unused,
+    ...problemsOfRule(traffic.rule),
+    ...supports.flatMap(each => (each.is === 'service-in-rule' ? [each.problem] : [])),
+    ...brokenPools(traffic, known),
+  ]);
+  const ofServices = problemsOfServices(traffic, route, resources, known);
+  const decided = [...problems.filter(each => isDecided(each, known)), ...ofServices];
+  const reaches = reachOfRule({ route, rule: indexOf(traffic) }, { ...traffic, ofServices }, known);
+  const isLost = (reaches === 'none' || reaches === 'some') && decided.length === 0;
+  return {
+    ...traffic,
+    reaches,
+    isServed: candidatesOf(traffic, known).some(each => each.isMesh && each.isCarried && isUsable(each)),
+    problems: isLost ? [...decided, noneHealthy(traffic, route)] : decided,
+    undecided: problems.filter(each => !decided.includes(each)),
+  };
+}
 
 /** The index of a rule in its route; of TCP and UDP Envoy Gateway uses one. */
 function indexOf({ rule: { cluster } }: RuleTraffic): number {

@@ -1,4 +1,4 @@
-import type { Gateway, GatewayClass, Listener, Route } from '../../api/objects/gateway-api.ts';
+import type { Gateway, Listener, Route } from '../../api/objects/gateway-api.ts';
 import { isOverHttp, keyOf } from '../../api/key.ts';
 import type { Key, ResourceKind } from '../../api/key.ts';
 import { refTo } from '../../api/objects/references.ts';
@@ -10,7 +10,7 @@ import { isRoute } from '../check/backend-refs.ts';
 import { Catalog, titleOf } from '../check/objects.ts';
 import type { Declarations, Declared } from '../check/objects.ts';
 import { attachmentResources } from '../check/parents.ts';
-import { foreignProblem, reachOfRule } from '../check/outcome.ts';
+import { reachOfRule } from '../check/outcome.ts';
 import type { Reach, RuleOutcome } from '../check/outcome.ts';
 import { trafficIn } from '../check/traffic.ts';
 import type { TrafficOf, TrafficSettings } from '../check/traffic.ts';
@@ -202,9 +202,7 @@ function wayThrough(
   const { route, rule, text } = chosen;
   const place = `spec.rules[${rule}] of ${titleOf(route)}${text === '' ? '' : `: ${text}`}`;
   const traffic = ruleTraffic(chosen, key, trafficOf);
-  const classRef = { kind: 'GatewayClass', namespace: '', name: gateway.gatewayClassName } as const;
-  const ofGateway = catalog.get(keyOf(classRef))?.resource as GatewayClass | undefined;
-  const foreign = traffic && foreignProblem(gateway, ofGateway, route);
+  const foreign = traffic?.problems.find(({ reason }) => reason === 'NotEnvoyGateway');
   if (foreign) {
     const { fix: _fix, ...problem } = foreign;
     const step: Step = { is: 'broken', name: 'gateway', text: formatWithReason(problem), problem: foreign };
