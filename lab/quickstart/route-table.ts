@@ -1,6 +1,6 @@
 import type { ReadResources } from '../../src/store/resources.ts';
 import { Tracking } from '../../src/store/tracking.ts';
-import { everythingIn } from '../../src/tools/check/outcome.ts';
+import { everythingIn } from '../../src/tools/check/known.ts';
 import { routeText, routeTracer } from '../../src/tools/trace/routes.ts';
 import type { Screen } from '../screen.ts';
 

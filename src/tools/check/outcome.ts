@@ -1,64 +1,19 @@
-import { isEqual } from '../../api/json.ts';
 import { isOverHttp } from '../../api/key.ts';
-import type { Key, Ref, ResourceKind } from '../../api/key.ts';
-import type { Service } from '../../api/objects/backends.ts';
-import type { BackendRef, Route } from '../../api/objects/gateway-api.ts';
+import type { Route } from '../../api/objects/gateway-api.ts';
 import { isMeshBackend, refTo } from '../../api/objects/references.ts';
-import { distinct, severityOf } from '../../api/problem.ts';
+import { distinct } from '../../api/problem.ts';
 import type { Problem } from '../../api/problem.ts';
-import type { Reason } from '../../api/reasons.ts';
 import { backendRefsOf } from '../../traffic/backend-refs.ts';
 import type { RouteBackendRef } from '../../traffic/backend-refs.ts';
 import { poolProblemOf, proxiesOf } from '../../traffic/data-path.ts';
-import { healthStatusesOf } from '../../traffic/endpoints/health-status.ts';
-import type { HealthStatus } from '../../traffic/endpoints/health-status.ts';
-import type { EnvoyEndpoint, EnvoyLocality } from '../../traffic/endpoints/load-assignment.ts';
-import type { ReadObjects } from '../../store/resources.ts';
 import type { RouteTraffic, RuleTraffic } from '../../traffic/endpoints/route-traffic.ts';
 import { endpointsOfService, isResolved } from '../../traffic/other-backends.ts';
 import { failoverSupportOf, problemsOfRule } from '../../traffic/policy/problems.ts';
-import { isRequired } from '../../traffic/policy/route-policy.ts';
-import type { ResolvedEndpoint } from '../../traffic/resolve-backend-ref.ts';
-import type { ResolvedBackend } from '../../traffic/resolve-route.ts';
 import type { TrafficResources } from '../../traffic/traffic-resources.ts';
-
-/** How many of the requests reach an endpoint; unknown where the objects that decide it could not be read. */
-export type Reach = 'all' | 'some' | 'none' | 'unknown';
-
-/** What several parts of the requests together reach. */
-export function together(parts: readonly Reach[]): Reach {
-  const known = parts.filter(part => part !== 'unknown');
-  if (known.length === 0) return 'unknown';
-  if (known.every(part => part === 'all')) return 'all';
-  return known.every(part => part === 'none') ? 'none' : 'some';
-}
-
-/** How much of what exists the objects are. */
-export type KnownObjects = {
-  /** Whether those of a kind have the status that the operator writes. */
-  readonly hasStatus: (kind: 'MeshTailnet' | 'MeshEndpoints') => boolean;
-  /** Whether those of a kind are all. */
-  readonly has: (kind: ResourceKind) => boolean;
-  /** Whether an object is there, but is not valid. */
-  readonly isInvalid: (key: Key) => boolean;
-  /** Whether an object finds devices whose ports and protocols their tags decide, and none is known yet. */
-  readonly hasUnknownEndpoints: (key: Key) => boolean;
-  readonly service: (ref: Ref<'Service'>) => Service | undefined;
-};
-
-/** That a store has all objects, with their status. */
-export function everythingIn(read: ReadObjects): KnownObjects {
-  return {
-    hasStatus: () => true,
-    has: () => true,
-    isInvalid: () => false,
-    hasUnknownEndpoints: () => false,
-    service: ref => read.get(ref),
-  };
-}
-
-/** What Envoys get for a rule, and how they reach the mesh. */
-type CarriedTraffic = RuleTraffic & Pick<RouteTraffic, 'path'>;
+import { isDecided, serviceProblem } from './known.ts';
+import type { KnownObjects } from './known.ts';
+import { isPoolBroken, isServed, reachOfRule } from './reach.ts';
+import type { CarriedTraffic, Reach } from './reach.ts';
 
 /** What becomes of the requests for a rule. */
 export type RuleOutcome = CarriedTraffic & {
@@ -157,7 +112,7 @@ function outcomeOf(
   return {
     ...traffic,
     reaches,
-    isServed: candidatesOf(traffic, known).some(each => each.isMesh && each.isCarried && isUsable(each)),
+    isServed: isServed(traffic, known),
     problems: isLost ? [...decided, noneHealthy(traffic, route)] : decided,
     undecided: problems.filter(each => !decided.includes(each)),
   };
@@ -229,187 +184,4 @@ function noneHealthy(traffic: RuleTraffic, route: Route): Problem {
   const text = 'no endpoint of the MeshEndpoints in the rule can take traffic';
   const fix = 'status.endpoints of its MeshEndpoints has the error of each';
   return { reason: 'NoHealthyEndpoints', about: refTo(route), at, text, fix };
-}
-
-/** What is elsewhere if there is none of the kind, or what only a status has, which objects in files need not have. */
-const NEEDS: Readonly<Partial<Record<Reason, ResourceKind>>> = {
-  BackendNotFound: 'MeshEndpoints',
-  TailnetNotFound: 'MeshTailnet',
-  NamespaceNotAllowed: 'Namespace',
-  CertificateNotFound: 'ConfigMap',
-  ServiceInRule: 'EnvoyProxy',
-};
-
-const NEEDS_STATUS: Readonly<Partial<Record<Reason, 'MeshTailnet' | 'MeshEndpoints'>>> = {
-  ProxyUnknown: 'MeshTailnet',
-  RelayPortMissing: 'MeshEndpoints',
-  ExternalTargetNotResolved: 'MeshEndpoints',
-};
-
-/** Whether what is not decided depends on objects, or devices, that are elsewhere. */
-export function isElsewhere({ reason }: Problem): boolean {
-  return NEEDS[reason] !== undefined || reason === 'PortNotFound';
-}
-
-/** Whether the objects are enough to decide that something is wrong. */
-function isDecided(problem: Problem & { readonly object?: Key }, known: KnownObjects): boolean {
-  const { reason, object } = problem;
-  const [kind, status] = [NEEDS[reason], NEEDS_STATUS[reason]];
-  if ((kind && !known.has(kind)) || (status && !known.hasStatus(status))) return false;
-  if (object === undefined) return true;
-  if (reason === 'PortNotFound') return !known.hasUnknownEndpoints(object);
-  return reason !== 'BackendNotFound' || !known.isInvalid(object);
-}
-
-/** How many of the requests for a rule reach an endpoint. What is no MeshEndpoints is followed no further. */
-export function reachOfRule(
-  { route, rule }: { readonly route: Route; readonly rule: number },
-  traffic: (CarriedTraffic & { readonly ofServices: readonly Problem[] }) | undefined,
-  known: KnownObjects,
-): Reach {
-  const { backendRefs: refs = [], mirrors = [] } = route.rules[rule] ?? {};
-  if (mirrors.some(isMeshBackend)) return 'none';
-  const ofCluster = traffic ? reachOfCluster(traffic, known) : 'none';
-  const parts = refs.flatMap((ref, index): readonly Reach[] => {
-    if (ref.weight === 0) return [];
-    const at = ['spec', 'rules', rule, 'backendRefs', index];
-    if (!isMeshBackend(ref)) {
-      const isLost = traffic?.ofServices.some(each => isEqual(each.at, at)) ?? serviceProblem(ref, known);
-      return [isLost ? 'none' : 'all'];
-    }
-    const unused = (traffic?.unused ?? []).filter(
-      each => each.endpoint === undefined && isEqual(each.at, at) && severityOf(each) === 'error',
-    );
-    if (unused.some(each => isDecided(each, known))) return ['none'];
-    return [unused.some(isElsewhere) ? 'unknown' : ofCluster];
-  });
-  return parts.length === 0 ? 'none' : together(parts);
-}
-
-/** Why a Service does not get the requests of a reference, as far as is known. */
-export function serviceProblem(
-  { group, kind, namespace, name, port }: BackendRef,
-  known: KnownObjects,
-): Problem | undefined {
-  if (group !== '' || kind !== 'Service' || !known.has('Service')) return undefined;
-  const service = known.service({ kind, namespace, name });
-  const title = `Service ${namespace}/${name}`;
-  if (!service) {
-    const fix = 'create it, or correct the reference';
-    return { reason: 'BackendNotFound', text: `${title} does not exist`, fix };
-  }
-  const ports = service.ports.map(each => each.port);
-  if (port === undefined || ports.includes(port)) return undefined;
-  const fix = `use one that it has (${ports.join(', ') || 'none'})`;
-  return { reason: 'PortNotFound', text: `port ${port} is not a port of ${title}`, fix };
-}
-
-function isUnused(
-  { unused }: RuleTraffic,
-  known: KnownObjects,
-  at: readonly (string | number)[],
-  name?: string,
-) {
-  return unused.some(
-    each =>
-      each.endpoint === name &&
-      isEqual(each.at, at) &&
-      severityOf(each) === 'error' &&
-      isDecided(each, known),
-  );
-}
-
-/** An endpoint that Envoy may send requests to. */
-type Candidate = {
-  /** Whether it is of a MeshEndpoints, or of a Service that the policy of the rule adds. */
-  readonly isMesh: boolean;
-  readonly priority: number;
-  readonly health: HealthStatus;
-  /** Whether a request that Envoy sends to it gets there. */
-  readonly isCarried: boolean;
-};
-
-/** Envoy sends requests to the first priority with an endpoint that is not unhealthy, in equal shares as far as this matters. */
-function reachOfCluster(traffic: CarriedTraffic, known: KnownObjects): Reach {
-  const usable = candidatesOf(traffic, known).filter(isUsable);
-  const first = Math.min(...usable.map(({ priority }) => priority));
-  const used = usable.filter(({ priority }) => priority === first);
-  return used.length === 0 ? 'none' : together(used.map(({ isCarried }) => (isCarried ? 'all' : 'none')));
-}
-
-function isUsable({ health }: Candidate): boolean {
-  return health !== 'UNHEALTHY' && health !== 'DRAINING';
-}
-
-function candidatesOf(traffic: CarriedTraffic, known: KnownObjects): readonly Candidate[] {
-  const { rule, localities, path } = traffic;
-  const own = new Set(rule.backends.map(({ index }) => index));
-  const beyond = new Set(rule.levels?.beyond.map(({ index }) => index));
-  const others = localities
-    .filter(({ backend }) => !own.has(backend))
-    .flatMap(({ backend, priority, endpoints }) =>
-      endpoints.map(({ health }) => ({ isMesh: beyond.has(backend), priority, health, isCarried: true })),
-    );
-  const mesh = rule.backends
-    .filter(({ place, ref }) => ref.weight > 0 && !isUnused(traffic, known, place.at))
-    .flatMap(backend =>
-      usedEndpoints(backend, traffic)
-        .filter(({ endpoint: { name } }) => !isUnused(traffic, known, backend.place.at, name))
-        .map(resolved => candidateOf(resolved, localitiesOf(backend, localities), path, known)),
-    );
-  return [...mesh, ...others];
-}
-
-function candidateOf(
-  resolved: ResolvedEndpoint,
-  localities: readonly EnvoyLocality[],
-  path: CarriedTraffic['path'],
-  known: KnownObjects,
-): Candidate {
-  const { endpoint, object } = resolved;
-  const sent = localities.flatMap(({ endpoints }) => endpoints).find(each => isFor(each, resolved));
-  return {
-    isMesh: true,
-    priority: priorityOf(resolved, localities) ?? endpoint.priority,
-    // Envoy gets UNKNOWN for endpoints that are all unhealthy, where its own checks can decide: here the operator's verdict counts.
-    health: sent?.health === 'UNHEALTHY' ? sent.health : healthStatusesOf(object, 'UNKNOWN')({ endpoint }),
-    isCarried: path === 'Direct' || endpoint.externalTarget !== undefined || !isPoolBroken(resolved, known),
-  };
-}
-
-/** The endpoints of a backend that the policy of the rule leaves. */
-export function usedEndpoints(
-  { endpoints }: ResolvedBackend,
-  { rule }: RuleTraffic,
-): readonly ResolvedEndpoint[] {
-  return endpoints.filter(({ endpoint }) => isRequired(rule.policy, endpoint));
-}
-
-/** The localities of a backend. */
-export function localitiesOf(
-  { index }: Pick<ResolvedBackend, 'index'>,
-  localities: readonly EnvoyLocality[],
-): readonly EnvoyLocality[] {
-  return localities.filter(({ backend }) => backend === index);
-}
-
-/** The priority with which Envoy gets an endpoint; undefined where it does not get it. */
-export function priorityOf(
-  resolved: ResolvedEndpoint,
-  localities: readonly EnvoyLocality[],
-): number | undefined {
-  return localities.find(({ endpoints }) => endpoints.some(each => isFor(each, resolved)))?.priority;
-}
-
-/** Whether Envoy dials this for an endpoint. */
-export function isFor(sent: EnvoyEndpoint, { endpoint: { meshIP, port } }: ResolvedEndpoint): boolean {
-  const target = sent.relayedTo ?? sent;
-  return target.address === meshIP && target.port === port;
-}
-
-/** Whether the mesh pods of an endpoint are known not to carry requests. */
-export function isPoolBroken({ tailnet }: Pick<ResolvedEndpoint, 'tailnet'>, known: KnownObjects): boolean {
-  return (
-    poolProblemOf(tailnet) !== undefined && (known.hasStatus('MeshTailnet') || tailnet.status !== undefined)
-  );
 }

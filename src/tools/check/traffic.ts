@@ -15,7 +15,8 @@ import type { TlsBudgets } from '../../traffic/settings/tls-budget.ts';
 import type { TrafficResources } from '../../traffic/traffic-resources.ts';
 import type { Catalog, Finding } from './objects.ts';
 import { outcomesOf } from './outcome.ts';
-import type { KnownObjects, RouteOutcome } from './outcome.ts';
+import type { KnownObjects } from './known.ts';
+import type { RouteOutcome } from './outcome.ts';
 import { withExpected } from './undiscovered.ts';
 
 /**

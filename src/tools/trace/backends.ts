@@ -12,15 +12,8 @@ import { poolProblemOf } from '../../traffic/data-path.ts';
 import type { ResolvedBackend } from '../../traffic/resolve-route.ts';
 import type { ResolvedEndpoint } from '../../traffic/resolve-backend-ref.ts';
 import type { Catalog } from '../check/objects.ts';
-import {
-  isElsewhere,
-  isFor,
-  isPoolBroken,
-  localitiesOf,
-  priorityOf,
-  serviceProblem,
-  usedEndpoints,
-} from '../check/outcome.ts';
+import { isElsewhere, serviceProblem } from '../check/known.ts';
+import { isFor, isPoolBroken, localitiesOf, priorityOf, usedEndpoints } from '../check/reach.ts';
 import type { RuleOutcome } from '../check/outcome.ts';
 import type { TrafficOf } from '../check/traffic.ts';
 import { EXPECTED } from '../check/undiscovered.ts';

@@ -3,7 +3,7 @@ import type { Resource } from '../../../src/api/objects/resource.ts';
 import { ResourceStore } from '../../../src/store/store.ts';
 import { Tracking } from '../../../src/store/tracking.ts';
 import { trafficIndexes } from '../../../src/store/traffic/resources.ts';
-import { everythingIn } from '../../../src/tools/check/outcome.ts';
+import { everythingIn } from '../../../src/tools/check/known.ts';
 import type { TrafficSettings } from '../../../src/tools/check/traffic.ts';
 import { reachOfAll, routeText, routeTracer } from '../../../src/tools/trace/routes.ts';
 import { resourceOf } from '../store/resources.ts';

@@ -1,0 +1,78 @@
+import type { Key, Ref, ResourceKind } from '../../api/key.ts';
+import type { Service } from '../../api/objects/backends.ts';
+import type { BackendRef } from '../../api/objects/gateway-api.ts';
+import type { Problem } from '../../api/problem.ts';
+import type { Reason } from '../../api/reasons.ts';
+import type { ReadObjects } from '../../store/resources.ts';
+
+/** How much of what exists the objects are. */
+export type KnownObjects = {
+  /** Whether those of a kind have the status that the operator writes. */
+  readonly hasStatus: (kind: 'MeshTailnet' | 'MeshEndpoints') => boolean;
+  /** Whether those of a kind are all. */
+  readonly has: (kind: ResourceKind) => boolean;
+  /** Whether an object is there, but is not valid. */
+  readonly isInvalid: (key: Key) => boolean;
+  /** Whether an object finds devices whose ports and protocols their tags decide, and none is known yet. */
+  readonly hasUnknownEndpoints: (key: Key) => boolean;
+  readonly service: (ref: Ref<'Service'>) => Service | undefined;
+};
+
+/** That a store has all objects, with their status. */
+export function everythingIn(read: ReadObjects): KnownObjects {
+  return {
+    hasStatus: () => true,
+    has: () => true,
+    isInvalid: () => false,
+    hasUnknownEndpoints: () => false,
+    service: ref => read.get(ref),
+  };
+}
+
+/** What is elsewhere if there is none of the kind, or what only a status has, which objects in files need not have. */
+const NEEDS: Readonly<Partial<Record<Reason, ResourceKind>>> = {
+  BackendNotFound: 'MeshEndpoints',
+  TailnetNotFound: 'MeshTailnet',
+  NamespaceNotAllowed: 'Namespace',
+  CertificateNotFound: 'ConfigMap',
+  ServiceInRule: 'EnvoyProxy',
+};
+
+const NEEDS_STATUS: Readonly<Partial<Record<Reason, 'MeshTailnet' | 'MeshEndpoints'>>> = {
+  ProxyUnknown: 'MeshTailnet',
+  RelayPortMissing: 'MeshEndpoints',
+  ExternalTargetNotResolved: 'MeshEndpoints',
+};
+
+/** Whether what is not decided depends on objects, or devices, that are elsewhere. */
+export function isElsewhere({ reason }: Problem): boolean {
+  return NEEDS[reason] !== undefined || reason === 'PortNotFound';
+}
+
+/** Whether the objects are enough to decide that something is wrong. */
+export function isDecided(problem: Problem & { readonly object?: Key }, known: KnownObjects): boolean {
+  const { reason, object } = problem;
+  const [kind, status] = [NEEDS[reason], NEEDS_STATUS[reason]];
+  if ((kind && !known.has(kind)) || (status && !known.hasStatus(status))) return false;
+  if (object === undefined) return true;
+  if (reason === 'PortNotFound') return !known.hasUnknownEndpoints(object);
+  return reason !== 'BackendNotFound' || !known.isInvalid(object);
+}
+
+/** Why a Service does not get the requests of a reference, as far as is known. */
+export function serviceProblem(
+  { group, kind, namespace, name, port }: BackendRef,
+  known: KnownObjects,
+): Problem | undefined {
+  if (group !== '' || kind !== 'Service' || !known.has('Service')) return undefined;
+  const service = known.service({ kind, namespace, name });
+  const title = `Service ${namespace}/${name}`;
+  if (!service) {
+    const fix = 'create it, or correct the reference';
+    return { reason: 'BackendNotFound', text: `${title} does not exist`, fix };
+  }
+  const ports = service.ports.map(each => each.port);
+  if (port === undefined || ports.includes(port)) return undefined;
+  const fix = `use one that it has (${ports.join(', ') || 'none'})`;
+  return { reason: 'PortNotFound', text: `port ${port} is not a port of ${title}`, fix };
+}
