@@ -7,12 +7,12 @@ import { tracedRoutes } from '../support/tools/routes.ts';
 import { managedTailnet, relaysObject, serviceObject, sliceObject } from '../support/traffic/objects.ts';
 
 /** The texts of the routes among objects. */
-function explained(...objects: readonly object[]): readonly string[] {
+function textsOf(...objects: readonly object[]): readonly string[] {
   return tracedRoutes([openGateway('default/public'), ...objects]).map(({ text }) => text);
 }
 
 /** The routes that use these objects. */
-function explainIn(objects: readonly object[], routes: readonly object[], dataPath: DataPathMode) {
+function tracedIn(objects: readonly object[], routes: readonly object[], dataPath: DataPathMode) {
   const gateways = ['public', 'b', 'c'].map(name => openGateway(`default/${name}`));
   return tracedRoutes([...gateways, ...objects, ...routes], { dataPath, podNamespace: NAMESPACE });
 }
@@ -28,7 +28,7 @@ const UNHEALTHY = { status: 'Unhealthy', error: 'refused' };
 
 describe('of a route, trace --all', () => {
   it('names its cluster and endpoints, with their proxies', () => {
-    const [text] = explained(tailnet, web, route('HTTPRoute', 'default/web', { hostnames: ['web.test'] }));
+    const [text] = textsOf(tailnet, web, route('HTTPRoute', 'default/web', { hostnames: ['web.test'] }));
     expect(text?.split('\n')).toEqual([
       'HTTPRoute default/web for web.test at Gateway default/public',
       '  cluster httproute/default/web/rule/0: HTTP/1.1',
@@ -61,10 +61,10 @@ describe('of a route, trace --all', () => {
         endpoints: [found('a', '100.64.0.1:8080', 'Healthy'), found('b', '100.64.0.2:8080', 'Unhealthy')],
       },
     };
-    const [text] = explainIn([tailnet, selecting], [toWeb], 'Proxy').map(each => each.text);
+    const [text] = tracedIn([tailnet, selecting], [toWeb], 'Proxy').map(each => each.text);
     expect(text).toMatch(/100\.64\.0\.1:8080 .* weight 1, priority 0, HEALTHY\n/);
     expect(text).toMatch(/100\.64\.0\.2:8080 .* weight 1, priority 0, UNHEALTHY$/);
-    const [without] = explained(
+    const [without] = textsOf(
       tailnet,
       { ...selecting, status: undefined },
       route('HTTPRoute', 'default/web'),
@@ -77,7 +77,7 @@ describe('of a route, trace --all', () => {
     const parentRefs = ['public', 'b', 'c', 'b'].map(name => ({ name }));
     const world = [tailnet, web, direct];
     const many = route('HTTPRoute', 'default/web', { parentRefs });
-    const texts = explainIn(world, [many], 'Proxy').map(({ text }) => text);
+    const texts = tracedIn(world, [many], 'Proxy').map(({ text }) => text);
     expect(texts).toEqual([
       expect.stringMatching(
         /^HTTPRoute default\/web at Gateway default\/public\n.*data path Direct\n.*\n.* directly /,
@@ -87,7 +87,7 @@ describe('of a route, trace --all', () => {
       ),
     ]);
     const nowhere = route('HTTPRoute', 'default/web', { parentRefs: [] });
-    const [text] = explainIn(world, [nowhere], 'Direct').map(each => each.text);
+    const [text] = tracedIn(world, [nowhere], 'Direct').map(each => each.text);
     expect(text).toMatch(/^HTTPRoute default\/web at no Gateway\n.*\n.* directly /);
   });
 
@@ -102,7 +102,7 @@ describe('of a route, trace --all', () => {
       meshEndpoints({ endpoints: [endpoint({ healthCheck: { enabled: true } })] }),
       'default/web',
     );
-    const [text = ''] = explained(
+    const [text = ''] = textsOf(
       ...[tailnet, { ...checked, status: { endpoints: [{ name: 'x', status: 'Healthy' }] } }],
       route('HTTPRoute', 'default/web'),
       created('edge', '2026-01-01T00:00:00Z', off),
@@ -130,7 +130,7 @@ describe('of a route, trace --all', () => {
         prefer: [labels({ region: 'eu' }), labels({ a: 'b', c: 'd' })],
       },
     });
-    const [text = ''] = explained(
+    const [text = ''] = textsOf(
       ...[tailnet, named(meshEndpoints({ endpoints }), 'default/web'), route('HTTPRoute', 'default/web')],
       ...[named(policy, 'default/a'), named(meshRoutePolicy(), 'default/b')],
     );
@@ -153,7 +153,7 @@ describe('of a route, trace --all', () => {
       endpoint({ name: 'c', meshIP: '100.64.0.3' }),
     ];
     const object = named(meshEndpoints({ endpoints: list }), 'default/web');
-    const [text = ''] = explainIn([tailnet, object], [toWeb], 'Proxy').map(each => each.text);
+    const [text = ''] = tracedIn([tailnet, object], [toWeb], 'Proxy').map(each => each.text);
     const rows = text.split('\n').slice(2);
     expect(rows.map(row => /HEALTHY *(.*)$/.exec(row)?.[1])).toEqual([
       'region=eu-west, example.com/zone=',
@@ -173,14 +173,14 @@ describe('of a route, trace --all', () => {
       );
     const world = [tailnet, web, serviceObject('shop'), sliceObject('shop', [{ addresses: ['10.0.0.5'] }])];
     const toShop = policy({ name: 'shop', port: 80 });
-    const [text = ''] = explained(...world, route('HTTPRoute', 'default/web'), toShop);
+    const [text = ''] = textsOf(...world, route('HTTPRoute', 'default/web'), toShop);
     expect(text.split('\n').slice(2)).toEqual([
       '    MeshRoutePolicy p sets for the rule: level 0: Service default/shop:80 beyond the rule (backend 1); level 1: MeshEndpoints default/web:8080',
       expect.stringMatching(/\[fd7a:115c:a1e0::1\]:8080 .* backend 0, weight 1, priority 1, HEALTHY$/),
       expect.stringMatching(/10\.0\.0\.5:8080 +directly +backend 1, weight 1, priority 0, UNKNOWN$/),
     ]);
     const missing = policy({ ...mesh, name: 'other' });
-    const [unusable = ''] = explained(...world, route('HTTPRoute', 'default/web'), missing);
+    const [unusable = ''] = textsOf(...world, route('HTTPRoute', 'default/web'), missing);
     expect(unusable).toMatch(/\n {4}MeshRoutePolicy p: BackendNotFound: spec\.failover\.levels\[0\]/);
   });
 
@@ -193,7 +193,7 @@ describe('of a route, trace --all', () => {
     });
     const p = named(meshRoutePolicy({ failover: { levels } }), 'default/p');
     const problems = (...objects: readonly object[]) =>
-      explained(...world, toBoth, p, ...objects)
+      textsOf(...world, toBoth, p, ...objects)
         .join('\n')
         .match(/(not used|MeshRoutePolicy p): [A-Z]\w+: .*/g);
     expect(problems()).toEqual([
@@ -215,7 +215,7 @@ describe('of a route, trace --all', () => {
       { backendRefs: [meshBackend({ port: 81 })] },
       { backendRefs: [meshBackend({ name: 'missing' })] },
     ];
-    const [text = ''] = explained(tailnet, web, route('HTTPRoute', 'default/web', { rules }));
+    const [text = ''] = textsOf(tailnet, web, route('HTTPRoute', 'default/web', { rules }));
     expect(text).toContain('no endpoint: requests are answered with 503');
     expect(text).toMatch(/not used: PortNotFound: .*port 81 is not a port/);
     expect(text).toMatch(/not used: BackendNotFound: /);
@@ -224,9 +224,9 @@ describe('of a route, trace --all', () => {
   it('has the reason where all weights are 0', () => {
     const refs = [meshBackend({ weight: 0 }), { name: 'near', port: 80, weight: 0 }];
     const toRefs = route('HTTPRoute', 'default/web', { rules: [{ backendRefs: refs }] });
-    const [text = ''] = explained(tailnet, web, toRefs);
+    const [text = ''] = textsOf(tailnet, web, toRefs);
     expect(text).toContain('    not used: NoWeight: spec.rules[0]: all backendRefs have weight 0: raise one');
-    const [served = ''] = explained(tailnet, web, route('HTTPRoute', 'default/web'));
+    const [served = ''] = textsOf(tailnet, web, route('HTTPRoute', 'default/web'));
     expect(served).not.toContain('weight 0');
   });
 
@@ -238,7 +238,7 @@ describe('of a route, trace --all', () => {
     ['UDPRoute', 'datagrams are dropped'],
   ] as const)('has what becomes of the traffic of a %s without endpoints: %s', (kind, consequence) => {
     const rules = [{ backendRefs: [meshBackend({ name: 'missing' })] }];
-    const [text = ''] = explained(tailnet, route(kind, 'default/web', { rules }));
+    const [text = ''] = textsOf(tailnet, route(kind, 'default/web', { rules }));
     expect(text).toContain(`no endpoint: ${consequence}`);
   });
 
@@ -254,7 +254,7 @@ describe('of a route, trace --all', () => {
     const object = named(meshEndpoints({ endpoints: list }), 'default/web', more);
     const status = { endpoints: statuses.map((entry, at) => ({ name: `e${at}`, ...entry })) };
     const withStatus = statuses.length > 0 ? { ...object, status } : object;
-    const [found] = explainIn([tailnet, withStatus], [toWeb], 'Proxy');
+    const [found] = tracedIn([tailnet, withStatus], [toWeb], 'Proxy');
     expect(found?.reaches).toBe(isHealthy ? 'all' : 'none');
     const noEndpoint = 'no endpoint can take traffic: requests are answered with 503';
     expect(found?.text.includes(noEndpoint)).toBe(!isHealthy);
@@ -279,7 +279,7 @@ describe('of a route, trace --all', () => {
     ['Conflict', poolReady('Unknown', 'Conflict')],
   ])('has the reason and the message of PoolReady where there is no proxy: %s', (reason, conditions) => {
     const status = { conditions, pool: { ready: 0, desired: 2 } };
-    const [found] = explainIn([{ ...managed, status }, web], [toWeb], 'Proxy');
+    const [found] = tracedIn([{ ...managed, status }, web], [toWeb], 'Proxy');
     expect(found?.text).toContain(
       `not used: ProxyUnknown: spec.rules[0].backendRefs[0]: MeshTailnet one of MeshEndpoints default/web has no proxy: PoolReady is ${conditions[0]?.status}, ${reason}: why, and the fix of ${reason}`,
     );
@@ -303,11 +303,11 @@ describe('of a route, trace --all', () => {
       undefined,
     ],
   ])('%s', (_, status, problem) => {
-    const [found] = explainIn([{ ...managed, status }, web], [toWeb], 'Proxy');
+    const [found] = tracedIn([{ ...managed, status }, web], [toWeb], 'Proxy');
     expect(found?.text).toContain('through 10.96.0.7:1055');
     expect(found?.text.match(/not ready: (.*)/)?.[1]).toBe(problem && `MeshTailnet one: ${problem}`);
     expect(found?.reaches).toBe(problem === undefined ? 'all' : 'none');
-    const [direct] = explainIn([{ ...managed, status }, web], [toWeb], 'Direct');
+    const [direct] = tracedIn([{ ...managed, status }, web], [toWeb], 'Direct');
     expect(direct?.reaches).toBe('all');
   });
 
@@ -321,16 +321,16 @@ describe('of a route, trace --all', () => {
     };
     const rules = [{ backendRefs: [meshBackend({ name: 'dns', port: 53 })] }];
     const toDns = route('UDPRoute', 'default/dns', { rules });
-    const explain = (...objects: readonly object[]) =>
-      explainIn([managedTailnet('one'), object, ...objects], [toDns], 'Proxy')[0];
-    const found = explain(relaysObject('one', { '10.1.0.1': 'ready', '10.1.0.2': 'terminating' }));
+    const traced = (...objects: readonly object[]) =>
+      tracedIn([managedTailnet('one'), object, ...objects], [toDns], 'Proxy')[0];
+    const found = traced(relaysObject('one', { '10.1.0.1': 'ready', '10.1.0.2': 'terminating' }));
     expect(found?.text.split('\n').slice(2)).toEqual([
       '    10.1.0.1:20053  relays to 100.64.0.7:53  backend 0, weight 1, priority 0, HEALTHY   at=home',
       '    10.1.0.2:20053  relays to 100.64.0.7:53  backend 0, weight 1, priority 0, DRAINING  at=home',
     ]);
     expect(found?.reaches).toBe('all');
-    expect(explain()?.text).toContain('no endpoint: datagrams are dropped');
-    expect(explain()?.text).toContain('has no relay for UDP: Service mesh-relay-one has no endpoints');
+    expect(traced()?.text).toContain('no endpoint: datagrams are dropped');
+    expect(traced()?.text).toContain('has no relay for UDP: Service mesh-relay-one has no endpoints');
   });
 
   it('has the addresses of an externalTarget, which need no pool, and reports that a file has none', () => {
@@ -345,14 +345,14 @@ describe('of a route, trace --all', () => {
       meshEndpoints({ endpoints: [endpoint({ externalTarget, metadata: { at: 'home' } })] }),
       'default/web',
     );
-    const explain = (status: object) => explainIn([managed, { ...object, status }], [toWeb], 'Proxy')[0];
-    const found = explain({ endpoints: [entry] });
+    const traced = (status: object) => tracedIn([managed, { ...object, status }], [toWeb], 'Proxy')[0];
+    const found = traced({ endpoints: [entry] });
     expect(found?.text.split('\n').slice(2)).toEqual([
       '    1.1.1.1:443  directly, as web.example.com:443  backend 0, weight 1, priority 0, HEALTHY  at=home',
       '    1.1.1.2:443  directly, as web.example.com:443  backend 0, weight 1, priority 0, HEALTHY  at=home',
     ]);
     expect(found?.reaches).toBe('all');
-    const unresolved = explain({});
+    const unresolved = traced({});
     expect(unresolved?.reaches).toBe('none');
     expect(unresolved?.text).toContain(
       'Where objects have no status, as in files, its addresses are not known',
@@ -362,7 +362,7 @@ describe('of a route, trace --all', () => {
   it('has no endpoints while the MeshTailnet is being deleted', () => {
     const status = { conditions: POOL_READY, pool: { ready: 2, proxyAddress } };
     const deleted = named(meshTailnet(), 'one', { deletionTimestamp: '2026-01-01T00:00:00Z' });
-    const [found] = explainIn([{ ...deleted, status }, web], [toWeb], 'Proxy');
+    const [found] = tracedIn([{ ...deleted, status }, web], [toWeb], 'Proxy');
     expect(found?.text).toMatch(/not used: ProxyUnknown: .* has no proxy: it is being deleted: /);
     expect(found?.text).not.toContain('through');
   });
@@ -377,7 +377,7 @@ describe('of a route, trace --all', () => {
     const off = named(meshGateway({ healthChecks: { envoy: 'Off' } }), 'default/public');
     const toWeb = route('HTTPRoute', 'default/web');
     const [both, alone] = [world, [...world, off]].map(
-      objects => explainIn(objects, [toWeb], 'Proxy')[0]?.text,
+      objects => tracedIn(objects, [toWeb], 'Proxy')[0]?.text,
     );
     expect(both).toMatch(/rule\/0: HTTP\/1\.1\n.*UNKNOWN/);
     expect(alone).toMatch(/rule\/0: HTTP\/1\.1, not checked by Envoy\n.*UNHEALTHY/);
@@ -387,6 +387,6 @@ describe('of a route, trace --all', () => {
     const other = route('HTTPRoute', 'default/other', {
       rules: [{ backendRefs: [{ name: 'plain', port: 80 }] }],
     });
-    expect(explained(other)).toEqual([]);
+    expect(textsOf(other)).toEqual([]);
   });
 });

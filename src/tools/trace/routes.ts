@@ -22,7 +22,7 @@ import type { TrafficSettings } from '../check/traffic.ts';
 import { EXPECTED } from '../check/undiscovered.ts';
 import { problemJson } from '../json.ts';
 import { routePolicyLines } from './route-policies.ts';
-import { policyExplainer } from './traffic-policies.ts';
+import { trafficPolicyLines } from './traffic-policies.ts';
 
 /** A route with MeshEndpoints among its backends, at Gateways with the same settings for it. */
 export type TracedRoute = {
@@ -43,11 +43,11 @@ export function routeTracer(
   const { values, resolve } = resolverFrom(tracking, settings, known);
   const traced = new Derived(tracking, (_all, read): readonly TracedRoute[] => {
     const resources = values.resources(read);
-    const explainPolicies = policyExplainer(resources, read.list('BackendTrafficPolicy'));
+    const linesOfPolicies = trafficPolicyLines(resources, read.list('BackendTrafficPolicy'));
     const meshGateways = read.list('MeshGateway');
     const policiesOf = (route: Route, { gateways, rules }: RouteOutcome) =>
       rules.map(({ rule }) => [
-        ...explainPolicies(route, rule.cluster.rule, gateways),
+        ...linesOfPolicies(route, rule.cluster.rule, gateways),
         ...routePolicyLines(rule, resources.routePolicies(refTo(route))),
       ]);
     const routes = ROUTE_KINDS.flatMap((kind): readonly Route[] => read.list(kind));

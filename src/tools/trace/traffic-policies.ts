@@ -14,7 +14,7 @@ import {
 import type { PolicyTarget } from '../../traffic/policy/traffic-policies.ts';
 import type { TrafficResources } from '../../traffic/traffic-resources.ts';
 
-/** What a policy can target, and how it is called in the explanation of a rule. */
+/** What a policy can target, and how lines about a rule call it. */
 type Target = PolicyTarget & { readonly title: string };
 
 /** The policy of a target, and those that do not apply because it is older. */
@@ -25,7 +25,7 @@ type Attached = {
 };
 
 /** For users: the BackendTrafficPolicies that apply to a rule of a route at some Gateways, as Envoy Gateway decides it. */
-export type ExplainPolicies = (
+export type TrafficPolicyLines = (
   route: Route,
   rule: number | 'only',
   gateways: readonly Ref<'Gateway'>[],
@@ -42,11 +42,11 @@ function attachedIn(resources: PolicyResources, policies: readonly BackendTraffi
   };
 }
 
-/** Creates the function that explains which of the policies apply. */
-export function policyExplainer(
+/** Creates the function that names those of the policies that apply. */
+export function trafficPolicyLines(
   resources: PolicyResources,
   policies: readonly BackendTrafficPolicy[],
-): ExplainPolicies {
+): TrafficPolicyLines {
   const attachedTo = attachedIn(resources, policies);
   return (route, rule, gateways) => {
     const ofRoute = targetsOfRoute(route, rule).flatMap(attachedTo);
