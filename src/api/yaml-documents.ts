@@ -200,11 +200,27 @@ function childOf(node: unknown, step: Steps[number]): unknown {
   return node.get(step, true) ?? (/^\d+$/.test(String(step)) ? node.get(Number(step), true) : undefined);
 }
 
-/** An object of a document, and its path in the document. */
-export type Placed = { readonly object: unknown; readonly steps: readonly string[] };
+/** An object of a text, and a function that finds where its fields are. */
+export type Placed = { readonly object: unknown; readonly positionOf: SourceDocument['positionOf'] };
+
+/** The objects of a YAML text, those of lists too, and what is not YAML. */
+export function readPlaced(text: string): Pick<Documents, 'faults'> & { readonly placed: readonly Placed[] } {
+  const { documents, faults } = readDocuments(text);
+  const placed = documents.flatMap(({ value, positionOf }) =>
+    value === null || value === undefined
+      ? []
+      : objectsIn(value).map(({ object, steps }) => ({
+          object,
+          positionOf: (inner: Steps) => positionOf([...steps, ...inner]),
+        })),
+  );
+  return { faults, placed };
+}
+
+type Inner = { readonly object: unknown; readonly steps: Steps };
 
 /** The object of a document, or the items of a list of any kind, also below others: kubectl applies them in the same way. */
-export function objectsIn(value: unknown): readonly Placed[] {
+function objectsIn(value: unknown): readonly Inner[] {
   if (!isRecord(value)) return [{ object: value, steps: [] }];
   const { apiVersion, kind, items } = value;
   if (typeof kind !== 'string' || !kind.endsWith('List') || !Array.isArray(items))

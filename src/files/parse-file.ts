@@ -3,10 +3,10 @@ import { decode } from '../api/objects/decode.ts';
 import type { Decoding } from '../api/objects/decode.ts';
 import { formatFault } from '../api/validation/fault.ts';
 import { GROUP } from '../api/generated/kinds.ts';
-import { objectsIn, readDocuments } from '../api/yaml-documents.ts';
+import { readPlaced } from '../api/yaml-documents.ts';
 import { isRecord } from '../api/json.ts';
 import { isDeclaredKind } from '../api/objects/resource.ts';
-import type { SourceDocument } from '../api/yaml-documents.ts';
+import type { Placed } from '../api/yaml-documents.ts';
 import { groupOf, manifestKeyOf } from './manifests.ts';
 import type { ManifestKey, Manifest } from './manifests.ts';
 import type { Declarations, Declared } from './definitions.ts';
@@ -42,25 +42,14 @@ export function parseFile(text: string, context: FileContext): ParsedFile {
     const fix = 'delete the file to delete its objects';
     return unchanged([{ reason: 'Syntax', file, text: 'is empty; its previous objects are kept', fix }]);
   }
-  const { documents, faults } = readDocuments(text);
+  const { placed, faults } = readPlaced(text);
   if (faults.length > 0)
     return unchanged(faults.map(({ line, message: text }) => ({ reason: 'Syntax', file, line, text })));
-  const placed = documents.flatMap(placedIn);
   if (placed.length > MAX_OBJECTS) {
     const text = `has more than the ${MAX_OBJECTS} objects that one file may have, and was not read`;
     return unchanged([{ reason: 'TooMuch', file, text }]);
   }
   return interpretObjects(placed, context);
-}
-
-type Placed = { readonly object: unknown; readonly positionOf: SourceDocument['positionOf'] };
-
-function placedIn({ value, positionOf }: SourceDocument): readonly Placed[] {
-  if (value === null || value === undefined) return [];
-  return objectsIn(value).map(({ object, steps }) => ({
-    object,
-    positionOf: inner => positionOf([...steps, ...inner]),
-  }));
 }
 
 function interpretObjects(placed: readonly Placed[], context: FileContext): ParsedFile {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { objectsIn, readDocuments } from '../../src/api/yaml-documents.ts';
+import { readDocuments, readPlaced } from '../../src/api/yaml-documents.ts';
 
 /** The values of all documents of a text that has no faults. */
 function valuesOf(text: string): readonly unknown[] {
@@ -311,6 +311,15 @@ describe('the objects of a document are', () => {
     ],
     ['what is no list', { kind: 'OneList' }, [[{ kind: 'OneList' }, '']]],
   ])('%s', (_sentence, value, objects) => {
-    expect(objectsIn(value).map(({ object, steps }) => [object, steps.join('.')])).toEqual(objects);
+    const text = JSON.stringify(value, undefined, 2);
+    const [document] = readDocuments(text).documents;
+    const placeOf = (path: string) => document?.positionOf(path === '' ? [] : path.split('.'));
+    expect(readPlaced(text).placed.map(({ object, positionOf }) => [object, positionOf([])])).toEqual(
+      objects.map(([object, path]) => [object, placeOf(path)]),
+    );
+  });
+
+  it('are none in an empty document', () => {
+    expect(readPlaced('---\n---\n# nothing\n')).toEqual({ placed: [], faults: [] });
   });
 });

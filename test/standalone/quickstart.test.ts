@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { objectsIn, readDocuments } from '../../src/api/yaml-documents.ts';
+import { readPlaced } from '../../src/api/yaml-documents.ts';
 import { kindSupport } from '../../src/files/gateway/kinds.ts';
 import { versionOfBinary } from '../../lab/parts/locate.ts';
 import { QUICKSTART_GATEWAY, QUICKSTART_HOST, QUICKSTART_PORTS } from '../../lab/quickstart/quickstart.ts';
@@ -17,9 +17,7 @@ type Any = {
 
 const FOLDER = join(PROJECT, 'examples', 'quickstart');
 const files = readdirSync(FOLDER).map(file => ({ file, text: readFileSync(join(FOLDER, file), 'utf8') }));
-const objects = files.flatMap(({ text }) =>
-  readDocuments(text).documents.flatMap(({ value }) => objectsIn(value).map(({ object }) => object as Any)),
-);
+const objects = files.flatMap(({ text }) => readPlaced(text).placed.map(({ object }) => object as Any));
 const specsOf = (kind: string) => objects.filter(object => object.kind === kind).map(({ spec }) => spec);
 
 describe('the objects of the quickstart', () => {

@@ -2,7 +2,7 @@ import { GROUP } from '../../api/generated/kinds.ts';
 import { validators } from '../../api/generated/validators.ts';
 import { isRecord } from '../../api/json.ts';
 import type { Outline } from '../../api/validation/validator.ts';
-import { placedIn } from './validity.ts';
+import { readPlaced } from '../../api/yaml-documents.ts';
 import { groupOf } from './objects.ts';
 import type { Finding, SourceFile } from './objects.ts';
 
@@ -23,7 +23,7 @@ const SUSPICIOUS = /\bSecret\b|\b(headers|extraEnv|controlURL|loginServer|proxyU
 
 /** Each line of the values that are never shown; `unknown` where what is not YAML may hold some. */
 function hiddenIn(text: string): readonly string[] | 'unknown' {
-  const { placed, faults } = placedIn(text);
+  const { placed, faults } = readPlaced(text);
   if (faults.length > 0 && SUSPICIOUS.test(text)) return 'unknown';
   const values = placed.flatMap(({ object }) => secretsOf(object));
   return values.flatMap(value => value.split('\n').map(line => line.trim())).filter(line => line !== '');

@@ -1,6 +1,7 @@
 import { decode } from '../../api/objects/decode.ts';
 import type { Decoding } from '../../api/objects/decode.ts';
-import type { Position } from '../../api/yaml-documents.ts';
+import { readPlaced } from '../../api/yaml-documents.ts';
+import type { Placed, Position } from '../../api/yaml-documents.ts';
 import type { Resource } from '../../api/objects/resource.ts';
 import { isRecord } from '../../api/json.ts';
 import type { Fields } from '../../api/json.ts';
@@ -11,8 +12,7 @@ import { titleOfSubject } from '../../api/problem.ts';
 import type { Problem, Steps } from '../../api/problem.ts';
 import { refTo } from '../../api/objects/references.ts';
 import { isUndiscovered } from './undiscovered.ts';
-import { checkEach, isOurs, placedIn, problemOfFault, subjectIn } from './validity.ts';
-import type { Placed } from './validity.ts';
+import { checkEach, isOurs, problemOfFault, subjectIn } from './validity.ts';
 
 /** A problem, with its place if its object is in a file. */
 export type Finding = Problem & (FilePlace | { readonly file?: undefined });
@@ -44,12 +44,12 @@ export type Declarations = {
 /** Reads the objects of files, and finds what is wrong with each by itself. */
 export function readObjects(files: readonly SourceFile[]): Declarations {
   const read = files.map(({ name, text }) => {
-    const { placed, faults } = placedIn(text);
+    const { placed, faults } = readPlaced(text);
     const own = checkEach(placed, faults).map(finding => ({ ...finding, file: name }));
     let again: readonly Placed[] | undefined;
     // Few objects have findings: their files are parsed again, so that not all are kept in memory as they were parsed.
     const positionIn = (index: number, steps: Steps): Position => {
-      again ??= placedIn(text).placed;
+      again ??= readPlaced(text).placed;
       return again[index]?.positionOf(steps) ?? { line: 1, column: 1 };
     };
     const all = placed.flatMap(({ object }, index) =>

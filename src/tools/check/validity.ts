@@ -2,10 +2,9 @@ import { typedSteps } from '../../api/validation/fault.ts';
 import type { Fault } from '../../api/validation/fault.ts';
 import { API_VERSION, GROUP, kinds } from '../../api/generated/kinds.ts';
 import type { KindName } from '../../api/generated/kinds.ts';
-import type { Problem, Steps } from '../../api/problem.ts';
+import type { Problem } from '../../api/problem.ts';
 import { nearest } from '../../api/validation/nearest.ts';
-import { objectsIn, readDocuments } from '../../api/yaml-documents.ts';
-import type { Documents, Position } from '../../api/yaml-documents.ts';
+import type { Documents, Placed, Position } from '../../api/yaml-documents.ts';
 import type { ConfigMap } from '../../api/objects/config-map.ts';
 import { decode } from '../../api/objects/decode.ts';
 import { isRecord } from '../../api/json.ts';
@@ -22,18 +21,6 @@ import { validate } from '../../api/validation/validate.ts';
 
 /** A problem in a file. The API server refuses an object with an error, not one with a warning; a note is no fault. */
 type Finding = Problem & Position;
-
-/** The objects of a YAML text, with the positions of their fields, and what is not YAML. */
-export function placedIn(text: string): Pick<Documents, 'faults'> & { readonly placed: readonly Placed[] } {
-  const { documents, faults } = readDocuments(text);
-  const placed = documents.flatMap(({ value, positionOf }) =>
-    objectsIn(value).map(({ object, steps }) => ({
-      object,
-      positionOf: (inner: Steps) => positionOf([...steps, ...inner]),
-    })),
-  );
-  return { faults, placed };
-}
 
 /** What is wrong with each object of a file by itself: what the API server would refuse or drop, and what cannot work. */
 export function checkEach(placed: readonly Placed[], faults: Documents['faults']): readonly Finding[] {
@@ -55,12 +42,6 @@ export function checkEach(placed: readonly Placed[], faults: Documents['faults']
 
 /** Per file. */
 const MAX_FINDINGS = 1000;
-
-/** An object, and the positions of its fields. */
-export type Placed = {
-  readonly object: unknown;
-  readonly positionOf: (steps: Steps) => Position;
-};
 
 /** Warnings about each tls.caRef whose ConfigMap is in the same file, and has no certificates for it. */
 function checkCertificates(all: readonly Placed[]): readonly Finding[] {
