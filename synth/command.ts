@@ -5,12 +5,13 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { nearest } from '../src/api/validation/nearest.ts';
 import { readConfiguration } from './config.ts';
-import { findDrift, findForeignFiles, applyDrift, readDefinitions, readMarked } from './folder.ts';
+import { applyDrift, diffOf, findDrift, findForeignFiles, readDefinitions, readMarked } from './folder.ts';
 import { CHART_NAMES, DEFAULT_CHARTS, install, objectsText, pathsOf } from './install.ts';
 import type { Files } from './install.ts';
 
 /** What `mesh-gateway help synth` prints. */
-export const SYNTH_HELP = `mesh-gateway synth [--config FILE] --out FOLDER [--only NAME,...] [--check]
+export const SYNTH_HELP = `mesh-gateway synth [--config FILE] --out FOLDER [--only NAME,...]
+                   [--check | --diff]
 
 Writes the manifests of an installation, as files to apply or to keep under
 GitOps.
@@ -28,10 +29,12 @@ GitOps.
                     ${CHART_NAMES.slice(4, 7).join(', ')},
                     ${CHART_NAMES.slice(7).join(', ')}
   --check           write nothing, and print the files that differ
+  --diff            write nothing, and print what would change in each file, as
+                    git diff does
 
-Exit code: 0 if all files are written, or none differs; 1 if --check has found a
-difference; 2 if the configuration or the command line is not valid, and then
-nothing is written.
+Exit code: 0 if all files are written, or none differs; 1 if --check or --diff
+has found a difference; 2 if the configuration or the command line is not valid,
+and then nothing is written.
 `;
 
 /** Runs `mesh-gateway synth`; returns the exit code. */
@@ -43,10 +46,12 @@ export async function runSynth(args: readonly string[], version: string): Promis
       out: { type: 'string' },
       only: { type: 'string' },
       check: { type: 'boolean', default: false },
+      diff: { type: 'boolean', default: false },
     },
   });
   if (!/^[0-9]/.test(version)) throw new Error('synth: this has no version to install: run npm run build');
   const { config, out } = values;
+  const isComparison = values.check || values.diff;
   if (out === undefined || out === '') throw new Error('synth: name the folder to write to: --out FOLDER');
   const only = chosenCharts(values.only);
   const read = readConfiguration(config === undefined ? '' : await readText(config));
@@ -57,7 +62,8 @@ export async function runSynth(args: readonly string[], version: string): Promis
   const definitions = await readDefinitions(definitionsFolder());
   const options = { installation: read.installation, version, definitions };
   if (out === '-') {
-    if (values.check) throw new Error('synth: --check needs the folder to compare with: --out FOLDER');
+    const compares = values.check ? '--check' : '--diff';
+    if (isComparison) throw new Error(`synth: ${compares} needs the folder to compare with: --out FOLDER`);
     process.stdout.write(objectsText(options, values.only === undefined ? DEFAULT_CHARTS : only));
     return 0;
   }
@@ -69,8 +75,11 @@ export async function runSynth(args: readonly string[], version: string): Promis
   await expectNoForeignFiles(out, files);
   const drift = await findDrift(out, files);
   const wanted = drift.filter(({ path }) => !staying.includes(path) || files.has(path));
-  if (values.check) {
-    for (const { path, is } of wanted) console.log(`${join(out, path)} is ${is}`);
+  if (isComparison) {
+    for (const one of wanted)
+      process.stdout.write(
+        values.diff ? await diffOf(out, one, files) : `${join(out, one.path)} is ${one.is}\n`,
+      );
     return wanted.length === 0 ? 0 : 1;
   }
   for (const one of wanted) await applyDrift(out, one, files);

@@ -7,6 +7,7 @@ import type { GeneratedValidator } from '../src/api/validation/validator.ts';
 import { metadataLabel, repeatedLabelOf } from '../src/telemetry/endpoint-metrics.ts';
 import { readDocuments } from '../src/api/yaml-documents.ts';
 import { outlineInstallation as outline } from './generated/outline.ts';
+import { repeatedVariables } from './environment.ts';
 import { evaluate, rules } from './generated/rules.ts';
 import { shapeInstallation as shape } from './generated/shape.ts';
 import { structureInstallation as structure } from './generated/structure.ts';
@@ -105,4 +106,5 @@ const CHECKS = [
   sharedNamespaces,
   malformedAddresses,
   repeatedLabels,
+  repeatedVariables,
 ] as const;

@@ -1,5 +1,6 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
+import { createTwoFilesPatch, FILE_HEADERS_ONLY } from 'diff';
 import { FOLDERS, MARK } from './install.ts';
 import type { Files } from './install.ts';
 
@@ -69,3 +70,16 @@ export async function applyDrift(folder: string, { path, is }: Drift, files: Fil
   await mkdir(dirname(target), { recursive: true });
   await writeFile(target, files.get(path) ?? '');
 }
+
+/** What would change in a file, as `diff -u` and `git diff` print it. */
+export async function diffOf(folder: string, { path, is }: Drift, files: Files): Promise<string> {
+  const target = join(folder, path);
+  const found = is === 'missing' ? '' : await readFile(target, 'utf8');
+  const names = [is === 'missing' ? NO_FILE : target, is === 'stale' ? NO_FILE : target] as const;
+  return createTwoFilesPatch(...names, found, files.get(path) ?? '', undefined, undefined, {
+    headerOptions: FILE_HEADERS_ONLY,
+  });
+}
+
+/** The name of a file that does not exist. */
+const NO_FILE = '/dev/null';

@@ -2,7 +2,8 @@ import { k8s } from 'cdk8s-plus-28';
 import { COMPONENTS, PORTS, selectorOf } from '../src/api/names.ts';
 import type { Component } from '../src/api/names.ts';
 import type { InstallationResources } from './generated/types.ts';
-import { extensionServerAddress, imageOf, labelsOf } from './installation.ts';
+import { environmentOf, POD_FIELDS } from './environment.ts';
+import { imageOf, labelsOf } from './installation.ts';
 import type { Install } from './installation.ts';
 
 /** What differs between the pods of the operator and the extension server. */
@@ -11,7 +12,6 @@ export type PodOptions = {
   readonly container: string;
   /** The command of mesh-gateway that it runs. */
   readonly command: string;
-  readonly environment: Readonly<Record<string, string>>;
   readonly resources: InstallationResources;
   readonly ports: readonly (keyof typeof PORTS)[];
   readonly readiness: k8s.Probe;
@@ -22,7 +22,7 @@ export type PodOptions = {
 /** The pod template of the operator or the extension server, without any privilege. */
 export function podTemplate(install: Install, options: PodOptions): k8s.PodTemplateSpec {
   const { podAnnotations, scheduling } = install.installation;
-  const { nodeSelector, tolerations, priorityClassName } = scheduling;
+  const { nodeSelector, affinity, tolerations, priorityClassName } = scheduling;
   return {
     metadata: {
       labels: { ...labelsOf(install, options.component) },
@@ -48,6 +48,7 @@ export function podTemplate(install: Install, options: PodOptions): k8s.PodTempl
         }),
       ),
       ...(nodeSelector ? { nodeSelector } : {}),
+      ...(affinity ? { affinity: affinity as k8s.Affinity } : {}),
       ...(tolerations ? { tolerations: [...tolerations] } : {}),
       ...(priorityClassName === undefined ? {} : { priorityClassName }),
       ...(install.installation.image.pullSecrets
@@ -68,14 +69,15 @@ function containerOf(install: Install, options: PodOptions): k8s.Container {
     imagePullPolicy: install.installation.image.pullPolicy,
     args: [options.command],
     env: [
-      ...['namespace', 'name'].map(field => ({
-        name: `POD_${field.toUpperCase()}`,
-        valueFrom: { fieldRef: { fieldPath: `metadata.${field}` } },
-      })),
-      ...Object.entries({ ...sharedEnvironment(install), ...options.environment }).map(([name, value]) => ({
+      ...Object.entries(POD_FIELDS).map(([name, fieldPath]) => ({
         name,
-        value: literally(value),
+        valueFrom: { fieldRef: { fieldPath } },
       })),
+      ...variablesOf(environmentOf(install, options.component)),
+      // In the order of a chart's values, which Helm sorts.
+      ...variablesOf(install.installation[options.component].extraEnv ?? {}).sort((one, other) =>
+        one.name < other.name ? -1 : 1,
+      ),
     ],
     ports: options.ports.map(name => ({ name, containerPort: PORTS[name], protocol: 'TCP' })),
     readinessProbe: options.readiness,
@@ -97,22 +99,13 @@ function containerOf(install: Install, options: PodOptions): k8s.Container {
   };
 }
 
+function variablesOf(values: Readonly<Record<string, string>>) {
+  return Object.entries(values).map(([name, value]) => ({ name, value: literally(value) }));
+}
+
 /** Escapes $(NAME), which Kubernetes would replace by another variable. */
 function literally(value: string): string {
   return value.replaceAll('$', '$$$$');
-}
-
-/** Environment variables that both processes must share, since both compute the clusters of a Gateway. */
-function sharedEnvironment(install: Install): Readonly<Record<string, string>> {
-  const { dataPath, externalTargets, refusedAddresses } = install.installation;
-  return {
-    DATA_PATH: dataPath,
-    ...(externalTargets.allow ? { EXTERNAL_TARGETS_ALLOW: externalTargets.allow.join() } : {}),
-    ...(refusedAddresses ? { REFUSED_ADDRESSES: refusedAddresses.join() } : {}),
-    EXTENSION_SERVER_ADDRESS: extensionServerAddress(install),
-    METRICS_ADDRESS: `:${PORTS.metrics}`,
-    HEALTH_ADDRESS: `:${PORTS.health}`,
-  };
 }
 
 function resourcesOf({ requests, limits }: InstallationResources): k8s.ResourceRequirements {

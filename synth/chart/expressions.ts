@@ -71,7 +71,7 @@ export function textExpression(
       .map(part => grouped(pipelineOf(part, scope)));
     return `{{ printf ${JSON.stringify(format)} ${values.join(' ')} | quote }}`;
   }
-  const isPrinted = isNumber || ('role' in only && only.role === 'object');
+  const isPrinted = isNumber || ('role' in only && (only.role === 'object' || only.role === 'whole'));
   return isPrinted ? `{{ ${pipelineOf(only, scope)} }}` : `{{ ${pipelineOf(only, scope)} | quote }}`;
 }
 
@@ -100,6 +100,7 @@ function grouped(pipeline: string): string {
 const READS: Readonly<Record<Found['role'], (index: number, scope: Scope) => string>> = {
   value: (index, scope) =>
     fieldAt(index, scope).is === 'integer' ? `int ${valueAt(index, scope)}` : valueAt(index, scope),
+  whole: (index, scope) => `${valueAt(index, scope)} | toJson`,
   item: () => '$item',
   object: objectItem,
   key: () => '$key',

@@ -11,7 +11,7 @@ export type Schema = {
   readonly [keyword: string]: unknown;
 };
 
-/** One value of the chart: not an object with fields, but each of its fields. */
+/** One value of the chart: of an object with a default each of its fields, any other one as a whole. */
 export type Field = {
   readonly path: readonly string[];
   readonly schema: Schema;
@@ -26,7 +26,13 @@ const KINDS = {
   boolean: 'switch',
   array: 'list',
   object: 'map',
+  whole: 'whole',
 } as const;
+
+/** Whether a schema is that of a group of values. */
+export function isGroup({ properties, default: usual }: Schema): boolean {
+  return properties !== undefined && usual !== undefined;
+}
 
 /** The schema in a file, with what it refers to in place, and without the keywords that Helm does not know. */
 export function readSchema(text: string): Schema {
@@ -45,12 +51,17 @@ export function readSchema(text: string): Schema {
   return resolve(root) as Schema;
 }
 
-/** The fields of a schema, in its order. */
-export function fieldsOf(schema: Schema, path: readonly string[] = []): readonly Field[] {
-  if (schema.properties)
-    return Object.entries(schema.properties).flatMap(([name, inner]) => fieldsOf(inner, [...path, name]));
+/** The fields of a group, in the order of its schema. */
+export function fieldsOf({ properties = {} }: Schema, path: readonly string[] = []): readonly Field[] {
+  return Object.entries(properties).flatMap(([name, inner]) =>
+    isGroup(inner) ? fieldsOf(inner, [...path, name]) : [fieldOf(inner, [...path, name])],
+  );
+}
+
+function fieldOf(schema: Schema, path: readonly string[]): Field {
   const { default: usual } = schema;
   if (typeof usual === 'object')
     throw new Error(`${path.join('.')}: a list or map of the chart has no default`);
-  return [{ path, schema, is: KINDS[schema.type], isOptional: usual === undefined }];
+  const is = schema.properties ? KINDS.whole : KINDS[schema.type];
+  return { path, schema, is, isOptional: usual === undefined };
 }

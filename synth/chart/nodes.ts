@@ -67,8 +67,23 @@ function mapNode(value: Readonly<Record<string, unknown>>): Node {
   return { is: 'map', fields: Object.fromEntries(own.map(([key, inner]) => [key, nodeOf(inner)])), spreads };
 }
 
-/** The sentinel of a list's item that is this object. */
+/** The sentinel of the value, or of a list's item, that is this object. */
 function objectIn(value: Readonly<Record<string, unknown>>): Found | undefined {
+  return wholeIn(value) ?? itemIn(value);
+}
+
+/** The sentinel of a value as a whole, which is the only thing in it. */
+function wholeIn(value: unknown): Found | undefined {
+  if (typeof value === 'string') {
+    const [found, ...others] = cut(value);
+    return typeof found === 'object' && found.role === 'whole' && others.length === 0 ? found : undefined;
+  }
+  if (typeof value !== 'object' || value === null) return undefined;
+  const [inner, ...others] = Object.values(value) as readonly unknown[];
+  return others.length === 0 ? wholeIn(inner) : undefined;
+}
+
+function itemIn(value: Readonly<Record<string, unknown>>): Found | undefined {
   const alone = Object.values(value).map(inner => (typeof inner === 'string' ? cut(inner) : []));
   return alone
     .flatMap(([part, ...others]) => (others.length === 0 && typeof part === 'object' ? [part] : []))
@@ -89,9 +104,14 @@ function repeated(items: readonly unknown[]): readonly Node[] {
   });
 }
 
+/** What stands for a single value. */
+const NO_COPIES: readonly Found['role'][] = ['value', 'whole'];
+
 /** The list or map of which a text has one copy and not the other. */
 function onlyCopy(copy: number, text: string): number | undefined {
-  const found = cut(text).flatMap(part => (typeof part === 'string' || part.role === 'value' ? [] : [part]));
+  const found = cut(text).flatMap(part =>
+    typeof part === 'string' || NO_COPIES.includes(part.role) ? [] : [part],
+  );
   const others = new Set(found.filter(part => part.copy !== copy).map(({ index }) => index));
   return found.find(({ index }) => !others.has(index))?.index;
 }

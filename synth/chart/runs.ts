@@ -2,7 +2,7 @@ import type { Installation } from '../generated/types.ts';
 import type { Manifest } from '../install.ts';
 import type { Install } from '../installation.ts';
 import type { Placed } from './expressions.ts';
-import { fieldsOf } from './fields.ts';
+import { fieldsOf, isGroup } from './fields.ts';
 import type { Schema } from './fields.ts';
 import type { OwnValues } from './own-values.ts';
 import { sentinelOf } from './sentinels.ts';
@@ -58,13 +58,13 @@ function inputOf({ schema }: ChartSource, fields: readonly Placed[], on: Readonl
 
 /** A configuration by its schema, without the fields that are undefined. */
 function configured(
-  { properties }: Schema,
+  { properties = {} }: Schema,
   path: readonly string[],
   valueAt: (path: string) => unknown,
 ): unknown {
-  if (!properties) return valueAt(path.join('.'));
-  const fields = Object.entries(properties).map(
-    ([name, inner]) => [name, configured(inner, [...path, name], valueAt)] as const,
-  );
+  const fields = Object.entries(properties).map(([name, inner]) => {
+    const at = [...path, name];
+    return [name, isGroup(inner) ? configured(inner, at, valueAt) : valueAt(at.join('.'))] as const;
+  });
   return Object.fromEntries(fields.filter(([, value]) => value !== undefined));
 }

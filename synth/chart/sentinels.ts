@@ -1,4 +1,4 @@
-import type { Field } from './fields.ts';
+import type { Field, Schema } from './fields.ts';
 
 /**
  * A text that no manifest has by itself. The copies 1 and 2 stand for two entries of a list or map, to show what repeats
@@ -8,8 +8,8 @@ function sentinel(index: number, role: Role, copy: 1 | 2 = 1): string {
   return `<$${index}${role}${copy}>`;
 }
 
-/** A value, an item of a list that is a text or an object, or the key and the value of an entry of a map. */
-type Role = 'value' | 'item' | 'object' | 'key' | 'entry';
+/** A value, also one that is an object, an item of a list that is a text or an object, or the key and the value of an entry of a map. */
+type Role = 'value' | 'whole' | 'item' | 'object' | 'key' | 'entry';
 
 /** A sentinel in a text. */
 export type Found = {
@@ -19,7 +19,7 @@ export type Found = {
   readonly isDoubled: boolean;
 };
 
-const SENTINEL = /<(\$\$?)(\d+)(value|item|object|key|entry)([12])>|\b71(\d{4})0017\b/g;
+const SENTINEL = /<(\$\$?)(\d+)(value|whole|item|object|key|entry)([12])>|\b71(\d{4})0017\b/g;
 
 /** An integer that no manifest has by itself. */
 function integerSentinel(index: number): number {
@@ -35,6 +35,8 @@ export function sentinelOf({ is, schema }: Field, index: number, isOn: boolean):
       return sentinel(index, 'value');
     case 'integer':
       return integerSentinel(index);
+    case 'whole':
+      return firstLeaf(schema, sentinel(index, 'whole'));
     case 'list': {
       const [field] = Object.keys(schema.items?.properties ?? {});
       const itemOf = (copy: 1 | 2) =>
@@ -46,6 +48,13 @@ export function sentinelOf({ is, schema }: Field, index: number, isOn: boolean):
         ([1, 2] as const).map(copy => [sentinel(index, 'key', copy), sentinel(index, 'entry', copy)]),
       );
   }
+}
+
+/** A value of a schema in which nothing is set but the first field of each object, down to this text. */
+function firstLeaf({ items, properties }: Schema, text: string): unknown {
+  if (items) return [firstLeaf(items, text)];
+  const [first] = Object.entries(properties ?? {});
+  return first ? { [first[0]]: firstLeaf(first[1], text) } : text;
 }
 
 /** A text cut at its sentinels. */

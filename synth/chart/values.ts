@@ -1,5 +1,5 @@
 import { stringify } from 'yaml';
-import { fieldsOf } from './fields.ts';
+import { fieldsOf, isGroup } from './fields.ts';
 import type { Schema } from './fields.ts';
 
 /** The text of values.yaml: all values with their defaults; those without one are comments. */
@@ -10,7 +10,7 @@ export function valuesFile(schema: Schema): string {
 function linesOf({ properties = {} }: Schema): readonly string[] {
   return Object.entries(properties).flatMap(([name, field]) => {
     const comment = wrapped(field.description ?? '').map(line => `# ${line}`);
-    if (field.properties) {
+    if (isGroup(field)) {
       const inner = linesOf(field);
       const isEmpty = inner.every(line => line.startsWith('#'));
       return [...comment, isEmpty ? `${name}: {}` : `${name}:`, ...inner.map(line => `  ${line}`)];
@@ -41,14 +41,15 @@ export function valuesSchema(schema: Schema): string {
 
 /** Only what values.yaml sets can be required: Helm fills in no defaults in items. */
 function strict(schema: Schema): Schema {
-  if (schema.items?.properties) return { ...schema, items: { ...strict(schema.items), required: [] } };
-  if (!schema.properties) return schema;
-  const entries = Object.entries(schema.properties);
+  const { items, properties } = schema;
+  if (items?.properties) return { ...schema, items: { ...strict(items), required: items['required'] ?? [] } };
+  if (!properties) return schema;
+  const entries = Object.entries(properties);
   const required = entries.filter(([, field]) => field.default !== undefined).map(([name]) => name);
   return {
     ...schema,
     additionalProperties: false,
-    required,
+    required: schema['required'] ?? required,
     properties: Object.fromEntries(entries.map(([name, field]) => [name, strict(field)])),
   };
 }

@@ -54,15 +54,6 @@ function deploymentOf(install: Install): k8s.DeploymentSpec {
       component: 'extensionServer',
       container: 'extension-server',
       command: 'extension-server',
-      environment: {
-        LOG_LEVEL: extensionServer.logLevel,
-        PPROF: extensionServer.pprof ? 'on' : 'off',
-        GRPC_ADDRESS: `:${PORTS.grpc}`,
-        MAX_MESSAGE_SIZE: extensionServer.maxMessageSize,
-        GRPC_KEEPALIVE_TIME: extensionServer.keepaliveTime,
-        // Buffers of 60 KB for each new stream of an Envoy would otherwise stay in the heap.
-        MALLOC_MMAP_THRESHOLD_: '32768',
-      },
       resources: extensionServer.resources,
       ports: ['grpc', 'metrics', 'health'],
       readiness: { grpc: { port: PORTS.grpc }, periodSeconds: 5, timeoutSeconds: 3 },

@@ -1,9 +1,8 @@
 import { k8s } from 'cdk8s-plus-28';
 import type { Construct } from 'constructs';
 import { COMPONENTS, OPERATOR_CONTAINER, PORTS, selectorOf } from '../../src/api/names.ts';
-import { labelsOf, proxyNamespacesOf } from '../installation.ts';
+import { labelsOf } from '../installation.ts';
 import type { Install } from '../installation.ts';
-import { meshPodEnvironment } from '../mesh-pods.ts';
 import { podTemplate } from '../pod.ts';
 
 /** The operator: Deployment, Service for its metrics, and disruption budget. */
@@ -28,7 +27,6 @@ export function addOperator(chart: Construct, install: Install): void {
         component: 'operator',
         container: OPERATOR_CONTAINER,
         command: 'operator',
-        environment: environmentOf(install),
         resources: operator.resources,
         ports: ['metrics', 'health'],
         readiness: {
@@ -51,24 +49,4 @@ export function addOperator(chart: Construct, install: Install): void {
     metadata,
     spec: { maxUnavailable: k8s.IntOrString.fromNumber(1), selector: { matchLabels: selector } },
   });
-}
-
-function environmentOf(install: Install): Readonly<Record<string, string>> {
-  const { operator, image, networkPolicies } = install.installation;
-  const { pullSecrets } = image;
-  return {
-    LOG_LEVEL: operator.logLevel,
-    PPROF: operator.pprof ? 'on' : 'off',
-    CONTROLLER_MAX_CONCURRENT_RECONCILES: String(operator.maxConcurrentReconciles),
-    SYNC_PERIOD: operator.syncPeriod,
-    PROXY_NAMESPACES: proxyNamespacesOf(install).join(),
-    HEALTH_CHECK_CONCURRENCY: String(operator.healthCheckConcurrency),
-    MAX_VIP_SERVICES: String(operator.maxVipServices),
-    ...(operator.endpointMetricLabels
-      ? { ENDPOINT_METRIC_LABELS: operator.endpointMetricLabels.join() }
-      : {}),
-    ...meshPodEnvironment(install.installation),
-    NETWORK_POLICIES: networkPolicies.enabled ? 'on' : 'off',
-    ...(pullSecrets ? { IMAGE_PULL_SECRETS: pullSecrets.join() } : {}),
-  };
 }

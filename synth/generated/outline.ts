@@ -56,6 +56,7 @@ const outlineOperatorInstallation: Outline = {
     healthCheckConcurrency: { is: "integer" },
     maxVipServices: { is: "integer" },
     endpointMetricLabels: { is: "list", items: { is: "text", expect: "a key of metadata that can be a label, such as region", pattern: "^[A-Za-z0-9]([-A-Za-z0-9_./]{0,61}[A-Za-z0-9])?$" } },
+    extraEnv: { is: "map", values: { is: "text", isSensitive: true } },
   },
 };
 
@@ -77,6 +78,7 @@ const outlineExtensionServerInstallation: Outline = {
     pprof: { is: "boolean" },
     maxMessageSize: { is: "text", expect: "a size, such as 100M, 100Mi or a number of bytes", pattern: "^([1-9][0-9]{0,8}|[1-9][0-9]{0,5}(Ki|Mi?|Gi?))$" },
     keepaliveTime: { is: "text", expect: "a duration (numbers with units h, m, s and ms, each once and in this order), such as 30s or 1m30s", pattern: "^([1-9][0-9]{0,4}h)?([1-9][0-9]{0,4}m)?([1-9][0-9]{0,4}s)?([1-9][0-9]{0,4}ms)?$" },
+    extraEnv: { is: "map", values: { is: "text", isSensitive: true } },
   },
 };
 
@@ -90,12 +92,107 @@ const outlineInstallationToleration: Outline = {
   },
 };
 
+const outlineNodeRequirement: Outline = {
+  is: 'object',
+  fields: {
+    key: { is: "text" },
+    operator: { is: "text", enum: ["In","NotIn","Exists","DoesNotExist","Gt","Lt"] },
+    values: { is: "list", items: { is: "text" } },
+  },
+};
+
+const outlineNodeTerm: Outline = {
+  is: 'object',
+  fields: {
+    matchExpressions: { is: "list", items: outlineNodeRequirement },
+    matchFields: { is: "list", items: outlineNodeRequirement },
+  },
+};
+
+const outlineNodeTerms: Outline = {
+  is: 'object',
+  fields: {
+    nodeSelectorTerms: { is: "list", items: outlineNodeTerm },
+  },
+};
+
+const outlineWeightedNodeTerm: Outline = {
+  is: 'object',
+  fields: {
+    weight: { is: "integer" },
+    preference: outlineNodeTerm,
+  },
+};
+
+const outlineNodeAffinity: Outline = {
+  is: 'object',
+  fields: {
+    requiredDuringSchedulingIgnoredDuringExecution: outlineNodeTerms,
+    preferredDuringSchedulingIgnoredDuringExecution: { is: "list", items: outlineWeightedNodeTerm },
+  },
+};
+
+const outlineLabelRequirement: Outline = {
+  is: 'object',
+  fields: {
+    key: { is: "text" },
+    operator: { is: "text", enum: ["In","NotIn","Exists","DoesNotExist"] },
+    values: { is: "list", items: { is: "text" } },
+  },
+};
+
+const outlineAffinitySelector: Outline = {
+  is: 'object',
+  fields: {
+    matchLabels: { is: "map", values: { is: "text", expect: "a label value (letters, digits, '-', '_' and '.', at most 63 characters)", pattern: "^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$" } },
+    matchExpressions: { is: "list", items: outlineLabelRequirement },
+  },
+};
+
+const outlinePodTerm: Outline = {
+  is: 'object',
+  fields: {
+    topologyKey: { is: "text" },
+    labelSelector: outlineAffinitySelector,
+    matchLabelKeys: { is: "list", items: { is: "text" } },
+    mismatchLabelKeys: { is: "list", items: { is: "text" } },
+    namespaces: { is: "list", items: { is: "text" } },
+    namespaceSelector: outlineAffinitySelector,
+  },
+};
+
+const outlineWeightedPodTerm: Outline = {
+  is: 'object',
+  fields: {
+    weight: { is: "integer" },
+    podAffinityTerm: outlinePodTerm,
+  },
+};
+
+const outlinePodAffinity: Outline = {
+  is: 'object',
+  fields: {
+    requiredDuringSchedulingIgnoredDuringExecution: { is: "list", items: outlinePodTerm },
+    preferredDuringSchedulingIgnoredDuringExecution: { is: "list", items: outlineWeightedPodTerm },
+  },
+};
+
+const outlineAffinity: Outline = {
+  is: 'object',
+  fields: {
+    nodeAffinity: outlineNodeAffinity,
+    podAffinity: outlinePodAffinity,
+    podAntiAffinity: outlinePodAffinity,
+  },
+};
+
 const outlineScheduling: Outline = {
   is: 'object',
   fields: {
     nodeSelector: { is: "map", values: { is: "text", expect: "a label value (letters, digits, '-', '_' and '.', at most 63 characters)", pattern: "^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$" } },
     tolerations: { is: "list", items: outlineInstallationToleration },
     priorityClassName: { is: "text", expect: "an object name (lower-case letters, digits, '-' and '.', at most 253 characters)", pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" },
+    affinity: outlineAffinity,
   },
 };
 

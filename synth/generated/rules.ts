@@ -5,24 +5,27 @@ import { codePoints, holds, isRecord } from '../../src/api/validation/validator-
 
 const pattern0 = new RegExp("^([^/]{1,253}/)?[^/]+$", "u");
 const pattern1 = new RegExp("^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$", "u");
-const pattern2 = new RegExp("^(GOGC|GOMAXPROCS|GOMEMLIMIT|TS_BOOT_TIMEOUT|TS_DEBUG_(ALWAYS_USE_DERP|DERP[A-Z0-9_]*|DISCO|ENABLE_PMTUD|MTU|NETCHECK|PMTUD|USE_DERP_HTTP)|TS_DISABLE_(PORTMAPPER|UPNP)|TS_NO_LOGS_NO_SUPPORT|TZ)$", "u");
+const pattern2 = new RegExp("^[A-Za-z_][A-Za-z0-9_]*$", "u");
+const pattern3 = new RegExp("^(GOGC|GOMAXPROCS|GOMEMLIMIT|TS_BOOT_TIMEOUT|TS_DEBUG_(ALWAYS_USE_DERP|DERP[A-Z0-9_]*|DISCO|ENABLE_PMTUD|MTU|NETCHECK|PMTUD|USE_DERP_HTTP)|TS_DISABLE_(PORTMAPPER|UPNP)|TS_NO_LOGS_NO_SUPPORT|TZ)$", "u");
 
 // self.all(key, key.size() <= 317 && key.matches('^([^/]{1,253}/)?[^/]+$') && key.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))
 const rule0 = self => Object.keys(self).every($1 => (((codePoints($1) <= 317) && pattern0.test($1)) && pattern1.test($1)));
 // self.all(key, key.size() <= 317 && key.matches('^([^/]{1,253}/)?[^/]+$') && key.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))
 const rule1 = self => Object.keys(self).every($1 => (((codePoints($1) <= 317) && pattern0.test($1)) && pattern1.test($1)));
+// self.all(name, name.size() <= 128 && name.matches('^[A-Za-z_][A-Za-z0-9_]*$'))
+const rule2 = self => Object.keys(self).every($1 => ((codePoints($1) <= 128) && pattern2.test($1)));
 // self.minReplicas <= self.maxReplicas
-const rule2 = self => (self.minReplicas <= self.maxReplicas);
+const rule3 = self => (self.minReplicas <= self.maxReplicas);
 // !has(self.key) || self.key == '' || self.key.matches('^([^/]{1,253}/)?[^/]+$') && self.key.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$')
-const rule3 = self => ((!(self.key !== undefined) || (self.key === "")) || (pattern0.test(self.key) && pattern1.test(self.key)));
+const rule4 = self => ((!(self.key !== undefined) || (self.key === "")) || (pattern0.test(self.key) && pattern1.test(self.key)));
 // self.operator == 'Exists' || (has(self.key) && self.key != '')
-const rule4 = self => ((self.operator === "Exists") || ((self.key !== undefined) && (self.key !== "")));
+const rule5 = self => ((self.operator === "Exists") || ((self.key !== undefined) && (self.key !== "")));
 // self.operator == 'Equal' || !has(self.value)
-const rule5 = self => ((self.operator === "Equal") || !(self.value !== undefined));
+const rule6 = self => ((self.operator === "Equal") || !(self.value !== undefined));
 // self.all(name, name.size() <= 128 && name.matches('^(GOGC|GOMAXPROCS|GOMEMLIMIT|TS_BOOT_TIMEOUT|TS_DEBUG_(ALWAYS_USE_DERP|DERP[A-Z0-9_]*|DISCO|ENABLE_PMTUD|MTU|NETCHECK|PMTUD|USE_DERP_HTTP)|TS_DISABLE_(PORTMAPPER|UPNP)|TS_NO_LOGS_NO_SUPPORT|TZ)$'))
-const rule6 = self => Object.keys(self).every($1 => ((codePoints($1) <= 128) && pattern2.test($1)));
+const rule7 = self => Object.keys(self).every($1 => ((codePoints($1) <= 128) && pattern3.test($1)));
 // self.first <= self.last
-const rule7 = self => (self.first <= self.last);
+const rule8 = self => (self.first <= self.last);
 
 export function evaluate(root, report) {
   if (isRecord(root)) {
@@ -32,10 +35,20 @@ export function evaluate(root, report) {
     if (root.podAnnotations !== undefined) {
       if (!holds(rule1, root.podAnnotations)) report(1, `podAnnotations`);
     }
+    if (root.operator !== undefined) {
+      if (isRecord(root.operator)) {
+        if (root.operator.extraEnv !== undefined) {
+          if (!holds(rule2, root.operator.extraEnv)) report(2, `operator.extraEnv`);
+        }
+      }
+    }
     if (root.extensionServer !== undefined) {
       if (isRecord(root.extensionServer)) {
         if (root.extensionServer.autoscaling !== undefined) {
-          if (!holds(rule2, root.extensionServer.autoscaling)) report(2, `extensionServer.autoscaling`);
+          if (!holds(rule3, root.extensionServer.autoscaling)) report(3, `extensionServer.autoscaling`);
+        }
+        if (root.extensionServer.extraEnv !== undefined) {
+          if (!holds(rule2, root.extensionServer.extraEnv)) report(2, `extensionServer.extraEnv`);
         }
       }
     }
@@ -47,9 +60,117 @@ export function evaluate(root, report) {
         if (root.scheduling.tolerations !== undefined) {
           if (Array.isArray(root.scheduling.tolerations)) {
             for (const [index0, item0] of root.scheduling.tolerations.entries()) {
-              if (!holds(rule3, item0)) report(3, `scheduling.tolerations[${index0}]`);
               if (!holds(rule4, item0)) report(4, `scheduling.tolerations[${index0}]`);
               if (!holds(rule5, item0)) report(5, `scheduling.tolerations[${index0}]`);
+              if (!holds(rule6, item0)) report(6, `scheduling.tolerations[${index0}]`);
+            }
+          }
+        }
+        if (root.scheduling.affinity !== undefined) {
+          if (isRecord(root.scheduling.affinity)) {
+            if (root.scheduling.affinity.podAffinity !== undefined) {
+              if (isRecord(root.scheduling.affinity.podAffinity)) {
+                if (root.scheduling.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution !== undefined) {
+                  if (Array.isArray(root.scheduling.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution)) {
+                    for (const [index0, item0] of root.scheduling.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution.entries()) {
+                      if (isRecord(item0)) {
+                        if (item0.labelSelector !== undefined) {
+                          if (isRecord(item0.labelSelector)) {
+                            if (item0.labelSelector.matchLabels !== undefined) {
+                              if (!holds(rule0, item0.labelSelector.matchLabels)) report(0, `scheduling.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[${index0}].labelSelector.matchLabels`);
+                            }
+                          }
+                        }
+                        if (item0.namespaceSelector !== undefined) {
+                          if (isRecord(item0.namespaceSelector)) {
+                            if (item0.namespaceSelector.matchLabels !== undefined) {
+                              if (!holds(rule0, item0.namespaceSelector.matchLabels)) report(0, `scheduling.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[${index0}].namespaceSelector.matchLabels`);
+                            }
+                          }
+                        }
+                      }
+                    }
+                  }
+                }
+                if (root.scheduling.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution !== undefined) {
+                  if (Array.isArray(root.scheduling.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution)) {
+                    for (const [index0, item0] of root.scheduling.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution.entries()) {
+                      if (isRecord(item0)) {
+                        if (item0.podAffinityTerm !== undefined) {
+                          if (isRecord(item0.podAffinityTerm)) {
+                            if (item0.podAffinityTerm.labelSelector !== undefined) {
+                              if (isRecord(item0.podAffinityTerm.labelSelector)) {
+                                if (item0.podAffinityTerm.labelSelector.matchLabels !== undefined) {
+                                  if (!holds(rule0, item0.podAffinityTerm.labelSelector.matchLabels)) report(0, `scheduling.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[${index0}].podAffinityTerm.labelSelector.matchLabels`);
+                                }
+                              }
+                            }
+                            if (item0.podAffinityTerm.namespaceSelector !== undefined) {
+                              if (isRecord(item0.podAffinityTerm.namespaceSelector)) {
+                                if (item0.podAffinityTerm.namespaceSelector.matchLabels !== undefined) {
+                                  if (!holds(rule0, item0.podAffinityTerm.namespaceSelector.matchLabels)) report(0, `scheduling.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[${index0}].podAffinityTerm.namespaceSelector.matchLabels`);
+                                }
+                              }
+                            }
+                          }
+                        }
+                      }
+                    }
+                  }
+                }
+              }
+            }
+            if (root.scheduling.affinity.podAntiAffinity !== undefined) {
+              if (isRecord(root.scheduling.affinity.podAntiAffinity)) {
+                if (root.scheduling.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution !== undefined) {
+                  if (Array.isArray(root.scheduling.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution)) {
+                    for (const [index0, item0] of root.scheduling.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution.entries()) {
+                      if (isRecord(item0)) {
+                        if (item0.labelSelector !== undefined) {
+                          if (isRecord(item0.labelSelector)) {
+                            if (item0.labelSelector.matchLabels !== undefined) {
+                              if (!holds(rule0, item0.labelSelector.matchLabels)) report(0, `scheduling.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[${index0}].labelSelector.matchLabels`);
+                            }
+                          }
+                        }
+                        if (item0.namespaceSelector !== undefined) {
+                          if (isRecord(item0.namespaceSelector)) {
+                            if (item0.namespaceSelector.matchLabels !== undefined) {
+                              if (!holds(rule0, item0.namespaceSelector.matchLabels)) report(0, `scheduling.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[${index0}].namespaceSelector.matchLabels`);
+                            }
+                          }
+                        }
+                      }
+                    }
+                  }
+                }
+                if (root.scheduling.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution !== undefined) {
+                  if (Array.isArray(root.scheduling.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution)) {
+                    for (const [index0, item0] of root.scheduling.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution.entries()) {
+                      if (isRecord(item0)) {
+                        if (item0.podAffinityTerm !== undefined) {
+                          if (isRecord(item0.podAffinityTerm)) {
+                            if (item0.podAffinityTerm.labelSelector !== undefined) {
+                              if (isRecord(item0.podAffinityTerm.labelSelector)) {
+                                if (item0.podAffinityTerm.labelSelector.matchLabels !== undefined) {
+                                  if (!holds(rule0, item0.podAffinityTerm.labelSelector.matchLabels)) report(0, `scheduling.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[${index0}].podAffinityTerm.labelSelector.matchLabels`);
+                                }
+                              }
+                            }
+                            if (item0.podAffinityTerm.namespaceSelector !== undefined) {
+                              if (isRecord(item0.podAffinityTerm.namespaceSelector)) {
+                                if (item0.podAffinityTerm.namespaceSelector.matchLabels !== undefined) {
+                                  if (!holds(rule0, item0.podAffinityTerm.namespaceSelector.matchLabels)) report(0, `scheduling.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[${index0}].podAffinityTerm.namespaceSelector.matchLabels`);
+                                }
+                              }
+                            }
+                          }
+                        }
+                      }
+                    }
+                  }
+                }
+              }
             }
           }
         }
@@ -63,17 +184,17 @@ export function evaluate(root, report) {
         if (root.meshPods.tolerations !== undefined) {
           if (Array.isArray(root.meshPods.tolerations)) {
             for (const [index0, item0] of root.meshPods.tolerations.entries()) {
-              if (!holds(rule3, item0)) report(3, `meshPods.tolerations[${index0}]`);
               if (!holds(rule4, item0)) report(4, `meshPods.tolerations[${index0}]`);
               if (!holds(rule5, item0)) report(5, `meshPods.tolerations[${index0}]`);
+              if (!holds(rule6, item0)) report(6, `meshPods.tolerations[${index0}]`);
             }
           }
         }
         if (root.meshPods.extraEnv !== undefined) {
-          if (!holds(rule6, root.meshPods.extraEnv)) report(6, `meshPods.extraEnv`);
+          if (!holds(rule7, root.meshPods.extraEnv)) report(7, `meshPods.extraEnv`);
         }
         if (root.meshPods.relayPorts !== undefined) {
-          if (!holds(rule7, root.meshPods.relayPorts)) report(7, `meshPods.relayPorts`);
+          if (!holds(rule8, root.meshPods.relayPorts)) report(8, `meshPods.relayPorts`);
         }
       }
     }
@@ -93,6 +214,7 @@ export function evaluate(root, report) {
 export const rules = [
   {"message":"label keys must look like team or example.com/team: letters, digits, '-', '_' and '.', a name of DNS before the '/', and at most 63 characters after it","fieldPath":""},
   {"message":"annotation keys must look like note or example.com/note: letters, digits, '-', '_' and '.', a name of DNS before the '/', and at most 63 characters after it","fieldPath":""},
+  {"message":"names must be letters, digits and '_', must not begin with a digit, and must have at most 128 characters","fieldPath":""},
   {"message":"minReplicas must not be more than maxReplicas","fieldPath":".minReplicas"},
   {"message":"key must look like team or example.com/team: letters, digits, '-', '_' and '.', a name of DNS before the '/', and at most 63 characters after it","fieldPath":".key"},
   {"message":"key is required where operator is Equal","fieldPath":".key"},

@@ -57,6 +57,7 @@ function shapeOperatorInstallation(value) {
   out.healthCheckConcurrency = (value.healthCheckConcurrency ?? 256);
   out.maxVipServices = (value.maxVipServices ?? 1000);
   if (value.endpointMetricLabels !== undefined && value.endpointMetricLabels !== null) out.endpointMetricLabels = copyList(value.endpointMetricLabels, 8, undefined);
+  if (value.extraEnv !== undefined && value.extraEnv !== null) out.extraEnv = copyMap(value.extraEnv, 64, undefined);
   return out;
 }
 
@@ -78,6 +79,7 @@ function shapeExtensionServerInstallation(value) {
   out.pprof = (value.pprof ?? true);
   out.maxMessageSize = (value.maxMessageSize ?? "100M");
   out.keepaliveTime = (value.keepaliveTime ?? "30s");
+  if (value.extraEnv !== undefined && value.extraEnv !== null) out.extraEnv = copyMap(value.extraEnv, 64, undefined);
   return out;
 }
 
@@ -91,12 +93,107 @@ function shapeInstallationToleration(value) {
   return out;
 }
 
+function shapeNodeRequirement(value) {
+  if (!isRecord(value)) return value;
+  const out = {};
+  if (value.key !== undefined && value.key !== null) out.key = value.key;
+  if (value.operator !== undefined && value.operator !== null) out.operator = value.operator;
+  if (value.values !== undefined && value.values !== null) out.values = copyList(value.values, 64, undefined);
+  return out;
+}
+
+function shapeNodeTerm(value) {
+  if (!isRecord(value)) return value;
+  const out = {};
+  if (value.matchExpressions !== undefined && value.matchExpressions !== null) out.matchExpressions = copyList(value.matchExpressions, 32, item => shapeNodeRequirement(item));
+  if (value.matchFields !== undefined && value.matchFields !== null) out.matchFields = copyList(value.matchFields, 32, item => shapeNodeRequirement(item));
+  return out;
+}
+
+function shapeNodeTerms(value) {
+  if (!isRecord(value)) return value;
+  const out = {};
+  if (value.nodeSelectorTerms !== undefined && value.nodeSelectorTerms !== null) out.nodeSelectorTerms = copyList(value.nodeSelectorTerms, 32, item => shapeNodeTerm(item));
+  return out;
+}
+
+function shapeWeightedNodeTerm(value) {
+  if (!isRecord(value)) return value;
+  const out = {};
+  if (value.weight !== undefined && value.weight !== null) out.weight = value.weight;
+  if (value.preference !== undefined && value.preference !== null) out.preference = shapeNodeTerm(value.preference);
+  return out;
+}
+
+function shapeNodeAffinity(value) {
+  if (!isRecord(value)) return value;
+  const out = {};
+  if (value.requiredDuringSchedulingIgnoredDuringExecution !== undefined && value.requiredDuringSchedulingIgnoredDuringExecution !== null) out.requiredDuringSchedulingIgnoredDuringExecution = shapeNodeTerms(value.requiredDuringSchedulingIgnoredDuringExecution);
+  if (value.preferredDuringSchedulingIgnoredDuringExecution !== undefined && value.preferredDuringSchedulingIgnoredDuringExecution !== null) out.preferredDuringSchedulingIgnoredDuringExecution = copyList(value.preferredDuringSchedulingIgnoredDuringExecution, 32, item => shapeWeightedNodeTerm(item));
+  return out;
+}
+
+function shapeLabelRequirement(value) {
+  if (!isRecord(value)) return value;
+  const out = {};
+  if (value.key !== undefined && value.key !== null) out.key = value.key;
+  if (value.operator !== undefined && value.operator !== null) out.operator = value.operator;
+  if (value.values !== undefined && value.values !== null) out.values = copyList(value.values, 64, undefined);
+  return out;
+}
+
+function shapeAffinitySelector(value) {
+  if (!isRecord(value)) return value;
+  const out = {};
+  if (value.matchLabels !== undefined && value.matchLabels !== null) out.matchLabels = copyMap(value.matchLabels, 32, undefined);
+  if (value.matchExpressions !== undefined && value.matchExpressions !== null) out.matchExpressions = copyList(value.matchExpressions, 32, item => shapeLabelRequirement(item));
+  return out;
+}
+
+function shapePodTerm(value) {
+  if (!isRecord(value)) return value;
+  const out = {};
+  if (value.topologyKey !== undefined && value.topologyKey !== null) out.topologyKey = value.topologyKey;
+  if (value.labelSelector !== undefined && value.labelSelector !== null) out.labelSelector = shapeAffinitySelector(value.labelSelector);
+  if (value.matchLabelKeys !== undefined && value.matchLabelKeys !== null) out.matchLabelKeys = copyList(value.matchLabelKeys, 32, undefined);
+  if (value.mismatchLabelKeys !== undefined && value.mismatchLabelKeys !== null) out.mismatchLabelKeys = copyList(value.mismatchLabelKeys, 32, undefined);
+  if (value.namespaces !== undefined && value.namespaces !== null) out.namespaces = copyList(value.namespaces, 32, undefined);
+  if (value.namespaceSelector !== undefined && value.namespaceSelector !== null) out.namespaceSelector = shapeAffinitySelector(value.namespaceSelector);
+  return out;
+}
+
+function shapeWeightedPodTerm(value) {
+  if (!isRecord(value)) return value;
+  const out = {};
+  if (value.weight !== undefined && value.weight !== null) out.weight = value.weight;
+  if (value.podAffinityTerm !== undefined && value.podAffinityTerm !== null) out.podAffinityTerm = shapePodTerm(value.podAffinityTerm);
+  return out;
+}
+
+function shapePodAffinity(value) {
+  if (!isRecord(value)) return value;
+  const out = {};
+  if (value.requiredDuringSchedulingIgnoredDuringExecution !== undefined && value.requiredDuringSchedulingIgnoredDuringExecution !== null) out.requiredDuringSchedulingIgnoredDuringExecution = copyList(value.requiredDuringSchedulingIgnoredDuringExecution, 32, item => shapePodTerm(item));
+  if (value.preferredDuringSchedulingIgnoredDuringExecution !== undefined && value.preferredDuringSchedulingIgnoredDuringExecution !== null) out.preferredDuringSchedulingIgnoredDuringExecution = copyList(value.preferredDuringSchedulingIgnoredDuringExecution, 32, item => shapeWeightedPodTerm(item));
+  return out;
+}
+
+function shapeAffinity(value) {
+  if (!isRecord(value)) return value;
+  const out = {};
+  if (value.nodeAffinity !== undefined && value.nodeAffinity !== null) out.nodeAffinity = shapeNodeAffinity(value.nodeAffinity);
+  if (value.podAffinity !== undefined && value.podAffinity !== null) out.podAffinity = shapePodAffinity(value.podAffinity);
+  if (value.podAntiAffinity !== undefined && value.podAntiAffinity !== null) out.podAntiAffinity = shapePodAffinity(value.podAntiAffinity);
+  return out;
+}
+
 function shapeScheduling(value) {
   if (!isRecord(value)) return value;
   const out = {};
   if (value.nodeSelector !== undefined && value.nodeSelector !== null) out.nodeSelector = copyMap(value.nodeSelector, 32, undefined);
   if (value.tolerations !== undefined && value.tolerations !== null) out.tolerations = copyList(value.tolerations, 32, item => shapeInstallationToleration(item));
   if (value.priorityClassName !== undefined && value.priorityClassName !== null) out.priorityClassName = value.priorityClassName;
+  if (value.affinity !== undefined && value.affinity !== null) out.affinity = shapeAffinity(value.affinity);
   return out;
 }
 

@@ -330,6 +330,28 @@ else {
 vErrors = withError(vErrors, {instancePath:instancePath+"/endpointMetricLabels",keyword:"type",params:{}}); errors++;
 }
 }
+if(data.extraEnv !== undefined){
+let data10 = data.extraEnv;
+if(data10 && typeof data10 == "object" && !Array.isArray(data10)){
+if(Object.keys(data10).length > 64){
+vErrors = withError(vErrors, {instancePath:instancePath+"/extraEnv",keyword:"maxProperties",params:{limit: 64}}); errors++;
+}
+for(const key0 in data10){
+let data11 = data10[key0];
+if(typeof data11 === "string"){
+if(data11.length > 4096 && codePoints(data11) > 4096){
+vErrors = withError(vErrors, {instancePath:instancePath+"/extraEnv/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),keyword:"maxLength",params:{limit: 4096}}); errors++;
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/extraEnv/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),keyword:"type",params:{}}); errors++;
+}
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/extraEnv",keyword:"type",params:{}}); errors++;
+}
+}
 }
 else {
 vErrors = withError(vErrors, {instancePath,keyword:"type",params:{}}); errors++;
@@ -445,11 +467,640 @@ else {
 vErrors = withError(vErrors, {instancePath:instancePath+"/keepaliveTime",keyword:"type",params:{}}); errors++;
 }
 }
+if(data.extraEnv !== undefined){
+let data9 = data.extraEnv;
+if(data9 && typeof data9 == "object" && !Array.isArray(data9)){
+if(Object.keys(data9).length > 64){
+vErrors = withError(vErrors, {instancePath:instancePath+"/extraEnv",keyword:"maxProperties",params:{limit: 64}}); errors++;
+}
+for(const key0 in data9){
+let data10 = data9[key0];
+if(typeof data10 === "string"){
+if(data10.length > 4096 && codePoints(data10) > 4096){
+vErrors = withError(vErrors, {instancePath:instancePath+"/extraEnv/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),keyword:"maxLength",params:{limit: 4096}}); errors++;
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/extraEnv/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),keyword:"type",params:{}}); errors++;
+}
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/extraEnv",keyword:"type",params:{}}); errors++;
+}
+}
 }
 else {
 vErrors = withError(vErrors, {instancePath,keyword:"type",params:{}}); errors++;
 }
 validate18.errors = vErrors;
+return errors === 0;
+}
+
+
+function validate25(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+let vErrors = null;
+let errors = 0;
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.matchExpressions !== undefined){
+let data0 = data.matchExpressions;
+if(Array.isArray(data0)){
+if(data0.length > 32){
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchExpressions",keyword:"maxItems",params:{limit: 32}}); errors++;
+}
+const len0 = data0.length;
+for(let i0=0; i0<len0; i0++){
+let data1 = data0[i0];
+if(data1 && typeof data1 == "object" && !Array.isArray(data1)){
+if(data1.key === undefined){
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchExpressions/" + i0,keyword:"required",params:{missingProperty: "key"}}); errors++;
+}
+if(data1.operator === undefined){
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchExpressions/" + i0,keyword:"required",params:{missingProperty: "operator"}}); errors++;
+}
+if(data1.key !== undefined){
+let data2 = data1.key;
+if(typeof data2 === "string"){
+if(data2.length > 317 && codePoints(data2) > 317){
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchExpressions/" + i0+"/key",keyword:"maxLength",params:{limit: 317}}); errors++;
+}
+if(codePoints(data2) < 1){
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchExpressions/" + i0+"/key",keyword:"minLength",params:{limit: 1}}); errors++;
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchExpressions/" + i0+"/key",keyword:"type",params:{}}); errors++;
+}
+}
+if(data1.operator !== undefined){
+let data3 = data1.operator;
+if(typeof data3 !== "string"){
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchExpressions/" + i0+"/operator",keyword:"type",params:{}}); errors++;
+}
+if(data3 !== "In" && data3 !== "NotIn" && data3 !== "Exists" && data3 !== "DoesNotExist" && data3 !== "Gt" && data3 !== "Lt"){
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchExpressions/" + i0+"/operator",keyword:"enum",params:{}}); errors++;
+}
+}
+if(data1.values !== undefined){
+let data4 = data1.values;
+if(Array.isArray(data4)){
+if(data4.length > 64){
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchExpressions/" + i0+"/values",keyword:"maxItems",params:{limit: 64}}); errors++;
+}
+const len1 = data4.length;
+for(let i1=0; i1<len1; i1++){
+let data5 = data4[i1];
+if(typeof data5 === "string"){
+if(data5.length > 63 && codePoints(data5) > 63){
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchExpressions/" + i0+"/values/" + i1,keyword:"maxLength",params:{limit: 63}}); errors++;
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchExpressions/" + i0+"/values/" + i1,keyword:"type",params:{}}); errors++;
+}
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchExpressions/" + i0+"/values",keyword:"type",params:{}}); errors++;
+}
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchExpressions/" + i0,keyword:"type",params:{}}); errors++;
+}
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchExpressions",keyword:"type",params:{}}); errors++;
+}
+}
+if(data.matchFields !== undefined){
+let data6 = data.matchFields;
+if(Array.isArray(data6)){
+if(data6.length > 32){
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchFields",keyword:"maxItems",params:{limit: 32}}); errors++;
+}
+const len2 = data6.length;
+for(let i2=0; i2<len2; i2++){
+let data7 = data6[i2];
+if(data7 && typeof data7 == "object" && !Array.isArray(data7)){
+if(data7.key === undefined){
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchFields/" + i2,keyword:"required",params:{missingProperty: "key"}}); errors++;
+}
+if(data7.operator === undefined){
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchFields/" + i2,keyword:"required",params:{missingProperty: "operator"}}); errors++;
+}
+if(data7.key !== undefined){
+let data8 = data7.key;
+if(typeof data8 === "string"){
+if(data8.length > 317 && codePoints(data8) > 317){
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchFields/" + i2+"/key",keyword:"maxLength",params:{limit: 317}}); errors++;
+}
+if(codePoints(data8) < 1){
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchFields/" + i2+"/key",keyword:"minLength",params:{limit: 1}}); errors++;
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchFields/" + i2+"/key",keyword:"type",params:{}}); errors++;
+}
+}
+if(data7.operator !== undefined){
+let data9 = data7.operator;
+if(typeof data9 !== "string"){
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchFields/" + i2+"/operator",keyword:"type",params:{}}); errors++;
+}
+if(data9 !== "In" && data9 !== "NotIn" && data9 !== "Exists" && data9 !== "DoesNotExist" && data9 !== "Gt" && data9 !== "Lt"){
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchFields/" + i2+"/operator",keyword:"enum",params:{}}); errors++;
+}
+}
+if(data7.values !== undefined){
+let data10 = data7.values;
+if(Array.isArray(data10)){
+if(data10.length > 64){
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchFields/" + i2+"/values",keyword:"maxItems",params:{limit: 64}}); errors++;
+}
+const len3 = data10.length;
+for(let i3=0; i3<len3; i3++){
+let data11 = data10[i3];
+if(typeof data11 === "string"){
+if(data11.length > 63 && codePoints(data11) > 63){
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchFields/" + i2+"/values/" + i3,keyword:"maxLength",params:{limit: 63}}); errors++;
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchFields/" + i2+"/values/" + i3,keyword:"type",params:{}}); errors++;
+}
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchFields/" + i2+"/values",keyword:"type",params:{}}); errors++;
+}
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchFields/" + i2,keyword:"type",params:{}}); errors++;
+}
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchFields",keyword:"type",params:{}}); errors++;
+}
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath,keyword:"type",params:{}}); errors++;
+}
+validate25.errors = vErrors;
+return errors === 0;
+}
+
+
+function validate24(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+let vErrors = null;
+let errors = 0;
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.nodeSelectorTerms === undefined){
+vErrors = withError(vErrors, {instancePath,keyword:"required",params:{missingProperty: "nodeSelectorTerms"}}); errors++;
+}
+if(data.nodeSelectorTerms !== undefined){
+let data0 = data.nodeSelectorTerms;
+if(Array.isArray(data0)){
+if(data0.length > 32){
+vErrors = withError(vErrors, {instancePath:instancePath+"/nodeSelectorTerms",keyword:"maxItems",params:{limit: 32}}); errors++;
+}
+const len0 = data0.length;
+for(let i0=0; i0<len0; i0++){
+if(!(validate25(data0[i0], {instancePath:instancePath+"/nodeSelectorTerms/" + i0,parentData:data0,parentDataProperty:i0,rootData}))){
+vErrors = vErrors === null ? validate25.errors : vErrors.concat(validate25.errors);
+errors = vErrors.length;
+}
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/nodeSelectorTerms",keyword:"type",params:{}}); errors++;
+}
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath,keyword:"type",params:{}}); errors++;
+}
+validate24.errors = vErrors;
+return errors === 0;
+}
+
+
+function validate28(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+let vErrors = null;
+let errors = 0;
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.weight === undefined){
+vErrors = withError(vErrors, {instancePath,keyword:"required",params:{missingProperty: "weight"}}); errors++;
+}
+if(data.preference === undefined){
+vErrors = withError(vErrors, {instancePath,keyword:"required",params:{missingProperty: "preference"}}); errors++;
+}
+if(data.weight !== undefined){
+let data0 = data.weight;
+if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
+vErrors = withError(vErrors, {instancePath:instancePath+"/weight",keyword:"type",params:{}}); errors++;
+}
+if((typeof data0 == "number") && (isFinite(data0))){
+if(data0 > 100 || isNaN(data0)){
+vErrors = withError(vErrors, {instancePath:instancePath+"/weight",keyword:"maximum",params:{comparison: "<=", limit: 100}}); errors++;
+}
+if(data0 < 1 || isNaN(data0)){
+vErrors = withError(vErrors, {instancePath:instancePath+"/weight",keyword:"minimum",params:{comparison: ">=", limit: 1}}); errors++;
+}
+}
+}
+if(data.preference !== undefined){
+if(!(validate25(data.preference, {instancePath:instancePath+"/preference",parentData:data,parentDataProperty:"preference",rootData}))){
+vErrors = vErrors === null ? validate25.errors : vErrors.concat(validate25.errors);
+errors = vErrors.length;
+}
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath,keyword:"type",params:{}}); errors++;
+}
+validate28.errors = vErrors;
+return errors === 0;
+}
+
+
+function validate23(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+let vErrors = null;
+let errors = 0;
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.requiredDuringSchedulingIgnoredDuringExecution !== undefined){
+if(!(validate24(data.requiredDuringSchedulingIgnoredDuringExecution, {instancePath:instancePath+"/requiredDuringSchedulingIgnoredDuringExecution",parentData:data,parentDataProperty:"requiredDuringSchedulingIgnoredDuringExecution",rootData}))){
+vErrors = vErrors === null ? validate24.errors : vErrors.concat(validate24.errors);
+errors = vErrors.length;
+}
+}
+if(data.preferredDuringSchedulingIgnoredDuringExecution !== undefined){
+let data1 = data.preferredDuringSchedulingIgnoredDuringExecution;
+if(Array.isArray(data1)){
+if(data1.length > 32){
+vErrors = withError(vErrors, {instancePath:instancePath+"/preferredDuringSchedulingIgnoredDuringExecution",keyword:"maxItems",params:{limit: 32}}); errors++;
+}
+const len0 = data1.length;
+for(let i0=0; i0<len0; i0++){
+if(!(validate28(data1[i0], {instancePath:instancePath+"/preferredDuringSchedulingIgnoredDuringExecution/" + i0,parentData:data1,parentDataProperty:i0,rootData}))){
+vErrors = vErrors === null ? validate28.errors : vErrors.concat(validate28.errors);
+errors = vErrors.length;
+}
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/preferredDuringSchedulingIgnoredDuringExecution",keyword:"type",params:{}}); errors++;
+}
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath,keyword:"type",params:{}}); errors++;
+}
+validate23.errors = vErrors;
+return errors === 0;
+}
+
+
+function validate34(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+let vErrors = null;
+let errors = 0;
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.matchLabels !== undefined){
+let data0 = data.matchLabels;
+if(data0 && typeof data0 == "object" && !Array.isArray(data0)){
+if(Object.keys(data0).length > 32){
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchLabels",keyword:"maxProperties",params:{limit: 32}}); errors++;
+}
+for(const key0 in data0){
+let data1 = data0[key0];
+if(typeof data1 === "string"){
+if(data1.length > 63 && codePoints(data1) > 63){
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchLabels/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),keyword:"maxLength",params:{limit: 63}}); errors++;
+}
+if(data1.length <= 126 && !pattern1.test(data1)){
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchLabels/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),keyword:"pattern",params:{}}); errors++;
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchLabels/" + key0.replace(/~/g, "~0").replace(/\//g, "~1"),keyword:"type",params:{}}); errors++;
+}
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchLabels",keyword:"type",params:{}}); errors++;
+}
+}
+if(data.matchExpressions !== undefined){
+let data2 = data.matchExpressions;
+if(Array.isArray(data2)){
+if(data2.length > 32){
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchExpressions",keyword:"maxItems",params:{limit: 32}}); errors++;
+}
+const len0 = data2.length;
+for(let i0=0; i0<len0; i0++){
+let data3 = data2[i0];
+if(data3 && typeof data3 == "object" && !Array.isArray(data3)){
+if(data3.key === undefined){
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchExpressions/" + i0,keyword:"required",params:{missingProperty: "key"}}); errors++;
+}
+if(data3.operator === undefined){
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchExpressions/" + i0,keyword:"required",params:{missingProperty: "operator"}}); errors++;
+}
+if(data3.key !== undefined){
+let data4 = data3.key;
+if(typeof data4 === "string"){
+if(data4.length > 317 && codePoints(data4) > 317){
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchExpressions/" + i0+"/key",keyword:"maxLength",params:{limit: 317}}); errors++;
+}
+if(codePoints(data4) < 1){
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchExpressions/" + i0+"/key",keyword:"minLength",params:{limit: 1}}); errors++;
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchExpressions/" + i0+"/key",keyword:"type",params:{}}); errors++;
+}
+}
+if(data3.operator !== undefined){
+let data5 = data3.operator;
+if(typeof data5 !== "string"){
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchExpressions/" + i0+"/operator",keyword:"type",params:{}}); errors++;
+}
+if(data5 !== "In" && data5 !== "NotIn" && data5 !== "Exists" && data5 !== "DoesNotExist"){
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchExpressions/" + i0+"/operator",keyword:"enum",params:{}}); errors++;
+}
+}
+if(data3.values !== undefined){
+let data6 = data3.values;
+if(Array.isArray(data6)){
+if(data6.length > 64){
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchExpressions/" + i0+"/values",keyword:"maxItems",params:{limit: 64}}); errors++;
+}
+const len1 = data6.length;
+for(let i1=0; i1<len1; i1++){
+let data7 = data6[i1];
+if(typeof data7 === "string"){
+if(data7.length > 63 && codePoints(data7) > 63){
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchExpressions/" + i0+"/values/" + i1,keyword:"maxLength",params:{limit: 63}}); errors++;
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchExpressions/" + i0+"/values/" + i1,keyword:"type",params:{}}); errors++;
+}
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchExpressions/" + i0+"/values",keyword:"type",params:{}}); errors++;
+}
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchExpressions/" + i0,keyword:"type",params:{}}); errors++;
+}
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchExpressions",keyword:"type",params:{}}); errors++;
+}
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath,keyword:"type",params:{}}); errors++;
+}
+validate34.errors = vErrors;
+return errors === 0;
+}
+
+
+function validate33(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+let vErrors = null;
+let errors = 0;
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.topologyKey === undefined){
+vErrors = withError(vErrors, {instancePath,keyword:"required",params:{missingProperty: "topologyKey"}}); errors++;
+}
+if(data.topologyKey !== undefined){
+let data0 = data.topologyKey;
+if(typeof data0 === "string"){
+if(data0.length > 317 && codePoints(data0) > 317){
+vErrors = withError(vErrors, {instancePath:instancePath+"/topologyKey",keyword:"maxLength",params:{limit: 317}}); errors++;
+}
+if(codePoints(data0) < 1){
+vErrors = withError(vErrors, {instancePath:instancePath+"/topologyKey",keyword:"minLength",params:{limit: 1}}); errors++;
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/topologyKey",keyword:"type",params:{}}); errors++;
+}
+}
+if(data.labelSelector !== undefined){
+if(!(validate34(data.labelSelector, {instancePath:instancePath+"/labelSelector",parentData:data,parentDataProperty:"labelSelector",rootData}))){
+vErrors = vErrors === null ? validate34.errors : vErrors.concat(validate34.errors);
+errors = vErrors.length;
+}
+}
+if(data.matchLabelKeys !== undefined){
+let data2 = data.matchLabelKeys;
+if(Array.isArray(data2)){
+if(data2.length > 32){
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchLabelKeys",keyword:"maxItems",params:{limit: 32}}); errors++;
+}
+const len0 = data2.length;
+for(let i0=0; i0<len0; i0++){
+let data3 = data2[i0];
+if(typeof data3 === "string"){
+if(data3.length > 317 && codePoints(data3) > 317){
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchLabelKeys/" + i0,keyword:"maxLength",params:{limit: 317}}); errors++;
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchLabelKeys/" + i0,keyword:"type",params:{}}); errors++;
+}
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/matchLabelKeys",keyword:"type",params:{}}); errors++;
+}
+}
+if(data.mismatchLabelKeys !== undefined){
+let data4 = data.mismatchLabelKeys;
+if(Array.isArray(data4)){
+if(data4.length > 32){
+vErrors = withError(vErrors, {instancePath:instancePath+"/mismatchLabelKeys",keyword:"maxItems",params:{limit: 32}}); errors++;
+}
+const len1 = data4.length;
+for(let i1=0; i1<len1; i1++){
+let data5 = data4[i1];
+if(typeof data5 === "string"){
+if(data5.length > 317 && codePoints(data5) > 317){
+vErrors = withError(vErrors, {instancePath:instancePath+"/mismatchLabelKeys/" + i1,keyword:"maxLength",params:{limit: 317}}); errors++;
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/mismatchLabelKeys/" + i1,keyword:"type",params:{}}); errors++;
+}
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/mismatchLabelKeys",keyword:"type",params:{}}); errors++;
+}
+}
+if(data.namespaces !== undefined){
+let data6 = data.namespaces;
+if(Array.isArray(data6)){
+if(data6.length > 32){
+vErrors = withError(vErrors, {instancePath:instancePath+"/namespaces",keyword:"maxItems",params:{limit: 32}}); errors++;
+}
+const len2 = data6.length;
+for(let i2=0; i2<len2; i2++){
+let data7 = data6[i2];
+if(typeof data7 === "string"){
+if(data7.length > 317 && codePoints(data7) > 317){
+vErrors = withError(vErrors, {instancePath:instancePath+"/namespaces/" + i2,keyword:"maxLength",params:{limit: 317}}); errors++;
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/namespaces/" + i2,keyword:"type",params:{}}); errors++;
+}
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/namespaces",keyword:"type",params:{}}); errors++;
+}
+}
+if(data.namespaceSelector !== undefined){
+if(!(validate34(data.namespaceSelector, {instancePath:instancePath+"/namespaceSelector",parentData:data,parentDataProperty:"namespaceSelector",rootData}))){
+vErrors = vErrors === null ? validate34.errors : vErrors.concat(validate34.errors);
+errors = vErrors.length;
+}
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath,keyword:"type",params:{}}); errors++;
+}
+validate33.errors = vErrors;
+return errors === 0;
+}
+
+
+function validate38(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+let vErrors = null;
+let errors = 0;
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.weight === undefined){
+vErrors = withError(vErrors, {instancePath,keyword:"required",params:{missingProperty: "weight"}}); errors++;
+}
+if(data.podAffinityTerm === undefined){
+vErrors = withError(vErrors, {instancePath,keyword:"required",params:{missingProperty: "podAffinityTerm"}}); errors++;
+}
+if(data.weight !== undefined){
+let data0 = data.weight;
+if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
+vErrors = withError(vErrors, {instancePath:instancePath+"/weight",keyword:"type",params:{}}); errors++;
+}
+if((typeof data0 == "number") && (isFinite(data0))){
+if(data0 > 100 || isNaN(data0)){
+vErrors = withError(vErrors, {instancePath:instancePath+"/weight",keyword:"maximum",params:{comparison: "<=", limit: 100}}); errors++;
+}
+if(data0 < 1 || isNaN(data0)){
+vErrors = withError(vErrors, {instancePath:instancePath+"/weight",keyword:"minimum",params:{comparison: ">=", limit: 1}}); errors++;
+}
+}
+}
+if(data.podAffinityTerm !== undefined){
+if(!(validate33(data.podAffinityTerm, {instancePath:instancePath+"/podAffinityTerm",parentData:data,parentDataProperty:"podAffinityTerm",rootData}))){
+vErrors = vErrors === null ? validate33.errors : vErrors.concat(validate33.errors);
+errors = vErrors.length;
+}
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath,keyword:"type",params:{}}); errors++;
+}
+validate38.errors = vErrors;
+return errors === 0;
+}
+
+
+function validate32(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+let vErrors = null;
+let errors = 0;
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.requiredDuringSchedulingIgnoredDuringExecution !== undefined){
+let data0 = data.requiredDuringSchedulingIgnoredDuringExecution;
+if(Array.isArray(data0)){
+if(data0.length > 32){
+vErrors = withError(vErrors, {instancePath:instancePath+"/requiredDuringSchedulingIgnoredDuringExecution",keyword:"maxItems",params:{limit: 32}}); errors++;
+}
+const len0 = data0.length;
+for(let i0=0; i0<len0; i0++){
+if(!(validate33(data0[i0], {instancePath:instancePath+"/requiredDuringSchedulingIgnoredDuringExecution/" + i0,parentData:data0,parentDataProperty:i0,rootData}))){
+vErrors = vErrors === null ? validate33.errors : vErrors.concat(validate33.errors);
+errors = vErrors.length;
+}
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/requiredDuringSchedulingIgnoredDuringExecution",keyword:"type",params:{}}); errors++;
+}
+}
+if(data.preferredDuringSchedulingIgnoredDuringExecution !== undefined){
+let data2 = data.preferredDuringSchedulingIgnoredDuringExecution;
+if(Array.isArray(data2)){
+if(data2.length > 32){
+vErrors = withError(vErrors, {instancePath:instancePath+"/preferredDuringSchedulingIgnoredDuringExecution",keyword:"maxItems",params:{limit: 32}}); errors++;
+}
+const len1 = data2.length;
+for(let i1=0; i1<len1; i1++){
+if(!(validate38(data2[i1], {instancePath:instancePath+"/preferredDuringSchedulingIgnoredDuringExecution/" + i1,parentData:data2,parentDataProperty:i1,rootData}))){
+vErrors = vErrors === null ? validate38.errors : vErrors.concat(validate38.errors);
+errors = vErrors.length;
+}
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath:instancePath+"/preferredDuringSchedulingIgnoredDuringExecution",keyword:"type",params:{}}); errors++;
+}
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath,keyword:"type",params:{}}); errors++;
+}
+validate32.errors = vErrors;
+return errors === 0;
+}
+
+
+function validate22(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+let vErrors = null;
+let errors = 0;
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.nodeAffinity !== undefined){
+if(!(validate23(data.nodeAffinity, {instancePath:instancePath+"/nodeAffinity",parentData:data,parentDataProperty:"nodeAffinity",rootData}))){
+vErrors = vErrors === null ? validate23.errors : vErrors.concat(validate23.errors);
+errors = vErrors.length;
+}
+}
+if(data.podAffinity !== undefined){
+if(!(validate32(data.podAffinity, {instancePath:instancePath+"/podAffinity",parentData:data,parentDataProperty:"podAffinity",rootData}))){
+vErrors = vErrors === null ? validate32.errors : vErrors.concat(validate32.errors);
+errors = vErrors.length;
+}
+}
+if(data.podAntiAffinity !== undefined){
+if(!(validate32(data.podAntiAffinity, {instancePath:instancePath+"/podAntiAffinity",parentData:data,parentDataProperty:"podAntiAffinity",rootData}))){
+vErrors = vErrors === null ? validate32.errors : vErrors.concat(validate32.errors);
+errors = vErrors.length;
+}
+}
+}
+else {
+vErrors = withError(vErrors, {instancePath,keyword:"type",params:{}}); errors++;
+}
+validate22.errors = vErrors;
 return errors === 0;
 }
 
@@ -563,6 +1214,12 @@ else {
 vErrors = withError(vErrors, {instancePath:instancePath+"/priorityClassName",keyword:"type",params:{}}); errors++;
 }
 }
+if(data.affinity !== undefined){
+if(!(validate22(data.affinity, {instancePath:instancePath+"/affinity",parentData:data,parentDataProperty:"affinity",rootData}))){
+vErrors = vErrors === null ? validate22.errors : vErrors.concat(validate22.errors);
+errors = vErrors.length;
+}
+}
 }
 else {
 vErrors = withError(vErrors, {instancePath,keyword:"type",params:{}}); errors++;
@@ -571,9 +1228,9 @@ validate21.errors = vErrors;
 return errors === 0;
 }
 
-const pattern21 = new RegExp("^[-A-Za-z0-9._/:@]+$", "u");
+const pattern22 = new RegExp("^[-A-Za-z0-9._/:@]+$", "u");
 
-function validate24(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate46(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
@@ -653,12 +1310,12 @@ vErrors = withError(vErrors, {instancePath:instancePath+"/limits",keyword:"type"
 else {
 vErrors = withError(vErrors, {instancePath,keyword:"type",params:{}}); errors++;
 }
-validate24.errors = vErrors;
+validate46.errors = vErrors;
 return errors === 0;
 }
 
 
-function validate23(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate45(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
@@ -671,7 +1328,7 @@ vErrors = withError(vErrors, {instancePath:instancePath+"/image",keyword:"maxLen
 if(codePoints(data0) < 1){
 vErrors = withError(vErrors, {instancePath:instancePath+"/image",keyword:"minLength",params:{limit: 1}}); errors++;
 }
-if(data0.length <= 1024 && !pattern21.test(data0)){
+if(data0.length <= 1024 && !pattern22.test(data0)){
 vErrors = withError(vErrors, {instancePath:instancePath+"/image",keyword:"pattern",params:{}}); errors++;
 }
 }
@@ -680,8 +1337,8 @@ vErrors = withError(vErrors, {instancePath:instancePath+"/image",keyword:"type",
 }
 }
 if(data.resources !== undefined){
-if(!(validate24(data.resources, {instancePath:instancePath+"/resources",parentData:data,parentDataProperty:"resources",rootData}))){
-vErrors = vErrors === null ? validate24.errors : vErrors.concat(validate24.errors);
+if(!(validate46(data.resources, {instancePath:instancePath+"/resources",parentData:data,parentDataProperty:"resources",rootData}))){
+vErrors = vErrors === null ? validate46.errors : vErrors.concat(validate46.errors);
 errors = vErrors.length;
 }
 }
@@ -866,12 +1523,12 @@ vErrors = withError(vErrors, {instancePath:instancePath+"/relayPortsPerNamespace
 else {
 vErrors = withError(vErrors, {instancePath,keyword:"type",params:{}}); errors++;
 }
-validate23.errors = vErrors;
+validate45.errors = vErrors;
 return errors === 0;
 }
 
 
-function validate27(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate49(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
@@ -949,12 +1606,12 @@ vErrors = withError(vErrors, {instancePath:instancePath+"/proxyNamespaces",keywo
 else {
 vErrors = withError(vErrors, {instancePath,keyword:"type",params:{}}); errors++;
 }
-validate27.errors = vErrors;
+validate49.errors = vErrors;
 return errors === 0;
 }
 
 
-function validate29(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate51(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
@@ -1046,7 +1703,7 @@ vErrors = withError(vErrors, {instancePath:instancePath+"/dashboardLabels",keywo
 else {
 vErrors = withError(vErrors, {instancePath,keyword:"type",params:{}}); errors++;
 }
-validate29.errors = vErrors;
+validate51.errors = vErrors;
 return errors === 0;
 }
 
@@ -1252,14 +1909,14 @@ errors = vErrors.length;
 }
 }
 if(data.meshPods !== undefined){
-if(!(validate23(data.meshPods, {instancePath:instancePath+"/meshPods",parentData:data,parentDataProperty:"meshPods",rootData}))){
-vErrors = vErrors === null ? validate23.errors : vErrors.concat(validate23.errors);
+if(!(validate45(data.meshPods, {instancePath:instancePath+"/meshPods",parentData:data,parentDataProperty:"meshPods",rootData}))){
+vErrors = vErrors === null ? validate45.errors : vErrors.concat(validate45.errors);
 errors = vErrors.length;
 }
 }
 if(data.envoyGateway !== undefined){
-if(!(validate27(data.envoyGateway, {instancePath:instancePath+"/envoyGateway",parentData:data,parentDataProperty:"envoyGateway",rootData}))){
-vErrors = vErrors === null ? validate27.errors : vErrors.concat(validate27.errors);
+if(!(validate49(data.envoyGateway, {instancePath:instancePath+"/envoyGateway",parentData:data,parentDataProperty:"envoyGateway",rootData}))){
+vErrors = vErrors === null ? validate49.errors : vErrors.concat(validate49.errors);
 errors = vErrors.length;
 }
 }
@@ -1290,8 +1947,8 @@ vErrors = withError(vErrors, {instancePath:instancePath+"/rbac",keyword:"type",p
 }
 }
 if(data.monitoring !== undefined){
-if(!(validate29(data.monitoring, {instancePath:instancePath+"/monitoring",parentData:data,parentDataProperty:"monitoring",rootData}))){
-vErrors = vErrors === null ? validate29.errors : vErrors.concat(validate29.errors);
+if(!(validate51(data.monitoring, {instancePath:instancePath+"/monitoring",parentData:data,parentDataProperty:"monitoring",rootData}))){
+vErrors = vErrors === null ? validate51.errors : vErrors.concat(validate51.errors);
 errors = vErrors.length;
 }
 }

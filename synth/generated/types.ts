@@ -156,6 +156,10 @@ export interface OperatorInstallation {
    * Keys of the metadata of endpoints that are labels of mesh_gateway_endpoint_healthy: region becomes metadata_region. List only keys that have few values.
    */
   readonly endpointMetricLabels?: readonly string[];
+  /**
+   * Environment variables of the process beside those that other fields set, such as NODE_OPTIONS. Do not put secrets here: they are readable in the Deployment.
+   */
+  readonly extraEnv?: {readonly [k: string]: string};
 }
 /**
  * CPU and memory of the container.
@@ -224,6 +228,10 @@ export interface ExtensionServerInstallation {
    * Idle time of a connection after which a keepalive ping is sent.
    */
   readonly keepaliveTime: string;
+  /**
+   * Environment variables of the process beside those that other fields set, such as NODE_OPTIONS. Do not put secrets here: they are readable in the Deployment.
+   */
+  readonly extraEnv?: {readonly [k: string]: string};
 }
 /**
  * The number of pods, scaled by their CPU usage.
@@ -258,6 +266,10 @@ export interface Scheduling {
    * The PriorityClass of the pods. Traffic depends on the extension server: set one where nodes are full.
    */
   readonly priorityClassName?: string;
+  /**
+   * Affinity to nodes and other pods, as Kubernetes writes it in a pod. Pods are spread over nodes and zones without it.
+   */
+  readonly affinity?: Affinity;
 }
 /**
  * A taint, as Kubernetes writes it in a pod.
@@ -279,6 +291,173 @@ export interface InstallationToleration {
    * The effect of the taint; any if it is not set.
    */
   readonly effect?: 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute';
+}
+/**
+ * Affinity to nodes and other pods, as Kubernetes writes it in a pod. Pods are spread over nodes and zones without it.
+ */
+export interface Affinity {
+  /**
+   * Nodes by their labels.
+   */
+  readonly nodeAffinity?: NodeAffinity;
+  /**
+   * Pods to run beside.
+   */
+  readonly podAffinity?: PodAffinity;
+  /**
+   * Pods to run apart from.
+   */
+  readonly podAntiAffinity?: PodAffinity;
+}
+/**
+ * Nodes by their labels.
+ */
+export interface NodeAffinity {
+  /**
+   * Terms of which one must hold.
+   */
+  readonly requiredDuringSchedulingIgnoredDuringExecution?: NodeTerms;
+  /**
+   * Terms that should hold.
+   */
+  readonly preferredDuringSchedulingIgnoredDuringExecution?: readonly WeightedNodeTerm[];
+}
+/**
+ * Terms of which one must hold.
+ */
+export interface NodeTerms {
+  /**
+   * The terms.
+   */
+  readonly nodeSelectorTerms: readonly NodeTerm[];
+}
+/**
+ * Conditions that a node must all meet.
+ */
+export interface NodeTerm {
+  /**
+   * Conditions on labels.
+   */
+  readonly matchExpressions?: readonly NodeRequirement[];
+  /**
+   * Conditions on fields.
+   */
+  readonly matchFields?: readonly NodeRequirement[];
+}
+/**
+ * A condition on a label or a field of a node.
+ */
+export interface NodeRequirement {
+  /**
+   * The key of the label.
+   */
+  readonly key: string;
+  /**
+   * How the value is compared.
+   */
+  readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist' | 'Gt' | 'Lt';
+  /**
+   * The values to compare with.
+   */
+  readonly values?: readonly string[];
+}
+/**
+ * A term and its weight.
+ */
+export interface WeightedNodeTerm {
+  /**
+   * The weight, 1 to 100.
+   */
+  readonly weight: number;
+  /**
+   * Conditions that a node must all meet.
+   */
+  readonly preference: NodeTerm;
+}
+/**
+ * Pods to run beside.
+ */
+export interface PodAffinity {
+  /**
+   * Terms that must hold.
+   */
+  readonly requiredDuringSchedulingIgnoredDuringExecution?: readonly PodTerm[];
+  /**
+   * Terms that should hold.
+   */
+  readonly preferredDuringSchedulingIgnoredDuringExecution?: readonly WeightedPodTerm[];
+}
+/**
+ * Pods, and what counts as the same place.
+ */
+export interface PodTerm {
+  /**
+   * The label of nodes whose value is the place, such as kubernetes.io/hostname.
+   */
+  readonly topologyKey: string;
+  /**
+   * Selects the pods.
+   */
+  readonly labelSelector?: AffinitySelector;
+  /**
+   * Labels of the pod by which the pods are selected, too.
+   */
+  readonly matchLabelKeys?: readonly string[];
+  /**
+   * Labels of the pod in which the pods must differ.
+   */
+  readonly mismatchLabelKeys?: readonly string[];
+  /**
+   * The namespaces of the pods.
+   */
+  readonly namespaces?: readonly string[];
+  /**
+   * Selects the namespaces of the pods.
+   */
+  readonly namespaceSelector?: AffinitySelector;
+}
+/**
+ * Selects the pods.
+ */
+export interface AffinitySelector {
+  /**
+   * Labels that an object must have.
+   */
+  readonly matchLabels?: {readonly [k: string]: string};
+  /**
+   * Conditions on labels.
+   */
+  readonly matchExpressions?: readonly LabelRequirement[];
+}
+/**
+ * A condition on a label.
+ */
+export interface LabelRequirement {
+  /**
+   * The key of the label.
+   */
+  readonly key: string;
+  /**
+   * How the value is compared.
+   */
+  readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
+  /**
+   * The values to compare with.
+   */
+  readonly values?: readonly string[];
+}
+/**
+ * A term and its weight.
+ */
+export interface WeightedPodTerm {
+  /**
+   * The weight, 1 to 100.
+   */
+  readonly weight: number;
+  /**
+   * Pods, and what counts as the same place.
+   */
+  readonly podAffinityTerm: PodTerm;
 }
 /**
  * Defaults of mesh pods, which each MeshTailnet can override. The number of pods is in each MeshTailnet.

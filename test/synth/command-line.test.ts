@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import {
   cpSync,
   existsSync,
@@ -131,6 +131,22 @@ describe('mesh-gateway synth', () => {
     });
     expect(filesIn('checked')).toEqual(before);
     expect(await run('synth', '--out', 'checked', '--check')).toEqual({ status: 0, out: '', err: '' });
+  });
+
+  it('prints what would change in a folder, as a patch that changes it so, and writes nothing', async () => {
+    await run('synth', '--out', 'diffed');
+    expect(await run('synth', '--out', 'diffed', '--diff')).toEqual({ status: 0, out: '', err: '' });
+    const config = written('diffed.yaml', 'operator: {replicas: 3}\nnetworkPolicies: {enabled: false}\n');
+    rmSync(join(root, 'diffed/namespace.yaml'));
+    const { status, out, err } = await run('synth', '--config', config, '--out', 'diffed', '--diff');
+    expect({ status, err }).toEqual({ status: 1, err: '' });
+    expect(out).toContain('--- diffed/operator.yaml\n+++ diffed/operator.yaml\n@@ ');
+    expect(out).toContain('\n-  replicas: 2\n+  replicas: 3\n');
+    expect(out).toContain('--- /dev/null\n+++ diffed/namespace.yaml\n');
+    expect(out).toContain('--- diffed/network-policies.yaml\n+++ /dev/null\n');
+    execFileSync('git', ['apply', '-p0'], { cwd: root, input: out });
+    expect((await run('synth', '--config', config, '--out', 'diffed', '--diff')).status).toBe(0);
+    expect((await run('synth', '--out', '-', '--diff')).status).toBe(2);
   });
 
   it('removes files that a chosen part does not have any more', async () => {

@@ -190,6 +190,31 @@ describe('a configuration', () => {
       'meshPods.extraEnv: names must be of GOGC, GOMAXPROCS, GOMEMLIMIT, TS_BOOT_TIMEOUT, TS_DEBUG_ALWAYS_USE_DERP, TS_DEBUG_DERP (and what begins with it), TS_DEBUG_DISCO, TS_DEBUG_ENABLE_PMTUD, TS_DEBUG_MTU, TS_DEBUG_NETCHECK, TS_DEBUG_PMTUD, TS_DEBUG_USE_DERP_HTTP, TS_DISABLE_PORTMAPPER, TS_DISABLE_UPNP, TS_NO_LOGS_NO_SUPPORT, TZ, at most 128 characters: others decide what a mesh pod runs, listens on or trusts',
     ],
     [
+      'a variable that the operator has already',
+      'operator: {extraEnv: {LOG_LEVEL: debug, TZ: UTC}}',
+      'operator.extraEnv: LOG_LEVEL is set by mesh-gateway itself: remove it here, and set the field that it is for',
+    ],
+    [
+      'the name of its pod as a variable',
+      'extensionServer: {extraEnv: {POD_NAME: a}}',
+      'extensionServer.extraEnv: POD_NAME is set by mesh-gateway itself: remove it here, and set the field that it is for',
+    ],
+    [
+      'a variable that no shell could set',
+      "operator: {extraEnv: {'a b': c}}",
+      "operator.extraEnv: names must be letters, digits and '_', must not begin with a digit, and must have at most 128 characters",
+    ],
+    [
+      'an affinity that Kubernetes does not know',
+      'scheduling: {affinity: {nodeAffinity: {requiredDuringScheduling: {}}}}',
+      'scheduling.affinity.nodeAffinity.requiredDuringScheduling: there is no such field',
+    ],
+    [
+      'an affinity to pods of no place',
+      'scheduling: {affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{}]}}}',
+      'scheduling.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey: is missing',
+    ],
+    [
       'variables of mesh pods that no process could be started with',
       `meshPods: {extraEnv: {TS_DEBUG_DERPA: ${'ä'.repeat(4096)}, ${'BCDE'.replaceAll(/./g, name => `TS_DEBUG_DERP${name}: ${'ä'.repeat(4096)}, `)}}}`,
       'meshPods.extraEnv: the fields of meshPods must fit into 100000 characters of JSON in total, and takes 123214',

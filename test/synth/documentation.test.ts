@@ -1,11 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import type { Outline } from '../../src/api/validation/validator.ts';
 import { readConfiguration } from '../../synth/config.ts';
-import { outlineInstallation as outline } from '../../synth/generated/outline.ts';
 import { alerts } from '../../synth/monitoring/alerts.ts';
 import { at } from '../support/synth/parts.ts';
-import { installationOf, objectsIn, synthesized } from '../support/synth/synthesized.ts';
+import { installationOf, knobPaths, objectsIn, synthesized } from '../support/synth/synthesized.ts';
 
 const text = readFileSync('docs/install.md', 'utf8');
 const rows = text
@@ -49,13 +47,8 @@ function functionsIn(rule: string): readonly string[] {
   return [...code.matchAll(/([A-Za-z]+)\(/g)].map(([, name = '']) => name);
 }
 
-function knobsOf(node: Outline, steps: readonly string[] = []): readonly (readonly string[])[] {
-  if (!node.fields) return [steps];
-  return Object.entries(node.fields).flatMap(([name, field]) => knobsOf(field, [...steps, name]));
-}
-
 describe('docs/install.md', () => {
-  it.each(knobsOf(outline).map(steps => ({ name: steps.join('.'), steps })))(
+  it.each(knobPaths.map(steps => ({ name: steps.join('.'), steps })))(
     'names $name with its default',
     ({ name, steps }) => {
       const usual = at(installationOf({}), ...steps);

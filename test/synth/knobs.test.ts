@@ -1,16 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import type { Outline } from '../../src/api/validation/validator.ts';
-import { outlineInstallation as outline } from '../../synth/generated/outline.ts';
-import { everyKnob, installationOf, objectsIn, synthesized } from '../support/synth/synthesized.ts';
+import {
+  everyKnob,
+  installationOf,
+  knobPaths,
+  objectsIn,
+  synthesized,
+} from '../support/synth/synthesized.ts';
 import type { Written } from '../support/synth/synthesized.ts';
 
-/** The path of a setting: an object is not one, but all of its fields are. */
-function knobsOf(at: Outline, steps: readonly string[] = []): readonly (readonly string[])[] {
-  if (!at.fields) return [steps];
-  return Object.entries(at.fields).flatMap(([name, field]) => knobsOf(field, [...steps, name]));
-}
-
-const knobs = knobsOf(outline).map(steps => ({ knob: steps.join('.'), steps }));
+const knobs = knobPaths.map(steps => ({ knob: steps.join('.'), steps }));
 
 function valueAt(value: unknown, steps: readonly string[]): unknown {
   return steps.reduce<unknown>((at, step) => (at as Written | undefined)?.[step], value);

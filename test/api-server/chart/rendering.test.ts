@@ -105,6 +105,15 @@ describe('the chart', () => {
       at: '/scheduling/tolerations/0/effect',
     },
     { values: { meshPods: { extraEnv: { TZ: 1 } } }, at: '/meshPods/extraEnv/TZ' },
+    { values: { scheduling: { affinity: { nodes: {} } } }, at: "additional properties 'nodes' not allowed" },
+    {
+      values: {
+        scheduling: {
+          affinity: { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ namespaces: [] }] } },
+        },
+      },
+      at: "missing property 'topologyKey'",
+    },
   ])('refuses $values', async ({ values, at: place }) => {
     const refused = rendered(values);
     await expect(refused).rejects.toThrow(place);

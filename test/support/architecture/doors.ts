@@ -17,6 +17,7 @@ const DOORS: Readonly<Record<string, readonly Permission[]>> = {
   ajv: ['codegen/validator/'],
   'cdk8s*': ['synth/', { types: 'src/library/' }],
   constructs: ['synth/'],
+  diff: ['synth/folder.ts'],
   'grpc-health-check': ['src/extension/grpc/', 'src/health/probe/grpc.ts'],
   jose: ['lab/control-api/operations/tokens.ts', { types: 'lab/control-api/' }],
   'json-schema-to-typescript': ['codegen/types.ts'],

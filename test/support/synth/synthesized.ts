@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { parseManifests } from '../../../lab/kube/manifests.ts';
 import type { KubeObject } from '../../../lab/kube/object.ts';
+import { fieldsOf, readSchema } from '../../../synth/chart/fields.ts';
 import { validateConfiguration } from '../../../synth/config.ts';
 import type { Installation } from '../../../synth/generated/types.ts';
 import { install } from '../../../synth/install.ts';
@@ -12,6 +13,11 @@ export type Written = Readonly<Record<string, unknown>>;
 
 /** The configuration with every setting. */
 export const everyKnob = parse(readFileSync('test/support/synth/every-knob.yaml', 'utf8')) as Written;
+
+/** The paths of all settings. */
+export const knobPaths = fieldsOf(readSchema(readFileSync('synth/config.json', 'utf8'))).map(
+  ({ path }) => path,
+);
 
 /** A configuration with its defaults; throws if it is invalid. */
 export function installationOf(written: Written): Installation {
