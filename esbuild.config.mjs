@@ -1,26 +1,38 @@
 /**
- * `npm run build`: bundles what runs into dist/js or the folder that is named. The library is one file, whole in itself;
- * the command is a small one, and each of its commands loads the parts that it needs.
+ * `npm run build`: bundles what runs into dist/js or the folder that is named, with all packages that it needs. The library and
+ * the command share parts, and each of the commands loads the parts that it needs.
  */
-import { cp, readFile, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { cp, readFile, rm, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { build } from 'esbuild';
 
 const outdir = process.argv[2] ?? 'dist/js';
 const { version } = JSON.parse(await readFile('package.json', 'utf8'));
 
-const shared = {
+await rm(outdir, { recursive: true, force: true });
+const { metafile } = await build({
+  entryPoints: ['src/index.ts', 'src/cli.ts'],
   outdir,
   bundle: true,
+  splitting: true,
+  chunkNames: 'parts/[name]-[hash]',
   platform: 'node',
   format: 'esm',
   target: 'node20',
   sourcemap: true,
+  metafile: true,
+  // Names stay, so that stacks can be read without source maps.
   minifyWhitespace: true,
+  minifySyntax: true,
   legalComments: 'linked',
   define: { VERSION_OF_PACKAGE: JSON.stringify(version) },
-  // Node's own is deprecated, with a warning at each start that reads a kubeconfig.
-  alias: { punycode: 'punycode/punycode.js' },
+  alias: {
+    // Node has URL itself; node-fetch takes it from there.
+    'whatwg-url': 'node:url',
+    // Other packages bring copies.
+    '@grpc/proto-loader': resolve('node_modules/@grpc/proto-loader'),
+    yaml: resolve('node_modules/yaml'),
+  },
   // CommonJS packages inside an ES module still call require for Node's own modules, and look for files near their own: the
   // two of gRPC find their .proto files two folders above, as bundled in proto/ beside the command.
   banner: {
@@ -32,12 +44,17 @@ const shared = {
     ].join(' '),
   },
   logLevel: 'warning',
-};
-
-await rm(outdir, { recursive: true, force: true });
-await build({ ...shared, entryPoints: ['src/index.ts'] });
-await build({ ...shared, entryPoints: ['src/cli.ts'], splitting: true, chunkNames: 'parts/[name]-[hash]' });
+});
 
 await cp('src/tools/kubectl_complete-mesh', join(outdir, 'kubectl_complete-mesh'));
 await cp('node_modules/grpc-health-check/proto/health', join(outdir, 'proto/health'), { recursive: true });
 await cp('node_modules/@grpc/reflection/build/proto/grpc', join(outdir, 'proto/grpc'), { recursive: true });
+
+/** The folders of the packages that are bundled, for the bill of materials of a release. */
+const folders = Object.keys(metafile.inputs).flatMap(
+  path => path.match(/^.*node_modules\/(?:@[^/]+\/)?[^/]+/) ?? [],
+);
+await writeFile(
+  join(outdir, 'packages.json'),
+  `${JSON.stringify([...new Set(folders)].sort(), undefined, 2)}\n`,
+);

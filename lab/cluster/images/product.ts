@@ -40,9 +40,9 @@ function filesBelow(folder: string): readonly string[] {
     .sort();
 }
 
-/** Source maps and the library are left out. */
+/** Source maps, the library and the list of bundled packages are left out. */
 function isNeeded(file: string): boolean {
-  return !/\.map$|\/js\/(types\/|index\.js)/.test(file);
+  return !/\.map$|\/js\/(types\/|index\.js|packages\.json)/.test(file);
 }
 
 /** Writes the files of the product's image, with the Node that runs this, into a folder that must not exist yet. */
