@@ -18,6 +18,8 @@ export { httpRoute } from './library/http-route.ts';
 export type * from './library/http-route.ts';
 export { meshEndpoints } from './library/mesh-endpoints.ts';
 export type { DeclaredMeshEndpoints, MeshEndpointsProps } from './library/mesh-endpoints.ts';
+export { meshGateway } from './library/mesh-gateway.ts';
+export type { AuthoredMeshGateway, MeshGatewayProps } from './library/mesh-gateway.ts';
 export { meshRoutePolicy } from './library/mesh-route-policy.ts';
 export type {
   AuthoredMeshRoutePolicy,
@@ -27,8 +29,11 @@ export type {
   PolicyLevel,
   PolicyTarget,
 } from './library/mesh-route-policy.ts';
+export { meshTailnet } from './library/mesh-tailnet.ts';
+export type { AuthoredMeshTailnet, MeshTailnetProps } from './library/mesh-tailnet.ts';
 export { referenceGrant } from './library/reference-grant.ts';
 export type { ReferenceGrant, ReferenceGrantProps, RoutesOfNamespace } from './library/reference-grant.ts';
 export type * from './library/route.ts';
 export { tcpRoute, tlsRoute, udpRoute } from './library/stream-routes.ts';
 export type * from './library/stream-routes.ts';
+export { toYaml } from './library/to-yaml.ts';

@@ -1,7 +1,7 @@
 import { decode } from '../api/objects/decode.ts';
 import type { Fault } from '../api/validation/fault.ts';
 import { GATEWAY_GROUP } from '../api/objects/gateway-api.ts';
-import { GROUP } from '../api/generated/kinds.ts';
+import { API_VERSION, GROUP } from '../api/generated/kinds.ts';
 import type { KindName } from '../api/generated/kinds.ts';
 import type { RouteKind } from '../api/key.ts';
 import { isRecord } from '../api/json.ts';
@@ -33,8 +33,22 @@ export function routeOf(kind: RouteKind, given: unknown): unknown {
   return object;
 }
 
+/** An object of one of our kinds, deeply frozen; throws an AuthoringError with its faults, and those found before. */
+export function objectOf(
+  kind: KindName,
+  metadata: unknown,
+  spec: Fields,
+  found: readonly Fault[] = [],
+): unknown {
+  const faults = [...found];
+  const object = frozenCopy({ apiVersion: API_VERSION, kind, metadata, spec }, faults);
+  if (faults.length === 0) faults.push(...faultsOfKind(kind, object));
+  if (faults.length > 0) throw new AuthoringError('InvalidObject', titleOf(kind, metadata), faults);
+  return object;
+}
+
 /** The faults of an object of one of our kinds: those that the API server would report, and its unknown fields. */
-export function faultsOfKind(kind: KindName, object: unknown): readonly Fault[] {
+function faultsOfKind(kind: KindName, object: unknown): readonly Fault[] {
   const verdict = validate(kind, object);
   const unknown = unknownFields(kind, object).map(({ path, steps, meant }) => {
     const hint = meant === undefined ? 'remove it' : `did you mean ${meant}?`;

@@ -1,10 +1,7 @@
 import type { MeshEndpoint, MeshEndpointsSpec } from '../api/generated/authored.ts';
-import { API_VERSION } from '../api/generated/kinds.ts';
+import type { API_VERSION } from '../api/generated/kinds.ts';
 import { isRecord } from '../api/json.ts';
-import type { Fault } from '../api/validation/fault.ts';
-import { AuthoringError, titleOf } from './authoring-error.ts';
-import { faultsOfKind } from './build.ts';
-import { frozenCopy } from './plain.ts';
+import { objectOf } from './build.ts';
 import type { Metadata } from './route.ts';
 
 /** The props of a MeshEndpoints: its metadata, and the fields of its spec. */
@@ -67,10 +64,5 @@ export function meshEndpoints<const P extends MeshEndpointsProps>(
 ): DeclaredMeshEndpoints<P> {
   const given: unknown = props;
   const { metadata, ...spec } = isRecord(given) ? given : {};
-  const faults: Fault[] = [];
-  const object = frozenCopy({ apiVersion: API_VERSION, kind: 'MeshEndpoints', metadata, spec }, faults);
-  if (faults.length === 0) faults.push(...faultsOfKind('MeshEndpoints', object));
-  if (faults.length > 0)
-    throw new AuthoringError('InvalidObject', titleOf('MeshEndpoints', metadata), faults);
-  return object as DeclaredMeshEndpoints<P>;
+  return objectOf('MeshEndpoints', metadata, spec) as DeclaredMeshEndpoints<P>;
 }

@@ -1,14 +1,14 @@
 import type { EndpointSelector, FailoverBackend, MeshRoutePolicySpec } from '../api/generated/authored.ts';
-import { API_VERSION, GROUP } from '../api/generated/kinds.ts';
+import type { API_VERSION } from '../api/generated/kinds.ts';
+import { GROUP } from '../api/generated/kinds.ts';
 import { ENVOY_GATEWAY_GROUP } from '../api/objects/backends.ts';
 import { GATEWAY_GROUP } from '../api/objects/gateway-api.ts';
 import type { RouteKind } from '../api/key.ts';
 import { isRecord } from '../api/json.ts';
 import type { Fields } from '../api/json.ts';
 import type { Fault } from '../api/validation/fault.ts';
-import { AuthoringError, titleOf } from './authoring-error.ts';
-import { asList, distinct, faultsOfKind } from './build.ts';
-import { frozenCopy } from './plain.ts';
+import { titleOf } from './authoring-error.ts';
+import { asList, distinct, objectOf } from './build.ts';
 import type { Metadata, OneOrMore } from './route.ts';
 
 /** A route as far as a policy depends on it. */
@@ -110,11 +110,7 @@ export function meshRoutePolicy<const Targets extends OneOrMore<PolicyTarget>>(
     endpoints: isRecord(endpoints) ? { ...endpoints, prefer: asList(endpoints['prefer']) } : endpoints,
     ...rest,
   };
-  const object = frozenCopy({ apiVersion: API_VERSION, kind: 'MeshRoutePolicy', metadata, spec }, faults);
-  if (faults.length === 0) faults.push(...faultsOfKind('MeshRoutePolicy', object));
-  if (faults.length > 0)
-    throw new AuthoringError('InvalidObject', titleOf('MeshRoutePolicy', metadata), faults);
-  return object as AuthoredMeshRoutePolicy;
+  return objectOf('MeshRoutePolicy', metadata, spec, faults) as AuthoredMeshRoutePolicy;
 }
 
 /** A target as in YAML, with what is known of its route. */

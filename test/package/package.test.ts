@@ -1,4 +1,5 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { publint } from 'publint';
@@ -34,7 +35,62 @@ describe('the package', () => {
     const { code, output } = await runScript(join(dirname(ATTW), 'dist/index.js'), args);
     expect(code, output).toBe(0);
   });
+
+  it('is less than 6 MB unpacked, without source maps', () => {
+    const files = readdirSync(packed.unpacked, { recursive: true, encoding: 'utf8' });
+    const bytes = files.reduce((sum, path) => sum + statSync(join(packed.unpacked, path)).size, 0);
+    expect(files.filter(path => path.endsWith('.map'))).toEqual([]);
+    expect(bytes).toBeLessThan(6_000_000);
+  });
+
+  it('keeps the names of functions and classes, those of other packages too', () => {
+    const parts = join(packed.unpacked, 'dist/js/parts');
+    const text = readdirSync(parts)
+      .map(name => readFileSync(join(parts, name), 'utf8'))
+      .join('\n');
+    const names = ['function parseAllDocuments(', 'Http2SubchannelConnector=class{'];
+    expect(names.filter(name => !text.includes(name))).toEqual([]);
+  });
 });
+
+describe('an empty folder', () => {
+  let folder: string;
+  beforeAll(() => {
+    folder = join(packed.root, 'empty');
+    mkdirSync(folder);
+    const install = ['install', '--offline', '--no-audit', '--no-fund', '--prefix', folder, packed.tarball];
+    execFileSync('npm', install, { cwd: folder });
+  });
+
+  it('gets this package alone', () => {
+    const names = readdirSync(join(folder, 'node_modules')).filter(name => !name.startsWith('.'));
+    expect(names).toEqual(['mesh-gateway']);
+  });
+
+  it('can author objects, with stacks that name the functions', async () => {
+    const path = join(folder, 'author.mjs');
+    writeFileSync(path, AUTHOR);
+    const { code, output } = await runScript(path, [], folder);
+    expect(code, output).toBe(0);
+    expect(checkText(output).findings).toEqual([]);
+    expect(output.match(/^kind: .*/gm)).toEqual(['kind: MeshTailnet', 'kind: MeshGateway']);
+    expect(output).toMatch(/^# at httpRoute /m);
+  });
+});
+
+const AUTHOR = `
+import { httpRoute, meshGateway, meshTailnet, toYaml, validate } from 'mesh-gateway';
+const tailnet = meshTailnet({ metadata: { name: 'example' }, tailnet: 'example.ts.net', tags: ['tag:mesh'] });
+const gateway = meshGateway({ metadata: { name: 'public', namespace: 'infra' }, targetRefs: 'public' });
+if (!validate('MeshTailnet', tailnet).valid || validate('MeshGateway', {}).valid) process.exit(1);
+console.log(toYaml([tailnet, gateway]));
+try {
+  httpRoute({});
+} catch (error) {
+  const [name] = error.stack.match(/at httpRoute /);
+  console.log('# ' + name);
+}
+`;
 
 describe('the example', () => {
   const compileExample = (folder: string, ...args: readonly string[]) =>

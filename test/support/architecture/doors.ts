@@ -47,6 +47,7 @@ const DOORS: Readonly<Record<string, readonly Permission[]>> = {
     'lab/kube/',
     'src/api/yaml-documents.ts',
     'src/api/envoy-gateway.ts',
+    'src/library/to-yaml.ts',
     'synth/chart/',
   ],
 };
