@@ -50,11 +50,15 @@ await cp('src/tools/kubectl_complete-mesh', join(outdir, 'kubectl_complete-mesh'
 await cp('node_modules/grpc-health-check/proto/health', join(outdir, 'proto/health'), { recursive: true });
 await cp('node_modules/@grpc/reflection/build/proto/grpc', join(outdir, 'proto/grpc'), { recursive: true });
 
-/** The folders of the packages that are bundled, for the bill of materials of a release. */
-const folders = Object.keys(metafile.inputs).flatMap(
-  path => path.match(/^.*node_modules\/(?:@[^/]+\/)?[^/]+/) ?? [],
+/** The packages that are bundled, as name@version, for the bill of materials of a release. */
+const folders = new Set(
+  Object.keys(metafile.inputs).flatMap(path => path.match(/^.*node_modules\/(?:@[^/]+\/)?[^/]+/) ?? []),
 );
-await writeFile(
-  join(outdir, 'packages.json'),
-  `${JSON.stringify([...new Set(folders)].sort(), undefined, 2)}\n`,
+const packages = await Promise.all(
+  [...folders].map(async folder => {
+    const { name, version: bundled } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
+    return `${name}@${bundled.replace(/^v/, '')}`;
+  }),
 );
+const list = [...new Set(packages)].sort();
+await writeFile(join(outdir, 'packages.json'), `${JSON.stringify(list, undefined, 2)}\n`);

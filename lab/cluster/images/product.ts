@@ -15,22 +15,24 @@ const INSIDE = '/app';
 export const NODE_FLAGS = ['--max-semi-space-size=4', '--heap-growing-percent=50'];
 
 /** As in the Dockerfile; its argument is the command. */
-const ENTRYPOINT = [`${PROGRAMS}/node`, ...NODE_FLAGS, `${INSIDE}/dist/js/cli.js`];
+export const ENTRYPOINT = [`${PROGRAMS}/node`, ...NODE_FLAGS, `${INSIDE}/dist/js/cli.js`];
 
 /** As in the Dockerfile. */
-const ENVIRONMENT = { MALLOC_MMAP_THRESHOLD_: '32768' };
+export const ENVIRONMENT = { MALLOC_MMAP_THRESHOLD_: '32768' };
 
-/** Each file of the product's image: a Node with its libraries, and what was built in a project. */
-async function productContents(project: string, nodeBinary: string): Promise<Contents> {
+/** What was built in a project, as it is in the product's image beside Node. */
+export function productContents(project: string): Contents {
   if (!existsSync(join(project, 'dist/js/cli.js')))
     throw new Error('dist/js is not built: run npm run build');
-  const node = await contentsOf({ programs: ['node'] }, () => nodeBinary);
   const built = ['dist/js', 'dist/crds'].flatMap(folder => filesBelow(join(project, folder)));
   const files = [join(project, 'package.json'), ...built.filter(isNeeded)];
-  return new Map([
-    ...node,
-    ...files.map(file => [join(INSIDE, relative(project, file)), realpathSync(file)] as const),
-  ]);
+  return new Map(files.map(file => [join(INSIDE, relative(project, file)), realpathSync(file)]));
+}
+
+/** Each file of the product's image: a Node with the libraries of this machine, and what was built in a project. */
+async function withNode(project: string, nodeBinary: string): Promise<Contents> {
+  const product = productContents(project);
+  return new Map([...(await contentsOf({ programs: ['node'] }, () => nodeBinary)), ...product]);
 }
 
 function filesBelow(folder: string): readonly string[] {
@@ -48,7 +50,7 @@ function isNeeded(file: string): boolean {
 /** Writes the files of the product's image, with the Node that runs this, into a folder that must not exist yet. */
 export async function layOutProduct(project: string, folder: string): Promise<void> {
   if (existsSync(folder)) throw new Error(`${folder} exists already: name a new folder`);
-  layOut(folder, await productContents(project, realpathSync(process.execPath)));
+  layOut(folder, await withNode(project, realpathSync(process.execPath)));
 }
 
 /** What the archive is made with. */
@@ -61,7 +63,7 @@ export type ArchiveOptions = {
 
 /** Writes an archive of the product's image, with the Node of the parts, as docker load and containers' tools read it. */
 export async function makeProductArchive({ project, pathOf, tag, file }: ArchiveOptions): Promise<void> {
-  const contents = await productContents(project, pathOf('node'));
+  const contents = await withNode(project, pathOf('node'));
   const crane = pathOf('crane');
   const notes = new StateFolder(mkdtempSync(join(tmpdir(), 'mesh-gateway-image-')));
   notes.create();

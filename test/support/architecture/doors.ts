@@ -45,6 +45,7 @@ const DOORS: Readonly<Record<string, readonly Permission[]>> = {
     'codegen/crd.ts',
     'lab/cluster/',
     'lab/kube/',
+    'lab/release/crd-schemas.ts',
     'src/api/yaml-documents.ts',
     'src/api/envoy-gateway.ts',
     'src/library/to-yaml.ts',

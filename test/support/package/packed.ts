@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { buildPackage, packPackage } from '../../../lab/release/package.ts';
 
 const run = promisify(execFile);
 
@@ -37,24 +38,11 @@ export type Packed = {
 export async function pack(): Promise<Packed> {
   const root = mkdtempSync(join(tmpdir(), 'packed-'));
   const source = join(root, 'source');
-  for (const path of ['package.json', 'README.md', 'LICENSE', 'schema', 'synth/config.json', 'dist/crds']) {
-    mkdirSync(dirname(join(source, path)), { recursive: true });
-    cpSync(path, join(source, path), { recursive: true });
-  }
-  const js = join(source, 'dist/js');
-  await must(runScript('esbuild.config.mjs', [js]));
-  await must(runScript(TSC, ['-p', 'tsconfig.types.json', '--outDir', join(js, 'types')]));
-  const packing = ['pack', '--ignore-scripts', '--silent', '--offline', '--pack-destination', root];
-  const { stdout } = await run('npm', packing, { cwd: source });
-  const tarball = join(root, stdout.trim().split('\n').at(-1) ?? '');
+  await buildPackage(process.cwd(), source);
+  const tarball = join(root, await packPackage(source, root));
   await run('tar', ['-xzf', tarball, '-C', root]);
   const remove = () => rmSync(root, { recursive: true, force: true });
   return { root, tarball, unpacked: join(root, 'package'), remove };
-}
-
-async function must(done: Promise<Ran>): Promise<void> {
-  const { code, output } = await done;
-  if (code !== 0) throw new Error(output);
 }
 
 /**
