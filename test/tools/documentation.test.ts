@@ -33,12 +33,48 @@ describe('README.md', () => {
 
   it('installs as the pages do, and applies the examples', () => {
     const [, cluster = ''] = readme.split('### On your cluster\n');
-    const [block = ''] = blocksOf(cluster, 'sh');
+    const block = blocksOf(cluster, 'sh').find(text => text.includes('helm upgrade')) ?? '';
     const commands = commandsIn([block]);
     const documented = commandsIn(pages.flatMap(page => blocksOf(page, 'sh')));
     expect(commands.slice(0, -1).filter(command => !documented.includes(command))).toEqual([]);
     expect(commands).toHaveLength(5);
     expect(commands.at(-1)).toBe('kubectl apply -f examples/cluster');
+  });
+});
+
+/**
+ * The files that run the commands below a heading, and the words by which they find them: all blocks but those beside which the
+ * page has why they are not run.
+ */
+const RUN: Readonly<Record<string, readonly [file: string, words: string]>> = {
+  'README.md: On this machine': ['test/lab/parts/quickstart.test.ts', "describe('npm start'"],
+  // By this file: they are those of the two pages.
+  'README.md: On your cluster': ['test/tools/documentation.test.ts', "'### On your cluster"],
+  'docs/install.md: Install with Helm': ['test/api-server/chart/release.test.ts', "'Install with Helm'"],
+  'docs/install.md: The manifests': ['test/support/cluster/install/shared.ts', "'The manifests'"],
+  'docs/install.md: Apply the manifests': ['test/support/cluster/install/shared.ts', "'Apply the manifests'"],
+  'docs/install.md: The first endpoint': ['test/cluster/install/install.test.ts', "'The first endpoint'"],
+  'docs/install.md: Remove': ['test/cluster/install/removal.test.ts', "'Remove'"],
+};
+
+describe('commands of README.md and docs/install.md', () => {
+  const sections = ['README.md', 'docs/install.md'].flatMap(page => {
+    const [, ...parts] = readFileSync(join(PROJECT, page), 'utf8').split(/^#{2,3} /m);
+    return parts.map(text => ({ name: `${page}: ${text.split('\n', 1)[0]}`, text }));
+  });
+  const blocks = sections.flatMap(({ name, text }) =>
+    [...text.matchAll(/((?:^.+\n)+)\n```sh\n/gm)].map(([, before = '']) => ({ name, before })),
+  );
+
+  it('are all run by a test, or have beside them why they are not', () => {
+    const unexplained = blocks.filter(({ name, before }) => !(name in RUN) && !/not run here/.test(before));
+    expect(blocks.length).toBeGreaterThan(8);
+    expect(unexplained.map(({ name }) => name)).toEqual([]);
+  });
+
+  it.each(Object.entries(RUN))('of %s are read by a test', (name, [file, words]) => {
+    expect(blocks.map(block => block.name)).toContain(name);
+    expect(readFileSync(join(PROJECT, file), 'utf8')).toContain(words);
   });
 });
 
