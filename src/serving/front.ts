@@ -45,9 +45,9 @@ export type FrontDeps = {
 /** How long a connection that would be refused waits for a newer list, which may be on its way. */
 const WAIT_MS = 2000;
 
-/** The limit of connections that wait, and the limit of connections from unlisted callers: in all, and for one address. */
-const MAX_WAITING = 256;
-const MAX_WAITING_OF_ADDRESS = 32;
+/** The limit of connections from unlisted callers: in all, and for one address. */
+const MAX_STRANGERS = 256;
+const MAX_STRANGERS_OF_ADDRESS = 32;
 
 const DIAL_TIMEOUT_MS = 30_000;
 const REQUEST_TIMEOUT_MS = 10_000;
@@ -70,7 +70,7 @@ export class Front {
   readonly #sockets = new Set<Duplex>();
   /** The addresses of connections from unlisted callers. */
   readonly #strangers = new Map<Duplex, string>();
-  readonly #waiting = new Map<() => void, string>();
+  readonly #waiting = new Set<() => void>();
   readonly #refusedCallers = new Set<string>();
   readonly #refused = new Map<Refusal, number>();
   readonly #logs = new Map<Refusal, ReturnType<typeof limitedLog>>();
@@ -124,7 +124,7 @@ export class Front {
       if (this.#admission.servesCaller(address)) this.#refusedCallers.delete(address);
     for (const [socket, address] of this.#strangers)
       if (this.#admission.servesCaller(address)) this.#strangers.delete(socket);
-    for (const wake of [...this.#waiting.keys()]) wake();
+    for (const wake of [...this.#waiting]) wake();
   }
 
   /** The number of connections that are open. */
@@ -158,7 +158,7 @@ export class Front {
     const isServed = this.#admission.servesCaller(caller);
     const hasRoom = isServed
       ? this.#sockets.size < this.#options.maxConnections
-      : isBelowLimit(this.#strangers, caller);
+      : hasRoomFor(caller, this.#strangers);
     if (!hasRoom) {
       this.#count(isServed ? 'too_many_connections' : 'caller', { caller });
       socket.resetAndDestroy();
@@ -174,7 +174,7 @@ export class Front {
 
   async #connect(url: string, client: Socket): Promise<void> {
     const caller = canonicalIP(client.remoteAddress ?? '');
-    if (!(await this.#isServed(client, caller, () => this.#admission.servesCaller(caller)))) {
+    if (!(await this.#isServed(client, () => this.#admission.servesCaller(caller)))) {
       this.#noteCaller(caller);
       this.#refuse('caller', client, { caller });
       return;
@@ -185,15 +185,14 @@ export class Front {
       return;
     }
     const isDeclared = () => this.#admission.servesDestination(authority);
-    const isServed = await this.#isServed(client, caller, isDeclared);
-    if (isServed) await this.#tunnel(authority, client, { caller, destination: url });
+    if (await this.#isServed(client, isDeclared))
+      await this.#tunnel(authority, client, { caller, destination: url });
     else this.#refuse('destination', client, { caller, destination: url });
   }
 
   /** Whether a condition holds, or does after an update within 2 s. */
-  async #isServed(client: Socket, caller: string, isServed: () => boolean): Promise<boolean> {
+  async #isServed(client: Socket, isServed: () => boolean): Promise<boolean> {
     if (isServed()) return true;
-    if (!isBelowLimit(this.#waiting, caller)) return false;
     return new Promise(resolve => {
       const end = () => {
         cancel();
@@ -206,7 +205,7 @@ export class Front {
       };
       const cancel = this.#deps.clock.after(WAIT_MS, end);
       client.once('close', end);
-      this.#waiting.set(wake, caller);
+      this.#waiting.add(wake);
     });
   }
 
@@ -226,7 +225,7 @@ export class Front {
         return;
       }
       this.#deps.record.frontDials({ result: 'failed' });
-      respond(client, 500, why);
+      this.#respond(client, 500, why);
       return;
     }
     this.#deps.record.frontDials({ result: 'connected' });
@@ -241,7 +240,21 @@ export class Front {
 
   #refuse(reason: Refusal, client: Socket, fields: Fields, why: string = reason): void {
     this.#count(reason, fields);
-    respond(client, STATUSES[reason], why);
+    this.#respond(client, STATUSES[reason], why);
+  }
+
+  /** Ends a connection with a response that has the reason in the header that tailscaled's own proxy uses. */
+  #respond(client: Socket, status: number, why: string): void {
+    const printable = why.replace(/[^\x20-\x7e]/g, '?');
+    client.end(
+      `HTTP/1.1 ${status} Refused\r\nTailscale-Connect-Error: ${printable}\r\nContent-Length: 0\r\n\r\n`,
+    );
+    // Without a reader it would not notice that the caller closes, too, and the caller need not.
+    client.resume();
+    client.once(
+      'close',
+      this.#deps.clock.after(REQUEST_TIMEOUT_MS, () => client.destroy()),
+    );
   }
 
   #count(reason: Refusal, fields: Fields): void {
@@ -262,17 +275,9 @@ export class Front {
   }
 }
 
-function isBelowLimit(addresses: ReadonlyMap<unknown, string>, address: string): boolean {
-  const ofAddress = [...addresses.values()].filter(each => each === address).length;
-  return addresses.size < MAX_WAITING && ofAddress < MAX_WAITING_OF_ADDRESS;
+function hasRoomFor(stranger: string, strangers: ReadonlyMap<unknown, string>): boolean {
+  const ofAddress = [...strangers.values()].filter(each => each === stranger).length;
+  return strangers.size < MAX_STRANGERS && ofAddress < MAX_STRANGERS_OF_ADDRESS;
 }
 
 type Fields = { readonly caller: string | undefined; readonly destination?: string };
-
-/** Ends a connection with a response that has the reason in the header that tailscaled's own proxy uses. */
-function respond(client: Socket, status: number, why: string): void {
-  const printable = why.replace(/[^\x20-\x7e]/g, '?');
-  client.end(
-    `HTTP/1.1 ${status} Refused\r\nTailscale-Connect-Error: ${printable}\r\nContent-Length: 0\r\n\r\n`,
-  );
-}

@@ -40,7 +40,8 @@ async function openScene({ maxConnections = 100 } = {}) {
   const [ipv4 = 0, ipv6 = 0] = front.ports;
   const serve = (callers: string, destinations = `127.0.0.1 web.example.ts.net ${port}\n`) =>
     front.update({ callers: parseCallers(callers), destinations: parseDestinations(destinations) });
-  const ask = (authority: string, to = { host: '127.0.0.1', port: ipv4 }) => connectTo(to, authority);
+  const ask = (authority: string, to: object = {}) =>
+    connectTo({ host: '127.0.0.1', port: ipv4, ...to }, authority);
   const refused = async () => {
     const { series = [] } =
       parseExposition(await metrics.text()).get('mesh_gateway_front_refused_total') ?? {};
@@ -55,7 +56,7 @@ async function openScene({ maxConnections = 100 } = {}) {
 type Answer = { readonly status: number; readonly why: string | undefined; readonly tunnel: Socket };
 
 async function connectTo(
-  to: { readonly host: string; readonly port: number },
+  to: { readonly host: string; readonly port: number; readonly localAddress?: string },
   path: string,
 ): Promise<Answer> {
   const sent = request({ ...to, method: 'CONNECT', path, headers: { host: path }, agent: false });
@@ -227,6 +228,48 @@ describe('the front of a mesh pod', () => {
     await eventually(async () => expect(await scene.refused()).toEqual({ caller: 8 }));
     const served = await scene.ask(scene.authority, { host: '::1', port: scene.ipv6 });
     expect(await echoed(served, 'hello')).toBe('hello');
+  });
+
+  it('lets callers wait for newer lists, however many of them and of strangers wait', async () => {
+    const scene = await openScene({ maxConnections: 1000 });
+    scene.serve('127.0.0.1\n', '');
+    const strangers = Array.from({ length: 256 }, (_, n) =>
+      scene.ask(scene.authority, { localAddress: `127.0.1.${1 + (n >> 5)}` }),
+    );
+    await eventually(() => expect(scene.front.connections).toBe(256));
+    const asked = Array.from({ length: 100 }, () => scene.ask(scene.authority));
+    await eventually(() => expect(scene.front.connections).toBe(356));
+    scene.serve('127.0.0.1\n');
+    const statuses = (await Promise.all(asked)).map(({ status }) => status);
+    expect(new Set(statuses)).toEqual(new Set([200]));
+    await scene.clock.advance(2000);
+    await Promise.all(strangers);
+    expect(await scene.refused()).toEqual({ caller: 256 });
+  });
+
+  it('closes a refused connection, also one that sends more or stays open on its side', async () => {
+    const scene = await openScene();
+    scene.serve('127.0.0.1\n', '');
+    const [port = 0] = scene.front.ports;
+    const refused = (bytes: string) => {
+      const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+      onTestFinished(() => void socket.destroy());
+      socket.on('error', () => undefined).resume();
+      socket.write(`CONNECT ${scene.authority} HTTP/1.1\r\nhost: a\r\n\r\n${bytes}`);
+      return socket;
+    };
+    const [open, gone] = [refused(''), refused('more')];
+    await eventually(() => expect(scene.front.connections).toBe(2));
+    const ended = [once(open, 'end'), once(gone, 'end')];
+    await eventually(async () => {
+      await scene.clock.advance(2000);
+      expect(await scene.refused()).toEqual({ destination: 2 });
+    });
+    await Promise.all(ended);
+    gone.end();
+    await eventually(() => expect(scene.front.connections).toBe(1));
+    await scene.clock.advance(10_000);
+    await eventually(() => expect(scene.front.connections).toBe(0));
   });
 
   it('responds to what is no CONNECT with 400, as meshd does, which operators send and is no refusal', async () => {
