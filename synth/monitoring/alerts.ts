@@ -4,6 +4,7 @@ import {
   controllerMetrics,
   endpointMetrics,
   extensionMetrics,
+  frontMetrics,
   leaderMetrics,
   poolMetrics,
   relayMetrics,
@@ -34,6 +35,7 @@ export function alerts(namespace: string): readonly Alert[] {
     meshPoolDegraded(),
     meshEndpointUnhealthy(),
     relayDropsDatagrams(),
+    meshProxyRefuses(),
   ];
 }
 
@@ -181,6 +183,21 @@ function relayDropsDatagrams(): Alert {
       summary: 'More than 1% of the datagrams of a tailnet are dropped',
       description:
         '{{ $value | humanizePercentage }} of the datagrams of the MeshTailnet {{ $labels.tailnet }} are dropped by its relays. The label reason of mesh_gateway_relay_dropped_total has the cause.',
+    },
+  };
+}
+
+function meshProxyRefuses(): Alert {
+  const refused = sumOf(rateOf(frontMetrics.frontRefused, { job: RELAY.job }, OVER), ['tailnet', 'reason']);
+  return {
+    alert: 'MeshProxyRefusesConnections',
+    expr: `${refused} > 0.1`,
+    for: '10m',
+    labels: { severity: 'warning' },
+    annotations: {
+      summary: 'The proxy of mesh pods keeps refusing connections',
+      description:
+        'The proxies of the mesh pods of the MeshTailnet {{ $labels.tailnet }} refuse {{ $value | humanize }} connections a second with the reason {{ $labels.reason }}: caller is a pod that is neither an Envoy nor an operator, destination is an address that no MeshEndpoints declares. The log of the container relay has the addresses.',
     },
   };
 }

@@ -7,6 +7,7 @@ import {
   controllerMetrics,
   endpointMetrics,
   extensionMetrics,
+  frontMetrics,
   grpcMetrics,
   healthMetrics,
   leaderMetrics,
@@ -206,6 +207,7 @@ function trafficRows(): readonly Row[] {
   return [
     { title: 'Endpoints', graphs: endpoints() },
     { title: 'Calls', graphs: [...calls(), ...hooks()] },
+    { title: 'Proxies of mesh pods', graphs: proxies() },
     { title: 'UDP through mesh pods', graphs: datagrams() },
     { title: 'Process', graphs: processGraphs(EXTENSION_SERVER) },
   ];
@@ -274,6 +276,31 @@ function datagrams(): readonly Graph[] {
       description: 'Per second, by reason.',
       unit: 'ops',
       lines: { '{{tailnet}} {{reason}}': sumOf(rateOf(relayDropped, RELAYS, OVER), ['tailnet', 'reason']) },
+    },
+  ];
+}
+
+function proxies(): readonly Graph[] {
+  const { frontConnections, frontDials, frontRefused } = frontMetrics;
+  return [
+    {
+      title: 'Connections to devices',
+      description: 'Connections a second that proxies of mesh pods have tried, by result.',
+      unit: 'ops',
+      lines: { '{{tailnet}} {{result}}': sumOf(rateOf(frontDials, RELAYS, OVER), ['tailnet', 'result']) },
+    },
+    {
+      title: 'Open connections',
+      description: 'Of each mesh pod. Beyond FRONT_MAX_CONNECTIONS further ones are reset.',
+      unit: 'short',
+      lines: { '{{pod}}': seriesOf(frontConnections, RELAYS) },
+    },
+    {
+      title: 'Refused connections',
+      description:
+        'Per second, by reason: a caller or a destination that is not listed, an address that no device has.',
+      unit: 'ops',
+      lines: { '{{tailnet}} {{reason}}': sumOf(rateOf(frontRefused, RELAYS, OVER), ['tailnet', 'reason']) },
     },
   ];
 }

@@ -53,6 +53,10 @@ const drops = (reason: string, values: string): Series => ({
   [`mesh_gateway_relay_dropped_total{job="mesh-relay", tailnet="home", reason="${reason}"}`]: values,
 });
 
+const refusals = (reason: string, values: string): Series => ({
+  [`mesh_gateway_front_refused_total{job="mesh-relay", tailnet="home", pod="a", reason="${reason}"}`]: values,
+});
+
 type Case = readonly [alert: string, when: string, series: Series, at: string, times: number];
 
 const RATE = 'HighReconciliationErrorRate';
@@ -64,6 +68,7 @@ const HOOKS = 'HookFailures';
 const POOL = 'MeshPoolDegraded';
 const UNHEALTHY = 'MeshEndpointUnhealthy';
 const RELAY = 'RelayDropsDatagrams';
+const PROXY = 'MeshProxyRefusesConnections';
 
 const CASES: readonly Case[] = [
   [RATE, 'a fifth fails for longer than 10 minutes', reconciles('0+4x40', '0+1x40'), '11m', 1],
@@ -98,6 +103,24 @@ const CASES: readonly Case[] = [
   ],
   [RELAY, 'there is no relay', {}, '20m', 0],
   [RELAY, 'no datagrams pass', { ...datagrams('forwarded', '5x60'), ...drops('a', '0x60') }, '20m', 0],
+
+  [
+    PROXY,
+    'it refuses 24 strangers a minute for longer than 10 minutes',
+    refusals('caller', '0+12x60'),
+    '20m',
+    1,
+  ],
+  [
+    PROXY,
+    'it refuses for two reasons',
+    { ...refusals('caller', '0+12x60'), ...refusals('destination', '0+12x60') },
+    '20m',
+    2,
+  ],
+  [PROXY, 'it refuses 4 a minute', refusals('caller', '0+2x60'), '20m', 0],
+  [PROXY, 'it refused for 5 minutes and then no more', refusals('destination', '0+12x5 60x60'), '20m', 0],
+  [PROXY, 'there is none', {}, '20m', 0],
 
   [DOWN, 'it is down for 3 minutes', up('a', '1 0x20'), '3m30s', 1],
   [DOWN, 'it is down, but not long enough', up('a', '1 0x20'), '3m', 0],
@@ -236,6 +259,7 @@ describe('the alerts', () => {
       [POOL, '15m'],
       [UNHEALTHY, '5m'],
       [RELAY, '10m'],
+      [PROXY, '10m'],
     ]);
   });
 });
