@@ -101,7 +101,16 @@ export const MAX_CHECKED_BY_OPERATOR = 1024;
 export const MAX_ENDPOINT_SERIES = 1000;
 
 /**
- * The characters of the destinations of a tailnet's mesh pods, divided as needed: a device takes about 45. With 10,000 callers and
- * 1,000 VIP services a ConfigMap has less than 1 MiB; UDP targets are not counted.
+ * The characters of all that the ConfigMap of a tailnet's mesh pods has, which may be 1 MiB: VIP services, 150,000 at most,
+ * UDP targets, 540,000 at most, callers, and then destinations.
  */
-export const MAX_DESTINATIONS_LENGTH = 480 * 1024;
+export const RELAY_DATA_LENGTH = 1_040_000;
+
+/** The UDP targets of a tailnet, however wide the range of relay ports is: with 54 characters each they leave room for the rest. */
+export const MAX_RELAY_TARGETS = 10_000;
+
+/** The callers of mesh pods: with up to 25 characters each they fit beside everything else, longer ones usually. */
+export const MAX_CALLERS = 10_000;
+
+/** The characters of the destinations of a tailnet's mesh pods, which namespaces share: a device takes about 45. */
+export const DESTINATIONS_LENGTH = { least: 100_000, most: 480 * 1024 } as const;

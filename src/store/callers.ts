@@ -12,7 +12,7 @@ export type PodAddresses = {
 
 /** Who may call the proxies of mesh pods; all lists are sorted, and have each address once, in its canonical text. */
 export type Callers = {
-  /** Of the pods of Envoys and of the operator. */
+  /** Of the pods of the operator, and then of Envoys. */
   readonly addresses: readonly string[];
   /** Of the nodes of Envoys, and of pods that use the network of their node. */
   readonly nodeAddresses: readonly string[];
@@ -66,13 +66,15 @@ export function gatherCallers(): GatheredCallers {
 }
 
 function callersIn(places: readonly Place[]): Callers | undefined {
-  const [addresses, nodeAddresses] = [new Set<string>(), new Set<string>()];
+  const ofRole = { operator: new Set<string>(), envoy: new Set<string>() };
+  const nodeAddresses = new Set<string>();
   for (const { role, pods } of places) {
     if (!pods) return undefined;
     for (const pod of pods) {
-      for (const address of pod.addresses) (pod.isHostNetwork ? nodeAddresses : addresses).add(address);
+      for (const address of pod.addresses) (pod.isHostNetwork ? nodeAddresses : ofRole[role]).add(address);
       if (role === 'envoy') for (const address of pod.nodeAddresses) nodeAddresses.add(address);
     }
   }
-  return { addresses: [...addresses].sort(), nodeAddresses: [...nodeAddresses].sort() };
+  const addresses = [...new Set([...[...ofRole.operator].sort(), ...[...ofRole.envoy].sort()])];
+  return { addresses, nodeAddresses: [...nodeAddresses].sort() };
 }

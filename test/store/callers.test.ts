@@ -32,13 +32,13 @@ describe('the callers of mesh pods', () => {
     expect(seen).toEqual([callers.current()]);
   });
 
-  it('have each address once, sorted', () => {
+  it('have each address once, sorted, with those of operators first', () => {
     const { callers, first, second, operators } = gathered();
     first([pod('10.0.0.9'), pod('10.0.0.1', { addresses: ['10.0.0.1', 'fd00::1'] })]);
     second([pod('10.0.0.1', { uid: 'same', nodeAddresses: ['192.0.2.0', '192.0.2.1'] })]);
     operators([pod('10.0.0.5')]);
     expect(callers.current()).toEqual({
-      addresses: ['10.0.0.1', '10.0.0.5', '10.0.0.9', 'fd00::1'],
+      addresses: ['10.0.0.5', '10.0.0.1', '10.0.0.9', 'fd00::1'],
       nodeAddresses: ['192.0.2.0', '192.0.2.1'],
     });
   });

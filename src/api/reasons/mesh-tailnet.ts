@@ -105,8 +105,12 @@ export const MESH_TAILNET = {
       'the operator has not listed the pods of Envoys yet',
       'see the log of the operator: it needs the Role in each of `envoyGateway.proxyNamespaces`',
     ),
+    TooManyCallers: error(
+      'there are more Envoys than the list of callers may have: 10,000, or what fits beside UDP endpoints and VIP services',
+      'run fewer pods of Envoys, or add a range of their addresses to `spec.pool.allowedCallers`',
+    ),
     TooManyDestinations: error(
-      'namespaces declare more endpoints than fit into the lists, about 11,000 devices',
+      'namespaces declare more endpoints than fit into the lists: [how many](limits.md)',
       'declare fewer, or divide them among MeshTailnets',
     ),
   },

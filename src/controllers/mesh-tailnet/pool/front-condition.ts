@@ -14,6 +14,8 @@ export type FrontState = {
   readonly areCallersKnown: boolean;
   /** The namespaces that declare more destinations than their share. */
   readonly cut: readonly string[];
+  /** How many callers the list lacks. */
+  readonly omittedCallers: number;
   /** The addresses of the nodes of Envoys. */
   readonly nodeAddresses: readonly string[];
 };
@@ -44,7 +46,7 @@ export function frontConditionOf(
 }
 
 function problemOf(
-  { nodeAddresses, areCallersKnown, cut }: FrontState,
+  { nodeAddresses, areCallersKnown, omittedCallers, cut }: FrontState,
   refusedCallers: readonly string[],
 ): Problem | undefined {
   const nodes = refusedCallers.filter(address => nodeAddresses.includes(address));
@@ -59,6 +61,12 @@ function problemOf(
       reason: 'CallersUnknown',
       text: 'the pods of Envoys and operators are not known yet, so that the proxy of mesh pods serves the callers of before',
       fix: 'see the log of the operator, which may have no right to list pods in envoyGateway.proxyNamespaces',
+    };
+  if (omittedCallers > 0)
+    return {
+      reason: 'TooManyCallers',
+      text: `the list of callers of the proxy is full, and lacks ${omittedCallers} addresses of Envoys, which are refused`,
+      fix: 'run fewer pods of Envoys, or add a range of their addresses to spec.pool.allowedCallers',
     };
   if (cut.length === 0) return undefined;
   const text = `the lists of the proxy are full, and lack endpoints of ${listed(cut)}`;

@@ -97,7 +97,7 @@ export function relayPortsController(deps: RelayPortsDeps): Controller<'MeshTail
       const confirmation = await perform(planned, { input, before: memory.confirmation, signal }, deps);
       Object.assign(memory, { plan: { owners, freed, appliedAt }, confirmation });
       relayPorts.publish(name, portsOf(planned, confirmation));
-      fronts.publish(name, input.frontState);
+      fronts.publish(name, planned.front);
       const isUnserved = await servesNoOthers(input, signal, deps);
       unserved.publish(name, isUnserved ? input.left : undefined);
       const outcome = outcomeOf(planned, confirmation, clock.now());

@@ -10,7 +10,7 @@ import { groupsFrom } from '../../../store/groups.ts';
 import { endpointsByTailnet } from '../../../store/indexes.ts';
 import type { Tracking } from '../../../store/tracking.ts';
 import type { TrafficValues } from '../../../store/traffic/values.ts';
-import { MAX_DESTINATIONS_LENGTH } from '../../../api/shares.ts';
+import { DESTINATIONS_LENGTH } from '../../../api/shares.ts';
 import { isAllowed } from '../../../traffic/permissions.ts';
 import { oldestOf } from '../../../api/objects/oldest.ts';
 import type { TrafficResources } from '../../../traffic/traffic-resources.ts';
@@ -22,10 +22,12 @@ export type TailnetDestinations = {
   readonly text: string;
   /** The namespaces that declare more than their share. */
   readonly cut: readonly string[];
+  /** All of them. */
+  readonly declared: DeclaredLines;
 };
 
 /** Lines of destinations, by the namespace that declares them. */
-type Lines = ReadonlyMap<string, readonly string[]>;
+export type DeclaredLines = ReadonlyMap<string, readonly string[]>;
 
 /** By the domain of a tailnet: what its MeshEndpoints declare. An edit derives the lines of a group of them, and joins all lines. */
 export function destinationsFrom(
@@ -33,7 +35,7 @@ export function destinationsFrom(
   { settingsResources }: Pick<TrafficValues, 'settingsResources'>,
 ): Derived<TailnetDestinations> {
   const groups = groupsFrom(tracking, (domain, run) => run.members(endpointsByTailnet, domain));
-  const parts = new Derived<Lines>(
+  const parts = new Derived<DeclaredLines>(
     tracking,
     (place, run) => {
       const [domain = ''] = place.split(' ');
@@ -57,9 +59,17 @@ export function destinationsFrom(
   return new Derived<TailnetDestinations>(
     tracking,
     (domain, run) =>
-      withinLength(run.value(groups.of, domain).map(({ at }) => run.value(parts, `${domain} ${at}`))),
-    (one, other) => one.text === other.text && one.cut.join() === other.cut.join(),
+      withinLength(
+        joined(run.value(groups.of, domain).map(({ at }) => run.value(parts, `${domain} ${at}`))),
+        DESTINATIONS_LENGTH.most,
+      ),
+    (one, other) => one.text === other.text && haveSameLines(one.declared, other.declared),
   );
+}
+
+/** As they are where they have this many characters at most; else with less for the namespaces that declare the most. */
+export function destinationsWithin(found: TailnetDestinations, length: number): TailnetDestinations {
+  return found.text.length <= length ? found : withinLength(found.declared, length);
 }
 
 /** The devices that an object declares, each with its ports. Envoys dial a device also by its name in the tailnet. */
@@ -78,8 +88,7 @@ function destinationsOf(object: Kinds['MeshEndpoints'], { guard }: TrafficResour
   return [...devices.values()];
 }
 
-/** All lines where they fit. Else no namespace has more than what is left for each, and those that want less have all. */
-function withinLength(parts: readonly Lines[]): TailnetDestinations {
+function joined(parts: readonly DeclaredLines[]): DeclaredLines {
   const lines = new Map<string, string[]>();
   for (const part of parts)
     for (const [namespace, more] of part) {
@@ -87,13 +96,19 @@ function withinLength(parts: readonly Lines[]): TailnetDestinations {
       if (known) known.push(...more);
       else lines.set(namespace, [...more]);
     }
-  const lengths = new Map([...lines].map(([namespace, each]) => [namespace, lengthOf(each)]));
-  const share = shareOf([...lengths.values()], MAX_DESTINATIONS_LENGTH);
+  return lines;
+}
+
+/** All lines where they fit. Else no namespace has more than what is left for each, and those that want less have all. */
+function withinLength(declared: DeclaredLines, total: number): TailnetDestinations {
+  const lengths = new Map([...declared].map(([namespace, each]) => [namespace, lengthOf(each)]));
+  const share = shareOf([...lengths.values()], total);
   const cut = [...lengths].flatMap(([namespace, length]) => (length > share ? [namespace] : [])).sort();
-  const kept = [...lines].flatMap(([namespace, each]) =>
+  const kept = [...declared].flatMap(([namespace, each]) =>
     cut.includes(namespace) ? within(each, share) : each,
   );
   return {
+    declared,
     text: [...new Set(kept)]
       .sort()
       .map(line => `${line}\n`)
@@ -117,12 +132,13 @@ function shareOf(lengths: readonly number[], total: number): number {
   return Infinity;
 }
 
-function within(lines: readonly string[], share: number): readonly string[] {
+/** The first lines that together have no more than this many characters. */
+export function within(lines: readonly string[], share: number): readonly string[] {
   let length = 0;
   return lines.filter(line => (length += line.length + 1) <= share);
 }
 
-function haveSameLines(one: Lines, other: Lines): boolean {
+function haveSameLines(one: DeclaredLines, other: DeclaredLines): boolean {
   if (one.size !== other.size) return false;
   return [...one].every(([namespace, lines]) => lines.join('\n') === other.get(namespace)?.join('\n'));
 }

@@ -11,7 +11,6 @@ import { isRelayed } from '../../../api/objects/references.ts';
 import { addressText } from '../../../api/socket-address.ts';
 import type { Published } from '../../../runtime/published.ts';
 import type { ServiceNames, ServicesOfTailnet } from '../../mesh-endpoints/vip-services.ts';
-import type { FrontState } from '../pool/front-condition.ts';
 import { podsByTailnet } from '../pool/gather.ts';
 import type { ReadCallers } from '../../../store/callers.ts';
 import { udpEndpointsByTailnet, vipServicesByTailnet } from '../../../store/indexes.ts';
@@ -23,8 +22,8 @@ import { isAllowed } from '../../../traffic/permissions.ts';
 import type { TrafficResources } from '../../../traffic/traffic-resources.ts';
 import type { WantedTarget } from './plan.ts';
 import type { RelayPod } from './relay-status.ts';
-import { frontTextsIn, frontTextsOf, isFrontOn } from './front.ts';
-import type { FrontTexts } from './front.ts';
+import { frontTextsIn } from './front.ts';
+import type { FrontInput, FrontTexts } from './front.ts';
 import type { PolicyEnforcement } from '../enforcement/enforcement.ts';
 import { servedServicesOf } from './served.ts';
 import type { TailnetDestinations } from './destinations.ts';
@@ -46,10 +45,8 @@ export type Input = {
   readonly storedServices: string | undefined;
   /** The ready ones. */
   readonly pods: readonly RelayPod[];
-  /** The lists of the front of mesh pods; undefined while its callers are not known, and never were. */
-  readonly front: FrontTexts | undefined;
-  /** What they are made from. */
-  readonly frontState: FrontState;
+  /** What decides the lists of the front of mesh pods. */
+  readonly front: FrontInput;
   /** Those in the ConfigMap. */
   readonly storedFront: FrontTexts | undefined;
   /** All that may serve VIP services. */
@@ -83,13 +80,6 @@ export async function gather(
   const users = read.exceptStatus.find(udpEndpointsByTailnet, tailnet.spec.tailnet);
   const withRelay = read.find(podsByTailnet, ref.name).filter(hasRelay);
   const { names, states = new Map() } = vipServices.of(ref.name) ?? {};
-  const storedFront = frontTextsIn(data);
-  const front = {
-    tailnet,
-    enforcement: deps.enforcement.current(),
-    callers: deps.callers.current(),
-    destinations: read.value(deps.destinations, tailnet.spec.tailnet),
-  };
   const before = new Map(parseServices(storedServices ?? '').map(service => [service.name, service]));
   return {
     tailnet,
@@ -104,14 +94,13 @@ export async function gather(
       : (storedServices ?? ''),
     left: names?.left ?? new Map(),
     storedServices,
-    front: frontTextsOf(front, storedFront),
-    frontState: {
-      isOn: isFrontOn(front, storedFront),
-      areCallersKnown: front.callers !== undefined,
-      cut: front.destinations.cut,
-      nodeAddresses: front.callers?.nodeAddresses ?? [],
+    front: {
+      tailnet,
+      enforcement: deps.enforcement.current(),
+      callers: deps.callers.current(),
+      destinations: read.value(deps.destinations, tailnet.spec.tailnet),
     },
-    storedFront,
+    storedFront: frontTextsIn(data),
     stored: typeof data[TARGETS_KEY] === 'string' ? data[TARGETS_KEY] : undefined,
     pods: withRelay.filter(isReady).flatMap(podOf),
     serving: withRelay.flatMap(podOf),

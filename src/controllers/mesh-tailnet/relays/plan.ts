@@ -4,10 +4,13 @@ import { relayName } from '../../../api/names.ts';
 import type { Why } from '../../../api/problem.ts';
 import { formatTargets, parseTargets, TARGETS_KEY } from '../../../api/relay-targets.ts';
 import { SERVICES_KEY } from '../../../api/served-services.ts';
-import { RELAY_PORT_SHARES } from '../../../api/shares.ts';
+import { MAX_RELAY_TARGETS, RELAY_DATA_LENGTH, RELAY_PORT_SHARES } from '../../../api/shares.ts';
 import { addressText } from '../../../api/socket-address.ts';
 import type { Workload } from '../../../store/own-namespace.ts';
+import type { FrontState } from '../pool/front-condition.ts';
 import { metadataOf } from '../pool/objects.ts';
+import { frontListsOf } from './front.ts';
+import type { FrontTexts } from './front.ts';
 import type { Input } from './gather.ts';
 
 /** A target (`address:port`) that an object wants a relay port for. */
@@ -49,6 +52,8 @@ export type Plan = Assignment & {
   readonly retryAt: number;
   /** The targets, as the ConfigMap has them. */
   readonly text: string;
+  /** What the condition of the front is made from. */
+  readonly front: FrontState;
   readonly action: Action;
   /** When the ConfigMap was last applied. */
   readonly appliedAt: number;
@@ -99,9 +104,12 @@ export function plan(
   });
   const ends = assignment.missing.size === 0 ? [] : freed.map(([, { at }]) => at + FREED_MS);
   const text = formatTargets(new Map([...assignment.ports].map(([target, port]) => [port, target])));
-  const action = actionFor(text, input, before);
+  const room = RELAY_DATA_LENGTH - text.length - input.services.length;
+  const front = frontListsOf(input.front, input.storedFront, room);
+  const action = actionFor({ text, front: front.texts }, input, before);
   return {
     ...assignment,
+    front: front.state,
     freed: new Map(freed),
     retryAt: Math.min(...ends, action.do === 'wait' ? before.appliedAt + INTERVAL_MS : Infinity),
     text,
@@ -111,8 +119,13 @@ export function plan(
 }
 
 /** The relay ports of a namespace where no setting has their number. */
-function shareOf({ first, last }: PortRange): number {
-  return Math.max(1, Math.floor((last - first + 1) / RELAY_PORT_SHARES));
+function shareOf(range: PortRange): number {
+  return Math.max(1, Math.floor(sizeOf(range) / RELAY_PORT_SHARES));
+}
+
+/** How many ports of a range may be in use. */
+function sizeOf({ first, last }: PortRange): number {
+  return Math.min(last - first + 1, MAX_RELAY_TARGETS);
 }
 
 /** The targets in the text of a ConfigMap, by port. */
@@ -121,9 +134,11 @@ function targetsIn(text: string): ReadonlyMap<number, string> {
   return new Map(targets.map(([port, target]) => [port, addressText({ ...target, meshIP: target.address })]));
 }
 
+type Desired = { readonly text: string; readonly front: FrontTexts | undefined };
+
 function actionFor(
-  text: string,
-  { tailnet, stored, services, storedServices, front, storedFront, now }: Input,
+  { text, front }: Desired,
+  { tailnet, stored, services, storedServices, storedFront, now }: Input,
   { appliedAt }: PreviousPlan,
 ): Action {
   const hasServices = services !== '' || storedServices !== undefined;
@@ -265,18 +280,20 @@ function rankOf({ createdAt = '~', namespace, name, target }: WantedTarget): str
 }
 
 /** Takes the first free port, by linear probing: with the same targets a lost assignment is nearly the same again. */
-function freePort(target: string, taken: Set<number>, { first, last }: PortRange): number | undefined {
+function freePort(target: string, taken: Set<number>, range: PortRange): number | undefined {
+  const { first, last } = range;
   const size = last - first + 1;
-  if (taken.size >= size) return undefined;
+  if (taken.size >= sizeOf(range)) return undefined;
   let offset = createHash('sha256').update(target).digest().readUInt32BE() % size;
   while (taken.has(first + offset)) offset = (offset + 1) % size;
   taken.add(first + offset);
   return first + offset;
 }
 
-function exhausted({ first, last }: PortRange): Why {
-  const text = `no relay port is left in ${first}-${last}`;
-  return { text, fix: 'widen meshPods.relayPorts (RELAY_PORTS)' };
+function exhausted(range: PortRange): Why {
+  const [text, size] = [`no relay port is left in ${range.first}-${range.last}`, sizeOf(range)];
+  if (size < MAX_RELAY_TARGETS) return { text, fix: 'widen meshPods.relayPorts (RELAY_PORTS)' };
+  return { text: `${text}, of which ${size} may be in use`, fix: 'divide UDP endpoints among MeshTailnets' };
 }
 
 function shareUsedUp(perNamespace: number): Why {

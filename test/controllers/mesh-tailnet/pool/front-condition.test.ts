@@ -10,6 +10,7 @@ const STATE: FrontState = {
   isOn: true,
   areCallersKnown: true,
   cut: [],
+  omittedCallers: 0,
   nodeAddresses: ['192.0.2.1', '192.0.2.2'],
 };
 
@@ -40,6 +41,13 @@ describe('the condition FrontReady', () => {
       [],
       'False/CallersUnknown',
       'envoyGateway.proxyNamespaces',
+    ],
+    [
+      'counts the Envoys that the list lacks, before namespaces beyond their share',
+      { omittedCallers: 12, cut: ['shop'] },
+      [],
+      'False/TooManyCallers',
+      'lacks 12 addresses of Envoys',
     ],
     [
       'names the namespaces beyond their share',

@@ -2,22 +2,25 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseDestinations } from '../../../../src/api/front.ts';
 import type { Ref } from '../../../../src/api/key.ts';
-import { formatServices } from '../../../../src/api/served-services.ts';
-import { destinationsFrom } from '../../../../src/controllers/mesh-tailnet/relays/destinations.ts';
+import { MAX_CALLERS } from '../../../../src/api/shares.ts';
+import {
+  destinationsFrom,
+  destinationsWithin,
+} from '../../../../src/controllers/mesh-tailnet/relays/destinations.ts';
 import type { TailnetDestinations } from '../../../../src/controllers/mesh-tailnet/relays/destinations.ts';
-import { frontTextsOf, MAX_CALLERS } from '../../../../src/controllers/mesh-tailnet/relays/front.ts';
 import type { Input } from '../../../../src/controllers/mesh-tailnet/relays/gather.ts';
 import { NO_PLAN, plan } from '../../../../src/controllers/mesh-tailnet/relays/plan.ts';
 import { sharedIndexes } from '../../../../src/store/indexes.ts';
 import type { ReadResources } from '../../../../src/store/resources.ts';
 import { trafficIndexes } from '../../../../src/store/traffic/resources.ts';
 import { createGuard } from '../../../../src/traffic/address-guard.ts';
+import { frontInput } from '../../../support/controllers/mesh-tailnet/relays/front.ts';
+import { FULL_DESTINATIONS, fullInput } from '../../../support/controllers/mesh-tailnet/relays/full.ts';
 import { named } from '../../../support/declared.ts';
 import { endpoint, meshEndpoints, meshTailnet } from '../../../support/objects.ts';
 import { runs } from '../../../support/runs.ts';
 import { createMemory } from '../../../support/store/memory.ts';
 import type { Memory } from '../../../support/store/memory.ts';
-import { resourceOf } from '../../../support/store/resources.ts';
 import { derivedFrom } from '../../../support/store/traffic.ts';
 import { namespaceObject } from '../../../support/traffic/objects.ts';
 
@@ -197,50 +200,65 @@ describe('the destinations of a tailnet that do not fit', () => {
     expect(Math.abs(linesOfAll(1, 2, 3, 4) - linesOfAll(5, 6))).toBeLessThan(20);
   });
 
-  it('fit into a ConfigMap together with the most callers and 1,000 VIP services, all as long as they can be', async () => {
+  it('are fewer where less is left, and are shared by the namespaces alike', async () => {
     const memory = await startMemory(named(meshTailnet(), 't'));
-    for (const n of [1, 2, 3, 4]) await memory.author.put(declaring(`greedy/e${n}`, n, 1000));
-    const tailnet = resourceOf(named(meshTailnet(), 't'));
-    if (tailnet.kind !== 'MeshTailnet') throw new Error(`is a ${tailnet.kind}`);
-    const addresses = Array.from(
-      { length: 2 * MAX_CALLERS },
-      (_, n) => `fd00:aaaa:aaaa:aaaa:aaaa:aaaa:aaaa:${(0x1000 + n).toString(16)}`,
-    );
-    const destinations = destinationsIn(memory.read)('example.ts.net');
-    const callers = { addresses, nodeAddresses: [] };
-    const front = frontTextsOf({ tailnet, enforcement: 'unknown', callers, destinations }, undefined);
-    const services = formatServices(
-      Array.from({ length: 1000 }, (_, n) => ({
-        name: `svc:${'s'.repeat(59)}${1000 + n}`,
-        port: 65_535,
-        via: 'direct' as const,
-        target: `[2001:aaaa:aaaa:aaaa:aaaa:aaaa:aaaa:${(0x1000 + n).toString(16)}]:65535`,
-        isAdvertised: false,
-      })),
-    );
-    const input: Input = {
-      tailnet,
-      front,
-      services,
-      wanted: [],
-      left: new Map(),
-      stored: undefined,
-      storedServices: undefined,
-      storedFront: undefined,
-      frontState: { isOn: true, areCallersKnown: true, cut: [], nodeAddresses: [] },
-      pods: [],
-      serving: [],
-      now: 0,
-    };
-    const { action } = plan(input, NO_PLAN, {
-      range: { first: 20_000, last: 29_999 },
-      perNamespace: undefined,
-    });
-    const { data } = ('object' in action ? action.object : {}) as { data?: Readonly<Record<string, string>> };
-    const lines = Object.entries(data ?? {}).map(([key, text]) => [key, text.split('\n').length - 1]);
-    expect(Object.fromEntries(lines)).toMatchObject({ callers: MAX_CALLERS, services: 1000, targets: 0 });
-    expect(data?.['destinations']?.length).toBeGreaterThan(MAX_LENGTH - 200);
-    const length = Object.values(data ?? {}).reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+    for (const n of [1, 2]) await memory.author.put(declaring(`greedy/e${n}`, n, 1000));
+    await memory.author.put(declaring('team-a/web', 5, 200));
+    const found = destinationsIn(memory.read)('example.ts.net');
+    expect(found.cut).toEqual([]);
+    const less = destinationsWithin(found, 100_000);
+    expect(less.cut).toEqual(['greedy']);
+    expect(linesOf(less, 5)).toBe(200);
+    expect(less.text.length).toBeLessThanOrEqual(100_000);
+    expect(destinationsWithin(found, found.text.length)).toBe(found);
+  });
+});
+
+/** The data of the ConfigMap that a new operator applies, and what the condition of the front is made from. */
+function appliedFor(input: Input) {
+  const { action, front } = plan(input, NO_PLAN, {
+    range: { first: 20_000, last: 29_999 },
+    perNamespace: undefined,
+  });
+  const { data = {} } = ('object' in action ? action.object : {}) as {
+    data?: Readonly<Record<string, string>>;
+  };
+  const count = (key: string) => (data[key] ?? '').split('\n').length - 1;
+  return {
+    front,
+    count,
+    texts: data,
+    length: Object.values(data).reduce((sum, text) => sum + Buffer.byteLength(text), 0),
+  };
+}
+
+describe('the ConfigMap of relays', () => {
+  it('has all VIP services and UDP targets at their bounds, and of callers and destinations what fits', () => {
+    const { front, count, texts, length } = appliedFor(fullInput());
+    expect([count('services'), count('targets')]).toEqual([1000, 10_000]);
+    expect(count('callers')).toBeGreaterThan(6000);
+    expect(texts['destinations']?.length).toBeGreaterThan(90_000);
     expect(length).toBeLessThan(MAX_DATA);
+    expect(length).toBeGreaterThan(MAX_DATA - 20_000);
+    expect(front.omittedCallers).toBe(12_000 - count('callers'));
+    expect(front.cut).toEqual(['default']);
+  });
+
+  it('has 10,000 callers of any length and the most destinations where there are no UDP targets', () => {
+    const { front, count, texts, length } = appliedFor(fullInput({ wanted: [] }));
+    expect([count('services'), count('targets'), count('callers')]).toEqual([1000, 0, MAX_CALLERS]);
+    expect(front.omittedCallers).toBe(2000);
+    expect(texts['destinations']?.length).toBeGreaterThan(MAX_LENGTH - 200);
+    expect(length).toBeLessThan(MAX_DATA);
+  });
+
+  it('has 10,000 callers of usual length beside everything else', () => {
+    const addresses = Array.from({ length: MAX_CALLERS }, (_, n) => `fd00:10:244:${n >> 8}::${n & 255}`);
+    const callers = { addresses, nodeAddresses: [] };
+    const front = frontInput({ callers, destinations: FULL_DESTINATIONS });
+    const applied = appliedFor(fullInput({ front }));
+    expect(applied.count('callers')).toBe(MAX_CALLERS);
+    expect(applied.front.omittedCallers).toBe(0);
+    expect(applied.length).toBeLessThan(MAX_DATA);
   });
 });

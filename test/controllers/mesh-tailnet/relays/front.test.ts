@@ -1,11 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parseDestinations } from '../../../../src/api/front.ts';
-import { frontTextsOf, MAX_CALLERS } from '../../../../src/controllers/mesh-tailnet/relays/front.ts';
+import { MAX_CALLERS, RELAY_DATA_LENGTH } from '../../../../src/api/shares.ts';
+import { frontListsOf } from '../../../../src/controllers/mesh-tailnet/relays/front.ts';
+import { frontInput } from '../../../support/controllers/mesh-tailnet/relays/front.ts';
 import type { Enforcement } from '../../../../src/controllers/mesh-tailnet/enforcement/verdict.ts';
 import { RelayScene } from '../../../support/controllers/mesh-tailnet/relays/scene.ts';
 import { named } from '../../../support/declared.ts';
-import { endpoint, meshEndpoints, meshTailnet } from '../../../support/objects.ts';
-import { resourceOf } from '../../../support/store/resources.ts';
+import { endpoint, meshEndpoints } from '../../../support/objects.ts';
 
 const ANY = { callers: 'any\n', destinations: 'any\n' };
 const WEB = '100.64.0.1 web.example.ts.net 8080\n';
@@ -159,7 +160,7 @@ describe('what the condition of a front is made of', () => {
     putCallers('10.0.0.7');
     await scene.advance(1000);
     expect(scene.fronts.of('example')).toEqual({
-      ...{ isOn: true, areCallersKnown: true, cut: [], nodeAddresses: ['192.0.2.1'] },
+      ...{ isOn: true, areCallersKnown: true, cut: [], omittedCallers: 0, nodeAddresses: ['192.0.2.1'] },
     });
     scene.enforcement.set('enforced');
     await scene.advance(1000);
@@ -292,13 +293,24 @@ describe('the destinations of a front', () => {
   });
 });
 
-it('a front has the most callers that fit, those of the MeshTailnet before others', () => {
-  const tailnet = resourceOf(named(meshTailnet({ pool: { allowedCallers: ['192.0.2.9'] } }), 'example'));
-  if (tailnet.kind !== 'MeshTailnet') throw new Error(`is a ${tailnet.kind}`);
+describe('more callers than a list may have', () => {
   const addresses = Array.from({ length: MAX_CALLERS }, (_, n) => `10.1.${n >> 8}.${n & 255}`);
-  const input = { tailnet, enforcement: 'unknown', destinations: { text: '', cut: [] } } as const;
-  const texts = frontTextsOf({ ...input, callers: { addresses, nodeAddresses: [] } }, undefined);
-  const lines = texts?.callers.split('\n').slice(0, -1) ?? [];
-  expect(lines).toHaveLength(MAX_CALLERS);
-  expect(lines).toContain('192.0.2.9');
+  const listsWith = (allowedCallers: readonly string[]) => {
+    const input = frontInput({ callers: { addresses, nodeAddresses: [] } }, { allowedCallers });
+    const { texts, state } = frontListsOf(input, undefined, RELAY_DATA_LENGTH);
+    return { lines: texts?.callers.split('\n').slice(0, -1) ?? [], state };
+  };
+
+  it('are those of the MeshTailnet before others, and the condition counts the others', () => {
+    const { lines, state } = listsWith(['192.0.2.9']);
+    expect(lines).toHaveLength(MAX_CALLERS);
+    expect(lines).toContain('192.0.2.9');
+    expect(state.omittedCallers).toBe(1);
+  });
+
+  it('need no line where the MeshTailnet allows a range with them', () => {
+    const { lines, state } = listsWith(['192.0.2.9', '10.1.0.0/24']);
+    expect(lines).toHaveLength(MAX_CALLERS - 256 + 2);
+    expect(state.omittedCallers).toBe(0);
+  });
 });

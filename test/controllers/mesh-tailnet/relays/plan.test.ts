@@ -6,10 +6,12 @@ import type { Input } from '../../../../src/controllers/mesh-tailnet/relays/gath
 import { assignPorts, NO_PLAN, plan } from '../../../../src/controllers/mesh-tailnet/relays/plan.ts';
 import type {
   AssignOptions,
+  PlanOptions,
   PortRange,
   PreviousPlan,
   WantedTarget,
 } from '../../../../src/controllers/mesh-tailnet/relays/plan.ts';
+import { declaredBy, frontInput } from '../../../support/controllers/mesh-tailnet/relays/front.ts';
 import { named } from '../../../support/declared.ts';
 import { meshTailnet } from '../../../support/objects.ts';
 import { resourceOf } from '../../../support/store/resources.ts';
@@ -357,6 +359,17 @@ describe('a tailnet with many targets', () => {
     expect([ports.size, missing.size]).toEqual([10_000, 0]);
   });
 
+  it('finds no more than 10,000 of a wider range in use, each namespace an eighth of them', () => {
+    const range = { first: 10_000, last: 65_000 };
+    const more = Array.from({ length: 10_001 }, (_, n) => want(`100.65.${n >> 8}.${n & 255}:53`));
+    const { ports, missing } = assign(NONE, more, range);
+    expect([ports.size, missing.size]).toEqual([10_000, 1]);
+    expect([...missing.values()].map(formatProblem)).toEqual([
+      'no relay port is left in 10000-65000, of which 10000 may be in use: divide UDP endpoints among MeshTailnets',
+    ]);
+    expect(planned({ wanted: more }, {}, { range, perNamespace: undefined }).ports.size).toBe(1250);
+  });
+
   it('gets nearly the same ports where the assignment was lost', () => {
     const first = assign(NONE, wanted.slice(0, 600), RANGE).ports;
     const remaining = wanted.slice(100, 600);
@@ -368,16 +381,19 @@ describe('a tailnet with many targets', () => {
 });
 
 /** Plans a tailnet whose ConfigMap has the port 20000 for a target that is still wanted. */
-function planned(fields: Partial<Input> = {}, before: Partial<PreviousPlan> = {}, range: PortRange = RANGE) {
+function planned(
+  fields: Partial<Input> = {},
+  before: Partial<PreviousPlan> = {},
+  options: PlanOptions = { range: RANGE, perNamespace: Infinity },
+) {
   const tailnet = resourceOf(named(meshTailnet(), 'example')) as Kinds['MeshTailnet'];
   const stored = `20000 ${ONE}\n`;
   return plan(
     {
       tailnet,
       wanted: [want(ONE)],
-      front: undefined,
+      front: frontInput(),
       storedFront: undefined,
-      frontState: { isOn: true, areCallersKnown: true, cut: [], nodeAddresses: [] },
       stored,
       pods: [],
       now: 1_000_000,
@@ -388,11 +404,15 @@ function planned(fields: Partial<Input> = {}, before: Partial<PreviousPlan> = {}
       ...fields,
     },
     { ...NO_PLAN, appliedAt: 1_000_000, ...before },
-    { range, perNamespace: Infinity },
+    options,
   );
 }
 
 const LISTS = { callers: '10.0.0.1\n', destinations: `100.64.0.1 - 80\n` };
+const LISTED = frontInput({
+  callers: { addresses: ['10.0.0.1'], nodeAddresses: [] },
+  destinations: declaredBy(['100.64.0.1 - 80']),
+});
 
 const LINE = `svc:web 443 mesh ${ONE} on\n`;
 
@@ -418,10 +438,10 @@ describe('the ConfigMap of a plan', () => {
     ['is applied where it has others', { storedServices: LINE }, {}, 'apply'],
     ['is not applied again for ten minutes', {}, { appliedAt: 400_001 }, 'nothing'],
     ['is applied again after ten minutes', {}, { appliedAt: 400_000 }, 'apply'],
-    ['is applied where it lacks the lists of the front', { front: LISTS }, { appliedAt: 999_500 }, 'apply'],
-    ['is not applied where it has them', { front: LISTS, storedFront: LISTS }, {}, 'nothing'],
-    ['waits for half a second with them after a write', { front: LISTS }, { appliedAt: 999_501 }, 'wait'],
-    ['does not wait with targets', { front: LISTS, stored: undefined }, { appliedAt: 999_501 }, 'apply'],
+    ['is applied where it lacks the lists of the front', { front: LISTED }, { appliedAt: 999_500 }, 'apply'],
+    ['is not applied where it has them', { front: LISTED, storedFront: LISTS }, {}, 'nothing'],
+    ['waits for half a second with them after a write', { front: LISTED }, { appliedAt: 999_501 }, 'wait'],
+    ['does not wait with targets', { front: LISTED, stored: undefined }, { appliedAt: 999_501 }, 'apply'],
   ])('%s', (_, fields, before, expected) => {
     const { action, appliedAt } = planned(fields, before);
     expect(action.do).toBe(expected);
@@ -437,7 +457,7 @@ describe('a port that has lost its target', () => {
     ['is free after ten seconds', 10_000, Infinity, [TWO]],
   ])('%s', (_, agoMs, retryAt, targets) => {
     const freed = new Map([[20_000, { target: ONE, at: 1_000_000 - agoMs }]]);
-    const next = planned({ wanted: [want(TWO)], stored: '' }, { freed }, range);
+    const next = planned({ wanted: [want(TWO)], stored: '' }, { freed }, { range, perNamespace: Infinity });
     expect([...next.ports.keys()]).toEqual(targets);
     expect(next.retryAt).toBe(retryAt);
   });
