@@ -126,7 +126,7 @@ type BesideMeshd = { readonly front: FrontOptions; readonly maxConnections: numb
 /** What uses the LocalAPI of the tailscaled in the pod. */
 function besideMeshd(socket: string | undefined, options: BesideMeshd, { log, metrics }: Telemetry) {
   if (socket === undefined) return { front: undefined, serving: undefined };
-  const deps = { dial: dialOn(socket), log, clock: systemClock };
+  const deps = { dial: dialOn(socket, systemClock), log, clock: systemClock };
   const front = new Front(options.front, { ...deps, record: metrics.record });
   metrics.readGauge('frontConnections', () => [{ labels: {}, value: front.connections }]);
   return { front, serving: new Serving(options, { ...deps, localApi: localApiOn(socket) }) };

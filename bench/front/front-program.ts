@@ -13,7 +13,7 @@ const log = createLog({ level: 'warn', to: process.stderr });
 const { record } = createRegistry({ metrics: frontMetrics, version: 'bench' });
 const front = new Front(
   { addresses: ['127.0.0.1'], port: 0, maxConnections },
-  { dial: dialOn(socket), clock: systemClock, log, record },
+  { dial: dialOn(socket, systemClock), clock: systemClock, log, record },
 );
 await front.listen();
 front.update({

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 import type { IncomingMessage } from 'node:http';
+import { canonicalIP } from '../api/ip.ts';
 import { isRecord } from '../api/json.ts';
 
 /** What a tailscaled serves on its tailnet: of VIP services, the address to which it forwards each TCP port. */
@@ -13,7 +14,7 @@ type ServiceConfig = { readonly TCP: Readonly<Record<string, { readonly TCPForwa
 /** The stored configuration, which others may have written. */
 type StoredConfig = { readonly config: unknown; readonly etag: string };
 
-/** The part of the LocalAPI of a tailscaled that serves VIP services; its calls fail where it does not respond, or refuses. */
+/** The part of the LocalAPI of a tailscaled that VIP services and the front need; its calls fail where it does not respond, or refuses. */
 export interface LocalApi {
   readConfig(): Promise<StoredConfig>;
   /** Replaces the whole configuration, if it still is the one that was read. */
@@ -21,6 +22,8 @@ export interface LocalApi {
   /** The names of the VIP services that the device advertises. */
   readAdvertised(): Promise<readonly string[]>;
   writeAdvertised(names: readonly string[]): Promise<void>;
+  /** The addresses of the device, and its name; none before it has joined a tailnet. */
+  readOwnHosts(): Promise<readonly string[]>;
   close(): void;
 }
 
@@ -63,6 +66,7 @@ export function localApiOn(socketPath: string): LocalApi {
       const body = { AdvertiseServicesSet: true, AdvertiseServices: names };
       await send({ method: 'PATCH', path: 'prefs', body });
     },
+    readOwnHosts: async () => ownHostsIn((await send({ method: 'GET', path: 'status?peers=false' })).text),
     close: () => agent.destroy(),
   };
 }
@@ -109,4 +113,13 @@ function advertisedIn(text: string): readonly string[] {
   const names: unknown = prefs['AdvertiseServices'] ?? [];
   if (!Array.isArray(names)) throw new Error('AdvertiseServices is not a list');
   return names.filter((name): name is string => typeof name === 'string');
+}
+
+function ownHostsIn(text: string): readonly string[] {
+  const status = parseJson(text);
+  const self = isRecord(status) && isRecord(status['Self']) ? status['Self'] : {};
+  const addresses: unknown = self['TailscaleIPs'] ?? [];
+  if (!Array.isArray(addresses)) throw new Error('TailscaleIPs is not a list');
+  const name = typeof self['DNSName'] === 'string' ? self['DNSName'].toLowerCase().replace(/\.$/, '') : '';
+  return [...addresses.map(each => canonicalIP(String(each))), name].filter(host => host !== '');
 }

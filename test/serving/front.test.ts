@@ -33,7 +33,7 @@ async function openScene({ maxConnections = 100 } = {}) {
   const clock = new VirtualClock();
   const log = createLog({ level: 'info', to: { write: line => void lines.push(line) } });
   const metrics = createRegistry({ metrics: frontMetrics, version: 'test' });
-  const deps = { dial: dialOn(meshd.socket), clock, log, record: metrics.record };
+  const deps = { dial: dialOn(meshd.socket, clock), clock, log, record: metrics.record };
   const front = new Front({ addresses: ['127.0.0.1', '::1'], port: 0, maxConnections }, deps);
   await front.listen();
   onTestFinished(() => front.close());
@@ -183,6 +183,32 @@ describe('the front of a mesh pod', () => {
       why: 'no device of the tailnet has this address',
     });
     expect(await scene.refused()).toEqual({ outside: 1 });
+  });
+
+  it.each(['100.64.0.77', 'fd7a:115c:a1e0::77', 'Mesh-0.example.ts.net'])(
+    'refuses %s, its own device, to which meshd would connect by the loopback of the pod',
+    async own => {
+      const scene = await openScene();
+      scene.serve(
+        '127.0.0.1\n',
+        `${own.includes('.net') ? `100.64.0.9 ${own.toLowerCase()}` : `${own} -`} 9003\n`,
+      );
+      expect(await scene.ask(`${own.includes('::') ? `[${own}]` : own}:9003`)).toMatchObject({
+        status: 502,
+        why: 'this is the address of the mesh pod itself',
+      });
+      expect(await scene.refused()).toEqual({ outside: 1 });
+      expect(scene.meshd.dialled).toEqual([]);
+    },
+  );
+
+  it('learns of new addresses of its device within 10 s', async () => {
+    const scene = await openScene();
+    scene.serve('127.0.0.1\n');
+    expect((await scene.ask(scene.authority)).status).toBe(200);
+    scene.meshd.ownHosts.push('127.0.0.1');
+    await scene.clock.advance(10_000);
+    expect((await scene.ask(scene.authority)).status).toBe(502);
   });
 
   it('responds with the error of meshd, and tries a refused connection once more', async () => {

@@ -28,7 +28,7 @@ async function openScene({ maxConnections = 100 } = {}) {
   const lines: string[] = [];
   const clock = new VirtualClock();
   const log = createLog({ level: 'info', to: { write: line => void lines.push(line) } });
-  const deps = { localApi: localApiOn(meshd.socket), dial: dialOn(meshd.socket), log, clock };
+  const deps = { localApi: localApiOn(meshd.socket), dial: dialOn(meshd.socket, clock), log, clock };
   const serving = new Serving({ maxConnections }, deps);
   onTestFinished(async () => {
     await serving.close();

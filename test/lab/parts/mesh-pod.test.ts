@@ -34,7 +34,7 @@ describe('a mesh pod', () => {
         ofName: 200,
         onEachAddress: podIPs.map(() => 200),
         undeclared: [403, 403],
-        outside: [502, 502, ...podIPs.map(() => 502)],
+        outside: [502, 502, 502, ...podIPs.map(() => 502)],
       });
       expect(found.udp).toEqual(podIPs.map(podIP => `to ${podIP}`));
       expect([found.inbound, found.forwards]).toEqual([[], true]);

@@ -86,7 +86,7 @@ async function startPod(): Promise<{ readonly address: string; readonly pid: num
 async function serveService(pid: number, target: string) {
   const localApi = localApiOn(SOCKET);
   const log = createLog({ level: 'info', to: { write: () => undefined } });
-  const deps = { localApi: localApiOn(SOCKET), dial: dialOn(SOCKET), log, clock: systemClock };
+  const deps = { localApi: localApiOn(SOCKET), dial: dialOn(SOCKET, systemClock), log, clock: systemClock };
   const serving = new Serving({ maxConnections: 10 }, deps);
   const service = { name: 'svc:web', port: 443, via: 'mesh', target } as const;
   const untilAdvertised = (count: number) =>
@@ -115,18 +115,26 @@ async function serveService(pid: number, target: string) {
   return { unhealthy, healthy, answer, ending, isServing };
 }
 
-/** What a front beside meshd answers: to what is declared, and to everything else, also where that is declared by mistake. */
-async function askFront() {
+/**
+ * What a front beside meshd answers: to what is declared, and to everything else, also where that is declared by mistake. The
+ * service of web-1 listens on the loopback that all share, to which meshd would forward a connection to its own address.
+ */
+async function askFront(own: string) {
   const [web, other] = [remoteOf(lab, 'web-1'), remoteOf(lab, 'web-2')];
   const log = createLog({ level: 'error', to: { write: () => undefined } });
   const { record } = createRegistry({ metrics: frontMetrics, version: 'test' });
   const options = { addresses: podIPs, port: MESH_POD.ports.proxy, maxConnections: 100 };
-  const front = new Front(options, { dial: dialOn(SOCKET), clock: systemClock, log, record });
+  const front = new Front(options, { dial: dialOn(SOCKET, systemClock), clock: systemClock, log, record });
   await front.listen();
   const { http = 0, tcp = 0 } = web.ports;
   const declared = [`${web.address} ${web.fqdn} ${http},${tcp}`];
   // No object can declare these, and meshd dials none of them.
-  const outside = [`127.0.0.1 - ${http}`, '100.127.9.9 - 80', ...podIPs.map(each => `${each} - 9002`)];
+  const outside = [
+    `127.0.0.1 - ${http}`,
+    '100.127.9.9 - 80',
+    `${own} - ${http}`,
+    ...podIPs.map(each => `${each} - 9002`),
+  ];
   front.update({
     callers: parseCallers(`${podIPs.join('\n')}\n`),
     destinations: parseDestinations([...declared, ...outside].join('\n')),
@@ -168,7 +176,7 @@ try {
     return state?.hasRelay === true && state.problems === 0 ? state : undefined;
   });
   const web = remoteOf(lab, 'web-1');
-  const front = await askFront();
+  const front = await askFront(address);
   const { relay } = startTestRelay({ addresses: podIPs, socks });
   await relay.update(new Map([[RELAY_PORT, { address: web.address, port: web.ports['udp'] ?? 0 }]]));
   const datagrams = podIPs.map(async podIP => {

@@ -45,7 +45,7 @@ export async function startServingNode({ folder, lab }: TestLab, hostname: strin
   });
   const log = createLog({ level: 'info', to: { write: () => undefined } });
   const { socket } = daemon;
-  const deps = { localApi: localApiOn(socket), dial: dialOn(socket), log, clock: systemClock };
+  const deps = { localApi: localApiOn(socket), dial: dialOn(socket, systemClock), log, clock: systemClock };
   const serving = new Serving({ maxConnections: 100 }, deps);
   return {
     node,

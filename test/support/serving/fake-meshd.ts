@@ -14,6 +14,8 @@ export type FakeMeshd = {
   /** What is stored. */
   config: unknown;
   advertised: readonly string[];
+  /** The addresses of its device, whose name is `mesh-0.example.ts.net`. */
+  readonly ownHosts: string[];
   /** The methods and paths of requests, without reads. */
   readonly writes: readonly string[];
   /** Refuses all requests with this status from now on; undefined ends that. */
@@ -39,6 +41,7 @@ export async function startFakeMeshd(): Promise<FakeMeshd> {
     socket: join(folder, 'tailscaled.sock'),
     config: {},
     advertised: [],
+    ownHosts: ['100.64.0.77', 'fd7a:115c:a1e0::77'],
     writes,
     dialling: 'ok',
     dialled: [],
@@ -81,6 +84,9 @@ export async function startFakeMeshd(): Promise<FakeMeshd> {
         meshd.config = JSON.parse(text);
         response.writeHead(200).end();
       } else response.writeHead(412).end('etag mismatch');
+    } else if (path === 'GET /localapi/v0/status?peers=false') {
+      const Self = { TailscaleIPs: meshd.ownHosts, DNSName: 'mesh-0.example.ts.net.' };
+      response.writeHead(200).end(JSON.stringify({ Self }));
     } else if (path === 'GET /localapi/v0/prefs')
       response.writeHead(200).end(JSON.stringify({ AdvertiseServices: meshd.advertised }));
     else if (path === 'PATCH /localapi/v0/prefs') {
