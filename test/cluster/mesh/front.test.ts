@@ -131,5 +131,6 @@ describe('the proxy of a mesh pod', () => {
       ]),
     );
     expect(await refused('destination')).toBeGreaterThanOrEqual(forbidden.length);
+    expect(await refused('malformed')).toBeGreaterThanOrEqual(mapped.length);
   });
 });
