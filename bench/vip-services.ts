@@ -1,12 +1,14 @@
 import type { Kinds } from '../src/api/generated/types.ts';
 import { servedServicesOf } from '../src/controllers/mesh-tailnet/relays/served.ts';
-import type { ServicesOfTailnet } from '../src/controllers/mesh-endpoints/vip-services.ts';
+import type { ServicesOfTailnet, VipServiceState } from '../src/controllers/mesh-endpoints/vip-services.ts';
 import { controllerIndexes } from '../src/controllers/registry.ts';
 import { claimsOf, namesOf, statesOf } from '../src/controllers/vip-services/gather.ts';
+import type { Claims } from '../src/controllers/vip-services/gather.ts';
 import { nextLedger } from '../src/controllers/vip-services/ledger.ts';
 import type { Holder, Ledger } from '../src/controllers/vip-services/ledger.ts';
-import { offeringReader } from '../src/controllers/vip-services/offering.ts';
+import { offeringReader, usersFrom } from '../src/controllers/vip-services/offering.ts';
 import { systemClock } from '../src/runtime/clock.ts';
+import { keptLast } from '../src/runtime/kept.ts';
 import { createPublished } from '../src/runtime/published.ts';
 import { inSlices } from '../src/runtime/slices.ts';
 import { admit } from '../src/store/lifecycle.ts';
@@ -21,7 +23,8 @@ import type { Bench, Figure } from './figures.ts';
 import { manyEndpoints } from './many-endpoints.ts';
 
 const [OBJECTS, LISTED, NAMES] = [5000, 100, 1000];
-const CHANGES = 15;
+/** The first changes run code that is not compiled yet. */
+const [WARM_UP_CHANGES, CHANGES] = [300, 50];
 const TAILNET = 'example';
 
 /** Measures how long it takes to decide who has which VIP service, and what mesh pods serve: at first, and after a change. */
@@ -48,15 +51,24 @@ function openStore() {
   return { store, put };
 }
 
+/** As the control API has them, which is not asked while claims are the same. */
+const registrations = keptLast<ReadonlyMap<string, VipServiceState>>();
+
 /** What controllers do of a tailnet, without requests: each function runs to its end, or yields by itself. */
 function decisions(store: ResourceStore) {
   const tracking = new Tracking(store);
   const options = { dataPath: 'Proxy', settingsFrom: 'MeshGateway', clusterEncoding: '' } as const;
   const values = trafficValues(tracking, options);
   const reads = tracking.readsOf({ affected: () => undefined });
-  const offerings = offeringReader(systemClock);
+  const offerings = offeringReader(usersFrom(tracking), systemClock);
   const published = createPublished<ServicesOfTailnet>();
   const ledgers = new Map<string, Ledger>();
+  const registered = (claims: Claims) =>
+    registrations(claims, [], () => {
+      const state = { status: 'Registered', reason: 'Served', text: '' } as const;
+      return new Map([...claims.claims.keys()].map(name => [name, state]));
+    });
+  const addresses = new Set<string>();
   return async () => {
     const read = reads.open();
     const tailnet = read.get({ kind: 'MeshTailnet', namespace: '', name: TAILNET }) as Kinds['MeshTailnet'];
@@ -64,15 +76,23 @@ function decisions(store: ResourceStore) {
     const rest = { exists: () => true, isUnserved: () => true, registrants: new Map<string, string>() };
     const most = { maxNames: NAMES, maxVipServices: NAMES };
     const before = ledgers.get(TAILNET) ?? new Map<string, Holder>();
-    const input = { before, listers: offering.listers, now: new Date(), ...rest, ...most };
+    const { listers } = offering;
+    const input = {
+      before,
+      listers,
+      changed: offering.changedSince(before),
+      now: new Date(),
+      ...rest,
+      ...most,
+    };
     const ledger = await inSlices(nextLedger(input), systemClock);
+    offering.settle(ledger);
     ledgers.set(TAILNET, ledger);
     await turn();
     const claims = claimsOf(tailnet, offering, ledger, { connection: undefined, read, values });
-    const names = namesOf(claims, ledger, { addresses: new Set(), ...most });
+    const names = namesOf(claims, ledger, { addresses, ...most });
     await turn();
-    const registered = { status: 'Registered', reason: 'Served', text: '' } as const;
-    const states = statesOf(claims, new Map([...claims.claims.keys()].map(name => [name, registered])));
+    const states = statesOf(claims, registered(claims));
     published.publish(TAILNET, { states, names, all: undefined, problem: undefined });
     await turn();
     const holders = [...new Set(names.holders.values())].flatMap(place => offering.userAt(place, read) ?? []);
@@ -84,24 +104,29 @@ function decisions(store: ResourceStore) {
 
 const turn = () => new Promise<void>(resolve => setImmediate(resolve));
 
-/** What a function works, and the longest time without a turn of the event loop. */
+/** The CPU time of some work, and the most of it without a turn of the event loop. */
 async function measured(
   work: () => Promise<void>,
 ): Promise<{ readonly ms: number; readonly sliceMs: number }> {
-  const before = process.cpuUsage();
-  let [turnAt, sliceMs, isDone] = [performance.now(), 0, false];
+  const start = cpuMs();
+  let [turnAt, sliceMs, isDone] = [start, 0, false];
   const tick = () => {
-    const now = performance.now();
+    const now = cpuMs();
     sliceMs = Math.max(sliceMs, now - turnAt);
     turnAt = now;
     if (!isDone) setImmediate(tick);
   };
   setImmediate(tick);
   await work();
-  const { user, system } = process.cpuUsage(before);
+  const ms = cpuMs() - start;
   isDone = true;
   await turn();
-  return { ms: (user + system) / 1000, sliceMs };
+  return { ms, sliceMs };
+}
+
+function cpuMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
 }
 
 async function vipServicesFigures(onStep: OnStep): Promise<readonly Figure[]> {
@@ -111,7 +136,7 @@ async function vipServicesFigures(onStep: OnStep): Promise<readonly Figure[]> {
   onStep('the first decision, and changes');
   const first = await measured(decide);
   const changes: number[] = [];
-  for (let change = 0; change < CHANGES; change++) {
+  for (let change = 0; change < WARM_UP_CHANGES + CHANGES; change++) {
     // It lists one other name.
     const index = OBJECTS - 1 - change;
     put(listing(index, index + 1));
@@ -120,7 +145,12 @@ async function vipServicesFigures(onStep: OnStep): Promise<readonly Figure[]> {
   const name = `${OBJECTS} objects with ${LISTED} VIP services each, of ${NAMES}`;
   return [
     { name: `${name}: who has which, and what is served`, value: first.ms, unit: 'ms of CPU', aim: 300 },
-    { name: 'the longest slice of that', value: first.sliceMs, unit: 'ms', aim: 20 },
-    { name: 'the same after a change of one object', value: median(changes), unit: 'ms of CPU', aim: 1 },
+    { name: 'the longest slice of that', value: first.sliceMs, unit: 'ms of CPU', aim: 20 },
+    {
+      name: 'the same after a change of one object',
+      value: median(changes.slice(WARM_UP_CHANGES)),
+      unit: 'ms of CPU',
+      aim: 1,
+    },
   ];
 }

@@ -10,22 +10,21 @@ export type ConnectionDeps = {
   readonly installation: string | undefined;
 };
 
+/** The services of a tailnet as they were listed last. */
+export type Listed = { readonly api: ControlApi; readonly services: readonly VipService[] };
+
 /** The services of a tailnet, or why they cannot be read. */
 export type Connection =
-  | {
-      readonly is: 'usable';
-      readonly installation: string;
-      readonly api: ControlApi;
-      readonly services: readonly VipService[];
-    }
+  | (Listed & { readonly is: 'usable'; readonly installation: string })
   /** The control server has no VIP services. */
   | { readonly is: 'without-services' }
   | { readonly is: 'unusable'; readonly problem: ProblemAt<'MeshEndpoints VIPServicesReady'> };
 
-/** Lists the services of a tailnet, where its credentials are those of this tailnet. */
+/** Lists the services of a tailnet unless they are known, where its credentials are those of this tailnet. */
 export async function connectionOf(
   { metadata, status }: Kinds['MeshTailnet'],
   { tailnets, installation }: ConnectionDeps,
+  known: Listed | undefined,
 ): Promise<Connection> {
   const { name } = metadata;
   const unusable = (problem: ProblemAt<'MeshEndpoints VIPServicesReady'>): Connection => ({
@@ -44,7 +43,8 @@ export async function connectionOf(
     return unusable({ reason: 'NotAuthenticated', text: '', fix });
   }
   try {
-    return { is: 'usable', installation, api, services: await api.services() };
+    const services = known?.api === api ? known.services : await api.services();
+    return { is: 'usable', installation, api, services };
   } catch (error) {
     if (!(error instanceof ControlError)) throw error;
     const { reason } = error;

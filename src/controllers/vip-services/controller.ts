@@ -17,7 +17,7 @@ import type { TrafficValues } from '../../store/traffic/values.ts';
 import { operatorTrafficKinds } from '../../traffic/access.ts';
 import type { ServiceNames, ServicesOfTailnet } from '../mesh-endpoints/vip-services.ts';
 import { connectionOf } from './connection.ts';
-import type { ConnectionDeps } from './connection.ts';
+import type { ConnectionDeps, Listed } from './connection.ts';
 import { coordinate, NOTHING_KNOWN } from './coordination.ts';
 import type { Coordinated, CoordinationDeps } from './coordination.ts';
 import { FINALIZER, hasFinalizer, skipsCleanup } from './finalizer.ts';
@@ -38,7 +38,8 @@ import type { HoldOptions } from './hold-names.ts';
 import type { Ledger } from './ledger.ts';
 import { ledgerStore } from './ledger-store.ts';
 import type { LedgerStore, LedgerStoreDeps } from './ledger-store.ts';
-import { isOffered, offeringReader } from './offering.ts';
+import { isOffered, offeringReader, usersFrom } from './offering.ts';
+import type { ReadOffering, Users } from './offering.ts';
 import type { Published } from '../../runtime/published.ts';
 
 type MeshTailnet = Kinds['MeshTailnet'];
@@ -46,7 +47,7 @@ type MeshTailnet = Kinds['MeshTailnet'];
 /** What the controller works with. */
 export type VipServicesDeps = ConnectionDeps & {
   readonly tailnets: Pick<Tailnets, 'subscribe'>;
-  readonly tracking: Pick<Tracking, 'untracked'>;
+  readonly tracking: Tracking;
   readonly values: Pick<TrafficValues, 'serviceGateways'>;
   readonly vipServices: Published<ServicesOfTailnet>;
   /** The departures of names that no mesh pod serves, by the name. */
@@ -97,16 +98,31 @@ const NOTHING: ServicesOfTailnet = {
 const LISTS_WITHOUT = 3;
 
 /** What is remembered of a tailnet: also the addresses of all services when they were listed last. */
-function nothingKnown(clock: VipServicesDeps['clock']) {
-  return { coordination: NOTHING_KNOWN, addresses: NO_ADDRESSES, readOffering: offeringReader(clock) };
-}
+type Memory = {
+  coordination: Coordinated['memory'];
+  addresses: ReadonlySet<string>;
+  /** Undefined where nothing is known to be as it should. */
+  done: Done | undefined;
+  readonly readOffering: ReadOffering;
+};
 
-type Memory = ReturnType<typeof nothingKnown>;
+/** What was done about the services as they were listed, and until when nothing else is to be done if nothing changes. */
+type Done = Performed & { readonly listed: Listed; readonly because: readonly unknown[] };
+
+type Performed = Pick<Coordinated, 'states'> & {
+  /** By the clock. */
+  readonly until: number;
+};
+
+function nothingKnown(users: Users, clock: VipServicesDeps['clock']): Memory {
+  const readOffering = offeringReader(users, clock);
+  return { coordination: NOTHING_KNOWN, addresses: NO_ADDRESSES, done: undefined, readOffering };
+}
 
 /** Everything that decides what is done about the VIP services of a tailnet. */
 type Input = HoldOptions & { readonly tailnet: MeshTailnet };
 
-type Deps = VipServicesDeps & { readonly ledgers: LedgerStore };
+type Deps = VipServicesDeps & { readonly users: Users; readonly ledgers: LedgerStore };
 
 /** What the status is made with, beside what was done. */
 type Shown = Pick<ServiceNames, 'addresses' | 'maxVipServices'> & {
@@ -118,7 +134,8 @@ type Planned = { readonly ledger: Ledger | undefined; readonly claims: Claims };
 
 /** Registers the VIP services that the MeshEndpoints of each tailnet list, and removes those that none lists any more. */
 export function vipServicesController(given: VipServicesDeps): Controller<'MeshTailnet', Memory> {
-  const deps = { ...given, ledgers: ledgerStore(given) };
+  const users = usersFrom(given.tracking);
+  const deps = { ...given, users, ledgers: ledgerStore(given) };
   const { tailnets, vipServices, write } = deps;
   return {
     name: 'vip-services',
@@ -129,14 +146,14 @@ export function vipServicesController(given: VipServicesDeps): Controller<'MeshT
       const ends = [tailnets, deps.unserved].map(published => published.subscribe(listener));
       return () => ends.forEach(end => end());
     },
-    memory: () => nothingKnown(deps.clock),
+    memory: () => nothingKnown(users, deps.clock),
     reconcile: async (ref, read, run): Promise<Outcome> => {
       const { name } = ref;
       const { memory } = run;
       const tailnet = read.get(ref);
       const heir = tailnet && heirOf(tailnet, read);
       if (!tailnet || heir) {
-        Object.assign(memory, { coordination: NOTHING_KNOWN });
+        Object.assign(memory, { coordination: NOTHING_KNOWN, done: undefined });
         vipServices.publish(name, undefined);
       }
       if (!tailnet) return ON_CHANGE;
@@ -145,21 +162,64 @@ export function vipServicesController(given: VipServicesDeps): Controller<'MeshT
         return ON_CHANGE;
       }
       if (heir) return await handOver(tailnet, heir, write);
-      const input = await gather(tailnet, read, memory, deps);
-      const planned = await plan(input, read, deps);
-      const performed = await perform(input, planned, run, deps);
+      const { input, planned, done } = await decide(tailnet, read, memory, deps);
+      const performed = done ?? (await perform(input, planned, run, deps));
       const { addresses } = memory;
       const shown = { before: vipServices.of(name), addresses, maxVipServices: deps.maxVipServices };
       vipServices.publish(name, statusOf(input, planned, performed, shown));
-      return outcomeOf(input, planned, performed);
+      return outcomeOf(input, planned, performed, deps.clock.now());
     },
   };
 }
 
-async function gather(tailnet: MeshTailnet, read: TrackedRead, memory: Memory, deps: Deps): Promise<Input> {
+type Decided = {
+  readonly input: Input;
+  readonly planned: Planned | undefined;
+  /** Where nothing is to be done: what was done last. */
+  readonly done?: Done;
+};
+
+/**
+ * Lists the services, and plans by that. They are not listed where nothing that concerns them has changed since the last time,
+ * so that whoever edits what it lists makes no requests.
+ */
+async function decide(tailnet: MeshTailnet, read: TrackedRead, memory: Memory, deps: Deps): Promise<Decided> {
+  const { done } = memory;
+  if (done && deps.clock.now() < done.until) {
+    const input = await gather(tailnet, read, memory, { ...deps, listed: done.listed });
+    const planned = await plan(input, read, deps);
+    const because = reasonsOf(input, planned, deps);
+    if (isEqualList(because, done.because)) return { input, planned, done };
+  }
+  const input = await gather(tailnet, read, memory, deps);
+  return { input, planned: await plan(input, read, deps) };
+}
+
+/** What decides about the services, each the same value until it changes. */
+function reasonsOf(
+  { tailnet, connection }: Input,
+  planned: Planned | undefined,
+  { tailnets }: Deps,
+): readonly unknown[] {
+  const { metadata, spec } = tailnet;
+  const { devices, isStale } = tailnets.lastView(metadata.name) ?? {};
+  const api = connection?.is === 'usable' && connection.api;
+  return [planned?.claims, api, spec, hasFinalizer(tailnet), isBeingDeleted(tailnet), devices, isStale];
+}
+
+function isEqualList(one: readonly unknown[], other: readonly unknown[]): boolean {
+  return one.length === other.length && one.every((each, at) => each === other[at]);
+}
+
+async function gather(
+  tailnet: MeshTailnet,
+  read: TrackedRead,
+  memory: Memory,
+  deps: Deps & { readonly listed?: Listed },
+): Promise<Input> {
   const stored = await deps.ledgers.read(tailnet.spec.tailnet);
-  const isIdle = !isOffered(tailnet, read) && !hasFinalizer(tailnet);
-  const connection = isIdle ? undefined : await connectionOf(tailnet, deps);
+  const isIdle = !isOffered(tailnet, deps.users, read) && !hasFinalizer(tailnet);
+  const connection = isIdle ? undefined : await connectionOf(tailnet, deps, deps.listed);
   // As it is now: an object that was created meanwhile keeps its name.
   const offering = await memory.readOffering(tailnet, read);
   if (connection?.is === 'usable') Object.assign(memory, { addresses: addressesOf(connection.services) });
@@ -180,12 +240,14 @@ async function plan(input: Input, read: TrackedRead, deps: Deps): Promise<Planne
 
 /** Nothing is registered before it is stored who has the names. */
 async function perform(
-  { tailnet, stored, connection }: Input,
+  input: Input,
   planned: Planned | undefined,
   { memory, signal }: RunContext<Memory>,
   deps: Deps,
-): Promise<Coordinated | undefined> {
-  const { write, ledgers, tailnets } = deps;
+): Promise<Performed | undefined> {
+  const { tailnet, stored, connection } = input;
+  const { write, ledgers, tailnets, clock } = deps;
+  Object.assign(memory, { done: undefined });
   if (!planned) await write.removeFinalizer(tailnet, FINALIZER);
   const { ledger, claims } = planned ?? {};
   if (ledger?.size === 0 && !connection) {
@@ -194,6 +256,7 @@ async function perform(
   if (!claims || connection?.is !== 'usable') return undefined;
   const { name } = tailnet.metadata;
   if (claims.claims.size > 0 && !hasFinalizer(tailnet)) await write.addFinalizer(tailnet, FINALIZER);
+  const because = reasonsOf(input, planned, deps);
   const { devices, isStale = true } = tailnets.lastView(name) ?? {};
   // A change of health alone needs no list of the services.
   const advertised = advertisedOf(claims, deps.tracking.untracked);
@@ -204,13 +267,16 @@ async function perform(
   );
   Object.assign(memory, { coordination: coordinated.memory });
   if (coordinated.memory.listsWithout >= LISTS_WITHOUT) await write.removeFinalizer(tailnet, FINALIZER);
-  return coordinated;
+  const until = clock.now() + Math.min(coordinated.nextMs, intervalMsOf(tailnet));
+  const performed = { states: coordinated.states, until };
+  Object.assign(memory, { done: { ...performed, listed: connection, because } });
+  return performed;
 }
 
 function statusOf(
   { tailnet, connection }: Input,
   planned: Planned | undefined,
-  performed: Coordinated | undefined,
+  performed: Performed | undefined,
   { before, ...shown }: Shown,
 ): ServicesOfTailnet {
   if (!planned) return { ...NOTHING, all: NOT_SUPPORTED };
@@ -225,10 +291,11 @@ function statusOf(
 function outcomeOf(
   { tailnet, connection }: Input,
   planned: Planned | undefined,
-  performed: Coordinated | undefined,
+  performed: Performed | undefined,
+  now: number,
 ): Outcome {
   if (!connection && planned?.ledger?.size === 0) return ON_CHANGE;
-  return { requeue: 'after', ms: Math.min(performed?.nextMs ?? Infinity, intervalMsOf(tailnet)) };
+  return { requeue: 'after', ms: performed ? Math.max(0, performed.until - now) : intervalMsOf(tailnet) };
 }
 
 /** Where the results of a tailnet are counted and logged. */

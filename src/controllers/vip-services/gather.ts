@@ -83,19 +83,24 @@ export function registrantsOf(
   );
 }
 
+const entriesIn = keptLast<ReadonlyMap<string, Owner>>();
+
+const NO_ENTRIES: ReadonlyMap<string, Owner> = new Map();
+
 /**
  * What this installation has registered with tags that the tailnet no longer has, by the name of the service: only operators
  * write it.
  */
 function entriesBeyond(tailnet: MeshTailnet, connection: Connection | undefined): ReadonlyMap<string, Owner> {
-  if (connection?.is !== 'usable') return new Map();
+  if (connection?.is !== 'usable') return NO_ENTRIES;
   const { services, installation } = connection;
-  return new Map(
-    services.flatMap(service => {
+  return entriesIn(services, [tailnet.spec, installation], () => {
+    const entries = services.flatMap(service => {
       const own = ownersOf(service).find(owner => owner.installation === installation);
       return own && beyondTailnet(own.tags, tailnet).length > 0 ? [[service.name, own] as const] : [];
-    }),
-  );
+    });
+    return entries.length > 0 ? new Map(entries) : NO_ENTRIES;
+  });
 }
 
 type ClaimDeps = {
@@ -126,12 +131,14 @@ export function claimsOf(
   const objects = places.flatMap(place => userAt(place, read) ?? []);
   const gateways = objects.map(object => gatewayOf(object, read, values));
   const entries = entriesBeyond(tailnet, connection);
-  const make = () => {
-    const users = objects.map((object, at) => userOf(object, { tailnet, uid, gateway: gateways[at] }));
-    return claimsOfUsers(users, ledger, entries);
-  };
-  if (entries.size > 0) return make();
-  return claimsIn(ledger, [tailnet.metadata.name, tailnet.spec, uid, ...objects, ...gateways], make);
+  return claimsIn(
+    ledger,
+    [tailnet.metadata.name, tailnet.spec, uid, entries, ...objects, ...gateways],
+    () => {
+      const users = objects.map((object, at) => userOf(object, { tailnet, uid, gateway: gateways[at] }));
+      return claimsOfUsers(users, ledger, entries);
+    },
+  );
 }
 
 function claimsOfUsers(users: readonly User[], ledger: Ledger, entries: ReadonlyMap<string, Owner>): Claims {
@@ -255,18 +262,22 @@ export function allOf(tailnet: MeshTailnet): VipServiceState | undefined {
   return isBeingDeleted(tailnet) ? BEING_DELETED : undefined;
 }
 
+const statesIn = keptLast<ServicesOfTailnet['states']>();
+
 /** What the claimed services are shown as. */
 export function statesOf(
-  { listings }: Claims,
+  claims: Claims,
   states: ReadonlyMap<string, VipServiceState>,
 ): ServicesOfTailnet['states'] {
-  const byObject = new Map<string, Map<string, VipServiceState>>();
-  for (const { object, listed, name, problem, warnings = [] } of listings) {
-    const state = problem ?? withWarnings(states.get(name), warnings);
-    const ofObject = byObject.get(object) ?? new Map<string, VipServiceState>();
-    if (state) byObject.set(object, ofObject.set(listed, state));
-  }
-  return byObject;
+  return statesIn(claims, [states], () => {
+    const byObject = new Map<string, Map<string, VipServiceState>>();
+    for (const { object, listed, name, problem, warnings = [] } of claims.listings) {
+      const state = problem ?? withWarnings(states.get(name), warnings);
+      const ofObject = byObject.get(object) ?? new Map<string, VipServiceState>();
+      if (state) byObject.set(object, ofObject.set(listed, state));
+    }
+    return byObject;
+  });
 }
 
 function withWarnings(
@@ -277,12 +288,14 @@ function withWarnings(
   return { ...state, warnings: [...more, ...(state.warnings ?? [])] };
 }
 
+const addressesIn = keptLast<ReadonlySet<string>>();
+
 /** The addresses of services, in canonical form. */
 export function addressesOf(services: readonly VipService[]): ReadonlySet<string> {
-  return new Set(services.flatMap(({ addrs }) => addrs.map(canonicalIP)));
+  return addressesIn(services, [], () => new Set(services.flatMap(({ addrs }) => addrs.map(canonicalIP))));
 }
 
-const namesIn = keptLast<Omit<ServiceNames, 'addresses'>>();
+const namesIn = keptLast<ServiceNames>();
 
 /** Who has which name, for mesh pods. */
 export function namesOf(
@@ -290,7 +303,7 @@ export function namesOf(
   ledger: Ledger,
   { addresses, maxVipServices }: Pick<ServiceNames, 'addresses' | 'maxVipServices'>,
 ): ServiceNames {
-  const names = namesIn(claims, [ledger, maxVipServices], () => {
+  return namesIn(claims, [ledger, addresses, maxVipServices], () => {
     const left = [...ledger].flatMap(([name, holder]) => {
       const departure = departureOf(holder);
       return departure === undefined ? [] : [[name, departure] as const];
@@ -301,10 +314,9 @@ export function namesOf(
       held: new Map([...ledger].map(([name, { object }]) => [name, object])),
       left: new Map(left),
       full: fullIn(ledger, maxVipServices),
-      maxVipServices,
+      ...{ addresses, maxVipServices },
     };
   });
-  return { ...names, addresses };
 }
 
 /** The MeshGateway that decides about the services of an object; undefined where the defaults do. */

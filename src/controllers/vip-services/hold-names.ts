@@ -9,7 +9,7 @@ import type { Connection } from './connection.ts';
 import { registrantsOf } from './gather.ts';
 import type { Offering } from './offering.ts';
 import { departureOf, nextLedger } from './ledger.ts';
-import type { Ledger } from './ledger.ts';
+import type { Holder, Ledger } from './ledger.ts';
 
 type MeshTailnet = Kinds['MeshTailnet'];
 
@@ -45,9 +45,11 @@ export async function planLedger(
   // Their mesh pods end, and proxies that others run serve none.
   const isNeverServed = isBeingDeleted(tailnet) || tailnet.spec.pool.mode !== 'Managed';
   const departures = unserved.of(tailnet.metadata.name);
+  const before = stored ?? new Map<string, Holder>();
   const work = nextLedger({
-    before: stored ?? new Map(),
+    before,
     listers: offering.listers,
+    changed: offering.changedSince(before),
     exists: place => {
       const object = read.exceptStatus.get(refAt('MeshEndpoints', place));
       return object !== undefined && !isBeingDeleted(object);
@@ -60,5 +62,7 @@ export async function planLedger(
     maxNames: maxVipServices,
     now: now(),
   });
-  return await inSlices(work, clock);
+  const ledger = await inSlices(work, clock);
+  offering.settle(ledger);
+  return ledger;
 }

@@ -3,6 +3,7 @@ import { placeOf, refAt, timeMs } from '../../api/objects/oldest.ts';
 import type { Kinds } from '../../api/generated/types.ts';
 import { MAX_SERVED } from '../../api/served-services.ts';
 import { shareOfNames } from '../../api/shares.ts';
+import { keptLast } from '../../runtime/kept.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
 
@@ -45,6 +46,8 @@ export type LedgerInput = {
   readonly before: Ledger;
   /** The objects that list a name and may use the tailnet, by the name. */
   readonly listers: Listers;
+  /** The names whose listers have changed since the ledger before was made; undefined where any may have. */
+  readonly changed?: ReadonlySet<string> | undefined;
   /** Whether an object such as `default/web` exists, and is not being deleted. */
   readonly exists: (object: string) => boolean;
   /** Whether no mesh pod serves a name that its holder has left. */
@@ -73,54 +76,63 @@ export type LedgerInput = {
 export function* nextLedger({
   before,
   listers,
+  changed,
   exists,
   isUnserved,
   registrants,
   maxNames,
   now,
 }: LedgerInput): Generator<undefined, Ledger> {
-  const held = new Map<string, Holder>();
-  let same = 0;
-  const hold = (name: string, holder: Holder) => {
-    if (before.get(name) === holder) same++;
-    held.set(name, holder);
-  };
-  for (const [name, holder] of before) {
-    const lister = listerAt(holder, listers.get(name) ?? NONE);
-    if (lister?.uid === holder.uid && !holder.leftAt) {
-      hold(name, holder);
-      continue;
-    }
-    const { leftAt, ...rest } = holder;
-    if (lister) {
-      hold(name, { ...rest, uid: lister.uid });
-      continue;
-    }
-    // By a clock that was set back, it left in the future.
-    const left = { ...rest, leftAt: leftAt && leftAt < now ? leftAt : now };
-    if (!isFree(name, left)) hold(name, leftAt && leftAt <= now ? holder : left);
+  const reviewed = changed ? new Set([...leftIn(before), ...changed]) : before.keys();
+  const held = new Map<string, Holder | undefined>();
+  let size = before.size;
+  for (const name of reviewed) {
+    const holder = before.get(name);
+    if (!holder) continue;
+    const next = nextOf(name, holder);
+    if (next !== holder) held.set(name, next);
+    if (!next) size--;
   }
+  const isHeld = (name: string) => (held.has(name) ? held.get(name) : before.get(name)) !== undefined;
+  // Where no name is let go, others than these have no more room than before.
+  const unheld = changed && size === before.size ? listed(changed) : listers;
   let counts: Map<string, number> | undefined;
-  for (const [name, all] of unheld()) {
+  for (const [name, all] of inOrder(unheld)) {
     yield;
     // There may be any number of names; those of registrants come first.
-    if (held.size >= (registrants.has(name) ? MAX_SERVED : maxNames)) break;
+    if (size >= (registrants.has(name) ? MAX_SERVED : maxNames)) break;
     const place = registrants.get(name);
     const registrant = all.find(each => each.place === place);
-    const lister = registrant ?? (held.size < maxNames ? all.find(hasRoom) : undefined);
+    const lister = registrant ?? (size < maxNames ? all.find(hasRoom) : undefined);
     if (!lister) continue;
-    hold(name, { object: lister.place, uid: lister.uid, since: now });
+    held.set(name, { object: lister.place, uid: lister.uid, since: now });
+    size++;
     counts?.set(lister.namespace, (counts.get(lister.namespace) ?? 0) + 1);
   }
-  return same === held.size && same === before.size ? before : held;
+  return held.size === 0 ? before : withHolders(before, held);
 
-  /** Names that existed before the ledger come first, so that new ones do not take their room. */
-  function* unheld(): Iterable<readonly [string, readonly Lister[]]> {
-    for (const name of registrants.keys()) {
-      const all = held.has(name) ? undefined : listers.get(name);
+  function nextOf(name: string, holder: Holder): Holder | undefined {
+    const lister = listerAt(holder, listers.get(name) ?? NONE);
+    if (lister?.uid === holder.uid && !holder.leftAt) return holder;
+    const { leftAt, ...rest } = holder;
+    if (lister) return { ...rest, uid: lister.uid };
+    // By a clock that was set back, it left in the future.
+    const left = { ...rest, leftAt: leftAt && leftAt < now ? leftAt : now };
+    if (isFree(name, left)) return undefined;
+    return leftAt && leftAt <= now ? holder : left;
+  }
+
+  function* listed(names: Iterable<string>): Iterable<readonly [string, readonly Lister[]]> {
+    for (const name of names) {
+      const all = listers.get(name);
       if (all) yield [name, all];
     }
-    for (const entry of listers) if (!held.has(entry[0]) && !registrants.has(entry[0])) yield entry;
+  }
+
+  /** Names that existed before the ledger come first, so that new ones do not take their room. */
+  function* inOrder(entries: typeof listers | ReturnType<typeof listed>): ReturnType<typeof listed> {
+    for (const entry of listed(registrants.keys())) if (!isHeld(entry[0])) yield entry;
+    for (const entry of entries) if (!isHeld(entry[0]) && !registrants.has(entry[0])) yield entry;
   }
 
   function isFree(name: string, holder: Holder & { readonly leftAt: Date }): boolean {
@@ -129,9 +141,26 @@ export function* nextLedger({
   }
 
   function hasRoom({ namespace }: Lister): boolean {
-    counts ??= countsIn(held);
+    counts ??= countsIn(withHolders(before, held));
     return (counts.get(namespace) ?? 0) < shareOfNames(maxNames);
   }
+}
+
+/** A ledger with other holders of some names, where undefined is none. */
+function withHolders(before: Ledger, held: ReadonlyMap<string, Holder | undefined>): Ledger {
+  const after = new Map(before);
+  for (const [name, holder] of held) {
+    if (holder) after.set(name, holder);
+    else after.delete(name);
+  }
+  return after;
+}
+
+const leftNames = keptLast<readonly string[]>();
+
+/** The names that their holders have left. */
+function leftIn(ledger: Ledger): readonly string[] {
+  return leftNames(ledger, [], () => [...ledger].flatMap(([name, { leftAt }]) => (leftAt ? [name] : [])));
 }
 
 const NONE: readonly Lister[] = [];

@@ -1,23 +1,60 @@
 import type { Clock } from '../../api/clock.ts';
 import type { Kinds } from '../../api/generated/types.ts';
+import { refOf } from '../../api/key.ts';
+import type { Ref } from '../../api/key.ts';
 import { placeOf, refAt } from '../../api/objects/oldest.ts';
 import { fullServiceName } from '../../api/served-services.ts';
 import { inSlices } from '../../runtime/slices.ts';
+import { Derived } from '../../store/derived.ts';
+import { groupsFrom } from '../../store/groups.ts';
+import type { Groups } from '../../store/groups.ts';
 import { vipServicesByTailnet } from '../../store/indexes.ts';
 import { isBeingDeleted } from '../../store/lifecycle.ts';
-import type { ReadObjects } from '../../store/resources.ts';
-import type { TrackedRead } from '../../store/tracking.ts';
+import type { TrackedRead, Tracking } from '../../store/tracking.ts';
 import { isAllowed } from '../../traffic/permissions.ts';
 import { listerOf } from './ledger.ts';
-import type { Lister, Listers } from './ledger.ts';
+import type { Ledger, Lister, Listers } from './ledger.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
 type MeshTailnet = Kinds['MeshTailnet'];
+
+/** Reads the MeshEndpoints that list VIP services of a MeshTailnet and may use it, in groups: few change at once. */
+export type Users = {
+  readonly groups: Groups;
+  /** By the name of a MeshTailnet and the number of a group, with a space between. */
+  readonly ofGroup: Derived<readonly MeshEndpoints[]>;
+};
+
+export function usersFrom(tracking: Tracking): Users {
+  const tailnetAt = (name: string, { exceptStatus }: TrackedRead) =>
+    exceptStatus.get({ kind: 'MeshTailnet', namespace: '', name });
+  const groups = groupsFrom(tracking, (name, run) => {
+    const tailnet = tailnetAt(name, run);
+    return tailnet ? run.members(vipServicesByTailnet, tailnet.spec.tailnet) : [];
+  });
+  const ofGroup = new Derived<readonly MeshEndpoints[]>(tracking, (place, run) => {
+    const tailnet = tailnetAt(place.split(' ')[0] ?? '', run);
+    if (!tailnet || isBeingDeleted(tailnet)) return [];
+    const { exceptStatus: read } = run;
+    const resources = { namespace: (name: string) => read.get({ kind: 'Namespace', namespace: '', name }) };
+    return run.value(groups.keys, place).flatMap(key => {
+      const object = read.get(refOf(key) as Ref<'MeshEndpoints'>);
+      if (!object || isBeingDeleted(object)) return [];
+      const { namespace = '' } = object.metadata;
+      return isAllowed(resources, tailnet.spec.allowedNamespaces, namespace) ? [object] : [];
+    });
+  });
+  return { groups, ofGroup };
+}
 
 /** The MeshEndpoints that list VIP services of a tailnet, and may use it. */
 export type Offering = {
   /** By the name of the service. */
   readonly listers: Listers;
+  /** The names that others list than when the ledger was settled; undefined where another one was, or none. */
+  readonly changedSince: (ledger: Ledger) => ReadonlySet<string> | undefined;
+  /** Notes that a ledger follows from these listers. */
+  readonly settle: (ledger: Ledger) => void;
   /** The one at a place such as `default/web`. */
   readonly userAt: (place: string, read: TrackedRead) => MeshEndpoints | undefined;
 };
@@ -28,31 +65,58 @@ export type ReadOffering = (tailnet: MeshTailnet, read: TrackedRead) => Promise<
 /** An object as it was read last. */
 type User = { readonly lister: Lister; readonly spec: MeshEndpoints['spec'] };
 
+/** A name that objects list, with `svc:` before it. */
+type Listed = { readonly name: string; readonly all: Lister[] };
+
 /** What was read of a tailnet. */
 type Known = {
   readonly users: Map<string, User>;
-  readonly listers: Map<string, Lister[]>;
-  /** The objects, in the order of the store. */
-  objects: readonly MeshEndpoints[];
+  readonly listers: Map<string, readonly Lister[]>;
+  /** By each spelling of the name: most objects list names that others list, too. */
+  readonly names: Map<string, Listed>;
+  /** The objects, by the number of their group. */
+  groups: ReadonlyMap<number, readonly MeshEndpoints[]>;
+  settled: Ledger | undefined;
+  /** The names that others list since then. */
+  readonly changed: Set<string>;
 };
 
 /** Creates a reader of one MeshTailnet that has read nothing yet. */
-export function offeringReader(clock: Pick<Clock, 'now' | 'soon'>): ReadOffering {
-  const known: Known = { users: new Map(), listers: new Map(), objects: [] };
-  return async (tailnet, read) => {
-    await inSlices(update(known, usersOf(tailnet, read.exceptStatus)), clock);
-    const userAt: Offering['userAt'] = (place, { exceptStatus }) => {
-      const object = exceptStatus.get(refAt('MeshEndpoints', place));
-      return object && known.users.has(idOf(object)) ? object : undefined;
+export function offeringReader(users: Users, clock: Pick<Clock, 'now' | 'soon'>): ReadOffering {
+  const known: Known = {
+    ...{ users: new Map(), listers: new Map(), names: new Map(), groups: new Map() },
+    ...{ settled: undefined, changed: new Set() },
+  };
+  return async ({ metadata: { name } }, read) => {
+    await inSlices(update(known, name, users, read), clock);
+    return {
+      listers: known.listers,
+      changedSince: ledger => (ledger === known.settled ? known.changed : undefined),
+      settle: ledger => {
+        known.settled = ledger;
+        known.changed.clear();
+      },
+      userAt: (place, { exceptStatus }) => {
+        const object = exceptStatus.get(refAt('MeshEndpoints', place));
+        return object && known.users.has(idOf(object)) ? object : undefined;
+      },
     };
-    return { listers: known.listers, userAt };
   };
 }
 
-function* update(known: Known, objects: readonly MeshEndpoints[]): Generator<undefined> {
-  const changes = changesOf(known, objects);
-  known.objects = objects;
-  for (const change of changes) {
+function* update(known: Known, name: string, users: Users, read: TrackedRead): Generator<undefined> {
+  const changes: UserChange[] = [];
+  const groups = new Map<number, readonly MeshEndpoints[]>();
+  for (const { at } of read.value(users.groups.of, name)) {
+    const [before = [], after] = [known.groups.get(at), read.value(users.ofGroup, `${name} ${at}`)];
+    groups.set(at, after);
+    if (before === after) continue;
+    changes.push(...changesOf(known, before, after));
+    yield;
+  }
+  for (const [at, before] of known.groups) if (!groups.has(at)) changes.push(...changesOf(known, before, []));
+  known.groups = groups;
+  for (const change of changes.sort((a, b) => inOrder(a.after?.lister, b.after?.lister))) {
     apply(change, known);
     yield;
   }
@@ -66,15 +130,14 @@ type UserChange = {
 };
 
 function changesOf(
-  { users, objects: before }: Known,
-  after: readonly MeshEndpoints[],
+  { users }: Known,
+  old: readonly MeshEndpoints[],
+  present: readonly MeshEndpoints[],
 ): readonly UserChange[] {
-  const [old, found] = withoutSameEnds(before, after);
-  const present = found.filter(object => !isBeingDeleted(object));
   const ids = new Set(present.map(idOf));
   const left = old.map(idOf).filter(id => !ids.has(id));
   const changed = present.filter(object => users.get(idOf(object))?.spec !== object.spec);
-  const changes = [
+  return [
     ...left.map(id => ({ id, before: users.get(id), after: undefined })),
     ...changed.map(object => {
       const [id, { spec }] = [idOf(object), object];
@@ -82,17 +145,6 @@ function changesOf(
       return { id, before: known, after: { lister: known?.lister ?? listerOf(object), spec } };
     }),
   ];
-  return changes.sort((a, b) => inOrder(a.after?.lister, b.after?.lister));
-}
-
-/** The store keeps the order of objects, so that one change leaves one of thousands to compare. */
-function withoutSameEnds<T>(one: readonly T[], other: readonly T[]): readonly [readonly T[], readonly T[]] {
-  const shorter = Math.min(one.length, other.length);
-  let first = 0;
-  while (first < shorter && one[first] === other[first]) first++;
-  let last = 0;
-  while (last < shorter - first && one.at(-1 - last) === other.at(-1 - last)) last++;
-  return [one.slice(first, one.length - last), other.slice(first, other.length - last)];
 }
 
 function inOrder(one: Lister | undefined, other: Lister | undefined): number {
@@ -105,59 +157,50 @@ function isBefore(one: Lister, other: Lister): boolean {
   return one.createdMs === other.createdMs ? one.place < other.place : one.createdMs < other.createdMs;
 }
 
-function apply({ id, before, after }: UserChange, { users, listers }: Known): void {
-  const old = new Set(namesIn(before));
-  const present = namesIn(after);
-  if (before) {
-    const kept = new Set(present);
-    for (const name of old) if (!kept.has(name)) remove(listers, name, before.lister);
-  }
-  if (after) {
-    for (const name of present) if (!old.has(name)) insert(listers, name, after.lister);
-    users.set(id, after);
-  } else users.delete(id);
+function apply({ id, before, after }: UserChange, known: Known): void {
+  const old = new Set(before && namesIn(before, known));
+  const present = new Set(after && namesIn(after, known));
+  for (const name of old) if (before && !present.has(name)) remove(name, before.lister, known);
+  for (const name of present) if (after && !old.has(name)) insert(name, after.lister, known);
+  if (after) known.users.set(id, after);
+  else known.users.delete(id);
 }
 
-function remove(listers: Known['listers'], name: string, lister: Lister): void {
-  const all = listers.get(name) ?? [];
-  if (all.length > 1) all.splice(all.indexOf(lister), 1);
-  else listers.delete(name);
+function remove({ name, all }: Listed, lister: Lister, { listers, names, settled, changed }: Known): void {
+  all.splice(all.indexOf(lister), 1);
+  if (settled) changed.add(name);
+  if (all.length > 0) return;
+  listers.delete(name);
+  for (const listed of spellingsOf(name)) names.delete(listed);
 }
 
-/** Unless it is there: an object may list a name twice. */
-function insert(listers: Known['listers'], name: string, lister: Lister): void {
-  const all = listers.get(name);
-  if (!all) {
-    listers.set(name, [lister]);
-    return;
-  }
-  const at = all.findLastIndex(other => other === lister || isBefore(other, lister)) + 1;
-  if (all[at - 1] !== lister) all.splice(at, 0, lister);
+function insert({ name, all }: Listed, lister: Lister, { settled, changed }: Known): void {
+  const last = all.at(-1);
+  // At first they come in their order.
+  if (!last || isBefore(last, lister)) all.push(lister);
+  else all.splice(all.findLastIndex(other => isBefore(other, lister)) + 1, 0, lister);
+  if (settled) changed.add(name);
 }
 
-function namesIn(user: User | undefined): readonly string[] {
-  return (user?.spec.serviceDiscovery?.vipServices ?? []).map(({ name }) => fullServiceName(name));
+/** The names that an object lists; those that no other lists are new. */
+function namesIn({ spec }: User, { listers, names }: Known): readonly Listed[] {
+  return (spec.serviceDiscovery?.vipServices ?? []).map(({ name: listed }) => {
+    const known = names.get(listed);
+    if (known) return known;
+    const created: Listed = { name: fullServiceName(listed), all: [] };
+    for (const spelling of spellingsOf(created.name)) names.set(spelling, created);
+    listers.set(created.name, created.all);
+    return created;
+  });
+}
+
+function spellingsOf(name: string): readonly string[] {
+  return [name, name.slice('svc:'.length)];
 }
 
 /** Whether an object lists VIP services of a tailnet. */
-export function isOffered(tailnet: MeshTailnet, read: TrackedRead): boolean {
-  const found = read.exceptStatus.find(vipServicesByTailnet, tailnet.spec.tailnet);
-  return found.some(object => !isBeingDeleted(object));
-}
-
-/** Also those that are being deleted. */
-function usersOf(tailnet: MeshTailnet, read: ReadObjects): readonly MeshEndpoints[] {
-  if (isBeingDeleted(tailnet)) return [];
-  const found = read.find(vipServicesByTailnet, tailnet.spec.tailnet);
-  if (tailnet.spec.allowedNamespaces.from === 'All') return found;
-  const resources = { namespace: (name: string) => read.get({ kind: 'Namespace', namespace: '', name }) };
-  const allowed = new Map<string, boolean>();
-  const mayUse = (namespace: string) => {
-    const known = allowed.get(namespace) ?? isAllowed(resources, tailnet.spec.allowedNamespaces, namespace);
-    allowed.set(namespace, known);
-    return known;
-  };
-  return found.filter(object => mayUse(object.metadata.namespace ?? ''));
+export function isOffered({ metadata }: MeshTailnet, { groups }: Users, read: TrackedRead): boolean {
+  return read.value(groups.of, metadata.name).length > 0;
 }
 
 /** One that is deleted and created again is another one. */

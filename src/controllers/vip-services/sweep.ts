@@ -39,7 +39,7 @@ export function sweeper(deps: SweeperDeps) {
     const { name } = tailnet.metadata;
     // It takes no finalizer, by which what is taken over would be removed.
     if (isBeingDeleted(tailnet)) return { ...NOTHING_DONE, isComplete: true, problem: 'it is being deleted' };
-    const connection = await connectionOf(tailnet, deps);
+    const connection = await connectionOf(tailnet, deps, undefined);
     if (connection.is === 'unusable') return stopped(NOTHING_DONE, formatProblem(connection.problem));
     if (connection.is === 'without-services') return { ...NOTHING_DONE, isComplete: true };
     const { devices, isStale: areOld = true } = deps.tailnets.lastView(name) ?? {};

@@ -7,6 +7,7 @@ import { named } from '../../support/declared.ts';
 import { meshTailnet } from '../../support/objects.ts';
 import { INSTALLATION, publishing, startVipScene } from '../../support/controllers/vip-services/scene.ts';
 
+const B = { kind: 'MeshEndpoints', namespace: 'default', name: 'b' } as const;
 const LATER = { kind: 'MeshTailnet', namespace: '', name: 'later' } as const;
 
 /** A service of a MeshTailnet beside an older one of another domain. */
@@ -50,6 +51,29 @@ describe('VIP services', () => {
     expect(await scene.metrics()).toContain(
       'service_coordinator_registrations_total{tailnet="example",result="deleted"} 2',
     );
+  });
+
+  it('are listed no more often because of objects that list names which others have', async () => {
+    const scene = await startVipScene({ spec: { syncInterval: '10m' } });
+    await scene.put(publishing('a', ['web']));
+    await scene.until(() => expect(scene.entry('a')).toMatchObject({ status: 'Registered' }));
+    await scene.clock.advance(60_000);
+    const lists = () => scene.api.requests().filter(({ route }) => route === 'services.list').length;
+    const before = lists();
+    expect(before).toBeGreaterThan(0);
+    for (let edit = 1; edit <= 10; edit++) {
+      const services = edit % 2 === 0 ? ['web'] : ['web', 'svc:web'];
+      await scene.put(publishing('b', services));
+      await scene.until(
+        () => expect(scene.memory.read.get(B)?.status?.vipServices).toHaveLength(services.length),
+        1,
+      );
+      expect(scene.entry('b')).toMatchObject({ status: 'Conflict', reason: 'ListedByOther' });
+    }
+    expect(lists()).toBe(before);
+
+    await scene.put(publishing('b', ['other']));
+    await scene.until(() => expect(scene.entry('b', 'other')).toMatchObject({ status: 'Registered' }));
   });
 
   it('keep their address when their port changes', async () => {

@@ -10,7 +10,7 @@ import { claimsOf, namesOf } from '../../../src/controllers/vip-services/gather.
 import type { Claims } from '../../../src/controllers/vip-services/gather.ts';
 import { nextLedger } from '../../../src/controllers/vip-services/ledger.ts';
 import type { Ledger } from '../../../src/controllers/vip-services/ledger.ts';
-import { offeringReader } from '../../../src/controllers/vip-services/offering.ts';
+import { offeringReader, usersFrom } from '../../../src/controllers/vip-services/offering.ts';
 import { withOwners } from '../../../src/controllers/vip-services/owners.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { inSlices } from '../../../src/runtime/slices.ts';
@@ -114,7 +114,7 @@ async function startWorld() {
   const tracking = new Tracking(memory.read);
   const values = trafficValues(tracking, TRAFFIC);
   const reads = tracking.readsOf({ affected: () => undefined });
-  const offerings = offeringReader(systemClock);
+  const offerings = offeringReader(usersFrom(tracking), systemClock);
   const services = new Map<string, VipService>();
   const statuses = new Map<string, States>();
   const known = { ledger: new Map() as Ledger };
@@ -158,7 +158,10 @@ async function startWorld() {
       ...{ before: known.ledger, listers: offering.listers, registrants: new Map<string, string>() },
       ...{ exists: () => true, isUnserved: (of: string) => freed.has(of), maxNames: 100, now: new Date() },
     };
-    const ledger = await inSlices(nextLedger(options), systemClock);
+    const changed = offering.changedSince(known.ledger);
+    const ledger = await inSlices(nextLedger({ ...options, changed }), systemClock);
+    expect(ledger).toEqual(await inSlices(nextLedger(options), systemClock));
+    offering.settle(ledger);
     Object.assign(known, { ledger });
     freed.clear();
     const api = undefined as never;
