@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { HOLDERS_KEY, parseLedger } from '../../../src/controllers/vip-services/ledger.ts';
 import { OWNERS } from '../../../src/controllers/vip-services/owners.ts';
 import { MemoryNamespace } from '../../support/controllers/mesh-tailnet/namespace.ts';
-import { startVipScene } from '../../support/controllers/vip-services/scene.ts';
+import { INSTALLATION, startVipScene } from '../../support/controllers/vip-services/scene.ts';
 import { ServingPods } from '../../support/controllers/vip-services/serving-pods.ts';
 import { named } from '../../support/declared.ts';
 import { endpoint, meshEndpoints } from '../../support/objects.ts';
@@ -12,11 +12,16 @@ import { runs } from '../../support/runs.ts';
 const SERVICE = 'svc:payments';
 const ADDRESSES = { one: '100.64.0.1', two: '100.64.0.2' } as const;
 
+const ACTS = [
+  ...(['lose the entry', 'overwrite the entry', 'lose the service'] as const),
+  ...(['restart', 'change the leader', 'stop a pod', 'let pods go on'] as const),
+] as const;
+
 type Who = keyof typeof ADDRESSES;
 type Step =
   | { readonly do: 'put'; readonly who: Who; readonly lists: boolean; readonly paused: boolean }
   | { readonly do: 'remove'; readonly who: Who }
-  | { readonly do: 'lose the entry' | 'lose the service' | 'restart' | 'stop a pod' | 'let pods go on' }
+  | { readonly do: (typeof ACTS)[number] }
   | { readonly do: 'wait'; readonly seconds: number };
 
 const who = fc.constantFrom<Who>('one', 'two');
@@ -34,9 +39,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 5,
     arbitrary: fc.record({
-      do: fc.constantFrom(
-        ...(['lose the entry', 'lose the service', 'restart', 'stop a pod', 'let pods go on'] as const),
-      ),
+      do: fc.constantFrom(...ACTS),
     }),
   },
   {
@@ -75,50 +78,32 @@ async function startWorld() {
     return scene.put(named(meshEndpoints(spec), `${owner}/payments`));
   };
   const { services } = scene.api.state;
-  const lose = () => {
+  const overwrite = (owners: readonly object[]) => {
     const service = services.current(SERVICE);
-    const annotations = { [OWNERS]: JSON.stringify({ owners: [] }) };
+    const annotations = { [OWNERS]: JSON.stringify({ owners }) };
     if (service) services.put(SERVICE, { ...service, annotations });
   };
+  const ofAnotherCluster = () => ({
+    ...{ installation: '99999999', cluster: 'other', object: 'two/payments', strategy: 'shared' },
+    ...{ ports: ['tcp:443'], tags: ['tag:mesh'], shareWith: [INSTALLATION] },
+    heartbeat: new Date(Date.UTC(2026, 0, 15, 12) + scene.clock.now()).toISOString(),
+  });
+  const acts: Readonly<Record<(typeof ACTS)[number], () => unknown>> = {
+    'lose the entry': () => overwrite([]),
+    'overwrite the entry': () => overwrite([ofAnotherCluster()]),
+    'lose the service': () => services.delete(SERVICE),
+    restart: scene.restart,
+    'change the leader': scene.changeLeader,
+    'stop a pod': () => meshPods.stopOne(),
+    'let pods go on': () => meshPods.goOn(),
+  };
   const take = async (taken: Step) => {
-    switch (taken.do) {
-      case 'put': {
-        await put(taken.who, taken.lists, taken.paused);
-        return;
-      }
-      case 'remove': {
-        await scene.memory.author.remove({
-          kind: 'MeshEndpoints',
-          namespace: taken.who,
-          name: 'payments',
-        });
-        return;
-      }
-      case 'lose the entry': {
-        lose();
-        return;
-      }
-      case 'lose the service': {
-        services.delete(SERVICE);
-        return;
-      }
-      case 'restart': {
-        await scene.restart();
-        return;
-      }
-      case 'stop a pod': {
-        meshPods.stopOne();
-        return;
-      }
-      case 'let pods go on': {
-        meshPods.goOn();
-        return;
-      }
-      case 'wait': {
-        await pass(taken.seconds);
-        return;
-      }
-    }
+    if (taken.do === 'put') await put(taken.who, taken.lists, taken.paused);
+    else if (taken.do === 'wait') await pass(taken.seconds);
+    else if (taken.do === 'remove') {
+      const ref = { kind: 'MeshEndpoints', namespace: taken.who, name: 'payments' } as const;
+      await scene.memory.author.remove(ref);
+    } else await acts[taken.do]();
   };
   return { scene, meshPods, put, take, pass, check };
 }

@@ -156,6 +156,14 @@ export async function startVipScene({
       await end();
       running = start();
     },
+    /** Another process leads, and requests of the one before still arrive. */
+    changeLeader: async () => {
+      const before = running;
+      for (const controller of before) controller.stop();
+      running = start();
+      await clock.advance(0);
+      for (const controller of before) await controller.drain({ graceMs: 0, abortMs: 0 });
+    },
     put: (object: object) => memory.author.put(object),
     remove: (name: string) => memory.author.remove({ kind: 'MeshEndpoints', namespace: 'default', name }),
     /** Lets time pass in steps until an expectation holds. */
