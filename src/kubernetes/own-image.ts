@@ -23,23 +23,32 @@ export type OwnImageDeps = {
   readonly log: Pick<Log, 'warn'>;
 };
 
-const RETRY_MS = 1000;
+const FIRST_RETRY_MS = 1000;
 
-/** Reads the image until the API server answers: that of a pod never changes without another pod. */
+/** A right that is granted later is noticed within this time. */
+const MAX_RETRY_MS = 30_000;
+
+/**
+ * Reads the image until the API server answers, ever more slowly: that of a pod never changes without another pod. Each other
+ * failure is logged once.
+ */
 export function readOwnImage({ clock, log, ...place }: OwnImageDeps): OwnImage {
   let current: { readonly image: string | undefined } | undefined;
   let cancel = () => {};
   let isStopped = false;
-  const read = async () => {
+  let logged = '';
+  const read = async (retryMs: number) => {
     try {
       current = { image: await imageIn(place) };
     } catch (error) {
       if (isStopped) return;
-      log.warn('the image of the own pod cannot be read', { error });
-      cancel = clock.after(RETRY_MS, () => void read());
+      const message = String(error);
+      if (message !== logged) log.warn('the image of the own pod cannot be read', { error });
+      logged = message;
+      cancel = clock.after(retryMs, () => void read(Math.min(2 * retryMs, MAX_RETRY_MS)));
     }
   };
-  void read();
+  void read(FIRST_RETRY_MS);
   return {
     current: () => current,
     stop: () => {

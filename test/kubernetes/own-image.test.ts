@@ -7,6 +7,7 @@ import type { KubeRequest } from '../../src/kubernetes/transport/transport.ts';
 function readFrom(...responses: readonly unknown[]) {
   const requests: KubeRequest[] = [];
   const due = new Set<() => void>();
+  const waitedMs: number[] = [];
   const warnings: string[] = [];
   const send = async (request: KubeRequest): Promise<unknown> => {
     const response = responses[requests.push(request) - 1];
@@ -17,7 +18,8 @@ function readFrom(...responses: readonly unknown[]) {
   const clock = {
     now: () => 0,
     soon: (call: () => void) => call(),
-    after: (_ms: number, call: () => void) => {
+    after: (ms: number, call: () => void) => {
+      waitedMs.push(ms);
       due.add(call);
       return () => void due.delete(call);
     },
@@ -27,7 +29,7 @@ function readFrom(...responses: readonly unknown[]) {
     ...{ clock, log: { warn: (message: string) => void warnings.push(message) } },
   });
   const settled = () => new Promise(resolve => void setImmediate(resolve));
-  return { image, requests, due, warnings, settled };
+  return { image, requests, due, waitedMs, warnings, settled };
 }
 
 const containers = [
@@ -57,8 +59,10 @@ it.each([{ items: [] }, { items: [{ spec: {} }] }, {}, null])('there is none in 
 
 it('is read again while the API server does not answer, until that is stopped', async () => {
   const away = new KubeError('Forbidden', 'forbidden', { status: 403 });
-  const { image, due, warnings, settled } = readFrom(away, away, { items: [{ spec: { containers } }] });
-  for (let time = 0; time < 2; time++) {
+  const { image, due, waitedMs, warnings, settled } = readFrom(...Array(7).fill(away), {
+    items: [{ spec: { containers } }],
+  });
+  for (let time = 0; time < 7; time++) {
     await settled();
     expect(image.current()).toBeUndefined();
     const [retry] = due;
@@ -67,9 +71,23 @@ it('is read again while the API server does not answer, until that is stopped', 
   }
   await settled();
   expect(image.current()).toEqual({ image: 'mesh-gateway:1.2.3' });
-  expect(warnings).toHaveLength(2);
+  expect(waitedMs).toEqual([1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]);
+  expect(warnings).toEqual(['the image of the own pod cannot be read']);
   const stopped = readFrom(away);
   await stopped.settled();
   stopped.image.stop();
   expect(stopped.due.size).toBe(0);
+});
+
+it('that cannot be read is logged again for another reason', async () => {
+  const denied = new KubeError('Forbidden', 'forbidden', { status: 403 });
+  const away = new KubeError('Unreachable', 'away');
+  const { due, warnings, settled } = readFrom(denied, away, away, denied);
+  for (let time = 0; time < 4; time++) {
+    await settled();
+    const [retry] = due;
+    due.clear();
+    retry?.();
+  }
+  expect(warnings).toHaveLength(3);
 });
