@@ -1,20 +1,31 @@
 import { existsSync } from 'node:fs';
-import { readFile, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { nearest } from '../src/api/validation/nearest.ts';
 import { readConfiguration } from './config.ts';
-import { applyDrift, diffOf, findDrift, findForeignFiles, readDefinitions, readMarked } from './folder.ts';
+import {
+  applyDrift,
+  diffOf,
+  findDrift,
+  findForeignFiles,
+  readDefinitions,
+  readMarked,
+  readText,
+} from './folder.ts';
 import { CHART_NAMES, DEFAULT_CHARTS, install, objectsText, pathsOf } from './install.ts';
 import type { Files } from './install.ts';
+import { runSynthPool } from './pool-command.ts';
 
 /** What `mesh-gateway help synth` prints. */
 export const SYNTH_HELP = `mesh-gateway synth [--config FILE] --out FOLDER [--only NAME,...]
                    [--check | --diff]
+       mesh-gateway synth pool --tailnet FILE --address IP [--namespace NAME]
+                   [--config FILE]
 
 Writes the manifests of an installation, as files to apply or to keep under
-GitOps.
+GitOps. With pool, prints those of a pool of mesh pods that you run yourself.
 
   --config FILE     the configuration; fields that it does not set have their
                     defaults. Its schema is synth/config.json of the package
@@ -32,6 +43,15 @@ GitOps.
   --diff            write nothing, and print what would change in each file, as
                     git diff does
 
+Of a pool:
+  --tailnet FILE    a MeshTailnet; spec.pool has the settings of the pods
+  --address IP      the address of the Service of the pool, which the printed
+                    MeshTailnet has in spec.pool.addresses: a free one of the
+                    Service addresses of the cluster
+  --namespace NAME  the namespace of the pods, mesh-pools by default. Before
+                    they can join, each needs a Secret of its own name there
+                    with a join key under authkey, such as meshd-example-0
+
 Exit code: 0 if all files are written, or none differs; 1 if --check or --diff
 has found a difference; 2 if the configuration or the command line is not valid,
 and then nothing is written.
@@ -39,6 +59,7 @@ and then nothing is written.
 
 /** Runs `mesh-gateway synth`; returns the exit code. */
 export async function runSynth(args: readonly string[], version: string): Promise<number> {
+  if (args[0] === 'pool') return await runSynthPool(args.slice(1));
   const { values } = parseArgs({
     args: [...args],
     options: {
@@ -95,20 +116,6 @@ function chosenCharts(only: string | undefined): readonly string[] {
   const meant = nearest(unknown, CHART_NAMES);
   const hint = meant === undefined ? `there are ${CHART_NAMES.join(', ')}` : `did you mean ${meant}?`;
   throw new Error(`synth: there is no part ${JSON.stringify(unknown.slice(0, 60))}; ${hint}`);
-}
-
-const LARGEST_BYTES = 1024 * 1024;
-
-async function readText(file: string): Promise<string> {
-  const found = await stat(file);
-  if (!found.isFile()) throw new Error(`synth: ${file} is not a file`);
-  if (found.size > LARGEST_BYTES) throw new Error(`synth: ${file} is larger than 1 MiB and was not read`);
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(await readFile(file));
-  } catch (error) {
-    if (error instanceof TypeError) throw new Error(`synth: ${file} is not UTF-8 text`, { cause: error });
-    throw error;
-  }
 }
 
 async function expectFolder(path: string): Promise<void> {

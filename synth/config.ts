@@ -3,6 +3,7 @@ import { quantityOf } from '../src/api/quantity.ts';
 import { formatFault } from '../src/api/validation/fault.ts';
 import { validateWith } from '../src/api/validation/validate.ts';
 import { fieldsBeyond } from '../src/api/validation/unknown-fields.ts';
+import type { UnknownField } from '../src/api/validation/unknown-fields.ts';
 import type { GeneratedValidator } from '../src/api/validation/validator.ts';
 import { metadataLabel, repeatedLabelOf } from '../src/telemetry/endpoint-metrics.ts';
 import { readDocuments } from '../src/api/yaml-documents.ts';
@@ -31,19 +32,19 @@ export function readConfiguration(text: string): ReadConfiguration {
 
 /** Validates a configuration. Unlike the API server it refuses unknown fields, which would have no effect. */
 export function validateConfiguration(value: unknown): ReadConfiguration {
-  const unknown = fieldsBeyond(outline, value).map(({ path, meant }) =>
-    formatFault({
-      path,
-      steps: [],
-      message: `there is no such field${meant === undefined ? '' : `; did you mean ${meant}?`}`,
-    }),
-  );
+  const unknown = fieldsBeyond(outline, value).map(unknownFault);
   const verdict = validateWith<Installation>(validator, value);
   const wrong = verdict.valid
     ? CHECKS.flatMap(faultsOf => faultsOf(verdict.object))
     : verdict.faults.map(formatFault);
   const faults = [...unknown, ...wrong];
   return verdict.valid && faults.length === 0 ? { installation: verdict.object } : { faults };
+}
+
+/** Refuses a field that would have no effect. */
+export function unknownFault({ path, meant }: UnknownField): string {
+  const message = `there is no such field${meant === undefined ? '' : `; did you mean ${meant}?`}`;
+  return formatFault({ path, steps: [], message });
 }
 
 /**

@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { createTwoFilesPatch, FILE_HEADERS_ONLY } from 'diff';
 import { FOLDERS, MARK } from './install.ts';
@@ -83,3 +83,18 @@ export async function diffOf(folder: string, { path, is }: Drift, files: Files):
 
 /** The name of a file that does not exist. */
 const NO_FILE = '/dev/null';
+
+const LARGEST_BYTES = 1024 * 1024;
+
+/** The text of a file that a user names. */
+export async function readText(file: string): Promise<string> {
+  const found = await stat(file);
+  if (!found.isFile()) throw new Error(`synth: ${file} is not a file`);
+  if (found.size > LARGEST_BYTES) throw new Error(`synth: ${file} is larger than 1 MiB and was not read`);
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(await readFile(file));
+  } catch (error) {
+    if (error instanceof TypeError) throw new Error(`synth: ${file} is not UTF-8 text`, { cause: error });
+    throw error;
+  }
+}

@@ -105,7 +105,8 @@ function textOf(content: Content, options: InstallOptions): string {
   return 'text' in content ? content.text(options) : Yaml.stringify(...content.objects(options));
 }
 
-function objectsOf(install: Install, add: Add): readonly Manifest[] {
+/** The objects of a chart of its own. */
+export function objectsOf(install: Install, add: Add): readonly Manifest[] {
   const { namespace } = install.installation;
   const chart = new Chart(new App(), 'chart', { namespace, disableResourceNameHashes: true });
   add(chart, install);

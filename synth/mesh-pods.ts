@@ -1,18 +1,23 @@
 import { escapedJson } from '../src/api/json.ts';
 import type { Installation } from './generated/types.ts';
 
+/** The defaults of `spec.pool` of MeshTailnets. */
+export function poolDefaults({ meshPods }: Pick<Installation, 'meshPods'>) {
+  const { relayPorts: _, relayPortsPerNamespace: __, extraEnv, ...same } = meshPods;
+  // In the order of a chart's values, which Helm sorts.
+  const sorted = Object.entries(extraEnv ?? {}).sort(([one], [other]) => (one < other ? -1 : 1));
+  const variables = sorted.map(([name, value]) => ({ name, value }));
+  return { ...same, ...(variables.length > 0 ? { extraEnv: variables } : {}) };
+}
+
 /** Environment variables of the operator with the defaults of tailnets and mesh pods. */
 export function meshPodEnvironment(
   installation: Pick<Installation, 'controlURL' | 'meshPods'>,
 ): Readonly<Record<string, string>> {
-  const { relayPorts, relayPortsPerNamespace, extraEnv, ...same } = installation.meshPods;
-  // In the order of a chart's values, which Helm sorts.
-  const sorted = Object.entries(extraEnv ?? {}).sort(([one], [other]) => (one < other ? -1 : 1));
-  const variables = sorted.map(([name, value]) => ({ name, value }));
-  const pool = { ...same, ...(variables.length > 0 ? { extraEnv: variables } : {}) };
+  const { relayPorts, relayPortsPerNamespace } = installation.meshPods;
   return {
     ...(installation.controlURL === undefined ? {} : { CONTROL_API_URL: installation.controlURL }),
-    MESH_PODS: escapedJson(pool, NO_PLAIN_ASCII),
+    MESH_PODS: escapedJson(poolDefaults(installation), NO_PLAIN_ASCII),
     RELAY_PORTS: `${relayPorts.first}-${relayPorts.last}`,
     ...(relayPortsPerNamespace === undefined
       ? {}

@@ -24,7 +24,7 @@ export function addNetworkPolicies(chart: Construct, install: Install): void {
     { from: [envoyGatewayPeer(install), ...envoyPeers(install)], ports: [port(PORTS.grpc)] },
     { from: fromMonitoring, ports: [port(PORTS.metrics)] },
   ]);
-  const operator = { podSelector: { matchLabels: { ...selectorOf('operator') } } };
+  const operator = operatorPeer();
   const { proxy, metrics } = MESH_POD.ports;
   const relayHttp = port(RELAY.ports.http);
   const datagrams = datagramPorts(meshPods.relayPorts);
@@ -35,6 +35,32 @@ export function addNetworkPolicies(chart: Construct, install: Install): void {
     { from: [operator], ports: [port(proxy), port(metrics), relayHttp, datagrams] },
     { from: fromMonitoring, ports: [port(metrics), relayHttp] },
   ]);
+}
+
+/** The network policy of mesh pods that a user runs in another namespace: they have no front, and no relay. */
+export function addUserPoolPolicy(
+  chart: Construct,
+  install: Install,
+  { selector, ...metadata }: k8s.ObjectMeta & { readonly selector: k8s.LabelSelector },
+): void {
+  const { monitoring, namespace } = install.installation;
+  const { proxy, metrics } = MESH_POD.ports;
+  const operator = { ...namespacePeer(namespace), ...operatorPeer() };
+  new k8s.KubeNetworkPolicy(chart, 'pool', {
+    metadata,
+    spec: {
+      podSelector: selector,
+      policyTypes: ['Ingress'],
+      ingress: [
+        { from: [...envoyPeers(install), operator], ports: [port(proxy)] },
+        { from: [operator, namespacePeer(monitoring.namespace)], ports: [port(metrics)] },
+      ],
+    },
+  });
+}
+
+function operatorPeer() {
+  return { podSelector: { matchLabels: { ...selectorOf('operator') } } };
 }
 
 function port(number: number): k8s.NetworkPolicyPort {

@@ -149,6 +149,28 @@ describe('mesh-gateway synth', () => {
     expect((await run('synth', '--out', '-', '--diff')).status).toBe(2);
   });
 
+  it('prints the objects of a pool that a user runs', async () => {
+    const config = written('pool.yaml', 'meshPods: {image: "meshd:1"}\n');
+    const spec = 'spec: {tailnet: example.ts.net, pool: {replicas: 1}}';
+    const tailnet = written(
+      'tailnet.yaml',
+      `apiVersion: mesh-gateway.dev/v1alpha1\nkind: MeshTailnet\nmetadata: {name: home}\n${spec}\n`,
+    );
+    const flags = ['--config', config, '--namespace', 'pools', '--address', '10.96.0.50'];
+    const { status, out, err } = await run('synth', 'pool', '--tailnet', tailnet, ...flags);
+    expect({ status, err }).toEqual({ status: 0, err: '' });
+    const objects = parseManifests(out, 'standard output');
+    expect(
+      objects.map(({ kind, metadata }) => `${kind} ${metadata.namespace ?? ''}/${metadata.name ?? ''}`),
+    ).toEqual([
+      ...['ServiceAccount', 'Role', 'RoleBinding', 'Service'].map(kind => `${kind} pools/meshd-home`),
+      'Service pools/meshd-home-pods',
+      ...['PodDisruptionBudget', 'NetworkPolicy', 'StatefulSet'].map(kind => `${kind} pools/meshd-home`),
+      'MeshTailnet /home',
+    ]);
+    expect(out).toContain('image: meshd:1\n');
+  });
+
   it('removes files that a chosen part does not have any more', async () => {
     await run('synth', '--out', 'fenced');
     const config = written('open.yaml', 'networkPolicies: {enabled: false}\n');
@@ -217,6 +239,24 @@ describe('mesh-gateway synth', () => {
       'a part that there is not',
       ['synth', '--out', 'x', '--only', 'rbac,operater'],
       'synth: there is no part "operater"; did you mean operator?',
+    ],
+    ['a pool without a MeshTailnet', ['synth', 'pool'], 'synth pool: name the file of a MeshTailnet'],
+    [
+      'a pool of what is no MeshTailnet',
+      [
+        'synth',
+        'pool',
+        '--tailnet',
+        'dist/crds/meshtailnets.mesh-gateway.dev.yaml',
+        '--address',
+        '10.96.0.50',
+      ],
+      'is not a MeshTailnet',
+    ],
+    [
+      'a pool without an address',
+      ['synth', 'pool', '--tailnet', 'x.yaml'],
+      'synth pool: name a free address',
     ],
     ['no part', ['synth', '--out', 'x', '--only', ''], 'synth: there is no part ""; there are '],
     ['no such file', ['synth', '--out', 'x', '--config', 'none.yaml'], 'none.yaml'],

@@ -158,7 +158,7 @@ function fixedVariables(options: PoolOptions): Texts {
   const { ports } = MESH_POD;
   return {
     TS_KUBE_SECRET: '$(POD_NAME)',
-    TS_HOSTNAME: `$(POD_NAME)-${options.installation}`,
+    TS_HOSTNAME: ['$(POD_NAME)', options.installation].filter(Boolean).join('-'),
     TS_AUTH_ONCE: 'true',
     TS_USERSPACE: 'true',
     TS_ACCEPT_DNS: 'false',

@@ -11,8 +11,8 @@ type Texts = Readonly<Record<string, string>>;
 /** What the objects of a pool are made from. */
 export type PoolOptions = {
   readonly tailnet: MeshTailnet;
-  /** The installation id. */
-  readonly installation: string;
+  /** The installation id; undefined for a pool that a user runs. */
+  readonly installation: string | undefined;
   /** The namespace of the objects. */
   readonly namespace: string;
   /** For fields that spec.pool does not set. */
@@ -61,21 +61,20 @@ function hashOf(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }
 
-/** The metadata of an object of a pool; Kubernetes' garbage collector deletes the object together with the MeshTailnet. */
+/**
+ * The metadata of an object of a pool; Kubernetes' garbage collector deletes the object together with the MeshTailnet, unless
+ * that is one of a file.
+ */
 export function metadataOf(
   { tailnet: { metadata } }: Pick<PoolOptions, 'tailnet'>,
   name = poolName(metadata.name),
 ) {
-  const owner = {
-    apiVersion: API_VERSION,
-    kind: 'MeshTailnet',
-    name: metadata.name,
-    uid: metadata.uid ?? '',
-  };
+  const { uid } = metadata;
+  const owner = { apiVersion: API_VERSION, kind: 'MeshTailnet', name: metadata.name };
   return {
     name,
     labels: labelsOf(metadata.name),
-    ownerReferences: [{ ...owner, controller: true as const }],
+    ...(uid === undefined ? {} : { ownerReferences: [{ ...owner, uid, controller: true as const }] }),
   };
 }
 
