@@ -11,3 +11,8 @@ export function cutText(text: string, maxLength: number, ending = ''): string {
   if (characters.length <= maxLength) return whole;
   return characters.slice(0, maxLength - ending.length).join('') + ending;
 }
+
+/** The name of a kind with its article, such as an HTTPRoute. */
+export function withArticle(kind: string): string {
+  return `${/^(HTTP|[AEIO])/.test(kind) ? 'an' : 'a'} ${kind}`;
+}

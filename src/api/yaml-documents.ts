@@ -66,7 +66,7 @@ function hinted(fault: SyntaxFault, text: string): SyntaxFault {
 }
 
 const TEMPLATE =
-  'this looks like a template, such as those of Helm: render it first, and give what comes out';
+  'this looks like a template, such as those of Helm: render it first, as in helm template FOLDER | mesh-gateway check -';
 
 type Read = { readonly document: SourceDocument } | { readonly fault: SyntaxFault };
 

@@ -1,6 +1,7 @@
 import { formatFault } from '../api/validation/fault.ts';
 import type { Fault } from '../api/validation/fault.ts';
 import { isRecord } from '../api/json.ts';
+import { withArticle } from '../api/text.ts';
 
 /** Thrown where arguments do not make a valid object; `faults` has everything that is wrong. */
 export class AuthoringError extends Error {
@@ -20,6 +21,6 @@ export class AuthoringError extends Error {
 /** The kind, namespace and name of an object, for messages. */
 export function titleOf(kind: string, metadata: unknown): string {
   const { name, namespace } = isRecord(metadata) ? metadata : {};
-  if (typeof name !== 'string') return `a ${kind} without a name`;
+  if (typeof name !== 'string') return `${withArticle(kind)} without a name`;
   return typeof namespace === 'string' ? `${kind} ${namespace}/${name}` : `${kind} ${name}`;
 }

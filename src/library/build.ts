@@ -5,6 +5,7 @@ import { API_VERSION, GROUP } from '../api/generated/kinds.ts';
 import type { KindName } from '../api/generated/kinds.ts';
 import type { RouteKind } from '../api/key.ts';
 import { isRecord } from '../api/json.ts';
+import { withArticle } from '../api/text.ts';
 import { unknownFields } from '../api/validation/unknown-fields.ts';
 import { validate } from '../api/validation/validate.ts';
 import { AuthoringError, titleOf } from './authoring-error.ts';
@@ -116,7 +117,7 @@ function missingIn(kind: RouteKind, props: Fields): readonly Fault[] {
   if (!isGiven('parentRefs')) need('parentRefs', 'is required: name the Gateway');
   if (kind === 'TLSRoute' && !isGiven('hostnames')) need('hostnames', 'is required: list the SNI names');
   const [rules, backendRefs] = [isGiven('rules'), isGiven('backendRefs')];
-  if (isStream(kind) && rules) need('rules', `a ${kind} has one rule: give its backendRefs`);
+  if (isStream(kind) && rules) need('rules', `${withArticle(kind)} has one rule: give its backendRefs`);
   else if (rules && backendRefs) need('rules', 'give rules or backendRefs, not both');
   else if (!rules && !backendRefs)
     need('rules', `is required: give ${isStream(kind) ? '' : 'rules or '}backendRefs`);

@@ -96,7 +96,7 @@ export type CORS = {
   readonly maxAge?: number;
 };
 
-/** The props of a HTTPRoute. `backendRefs` alone are short for one rule that matches all requests. */
+/** The props of an HTTPRoute. `backendRefs` alone are short for one rule that matches all requests. */
 export type HTTPRouteProps<Name extends string = string> = RouteWithRulesProps<
   HTTPRouteRuleProps<Name>,
   HTTPBackendRef<Name>

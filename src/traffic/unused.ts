@@ -9,6 +9,7 @@ import { within } from '../api/problem.ts';
 import type { Problem, Why } from '../api/problem.ts';
 import type { UnusedReason } from '../api/reasons.ts';
 import { TLS_BYTES } from '../api/shares.ts';
+import { withArticle } from '../api/text.ts';
 import type { MissingCa } from '../api/trust.ts';
 import { meshEndpointsRefOf } from './backend-refs.ts';
 import type { RouteBackendRef } from './backend-refs.ts';
@@ -75,7 +76,7 @@ export const unusedReference = {
           }
         : {
             reason: 'MixedBackends',
-            text: `a ${backendRef.route.kind} cannot mix MeshEndpoints with ${othersThan(backendRef)}`,
+            text: `${withArticle(backendRef.route.kind)} cannot mix MeshEndpoints with ${othersThan(backendRef)}`,
             fix: 'keep one kind of backend, or give the others weight 0',
           },
     ),
@@ -310,7 +311,7 @@ function namedCandidate({ backendRef, resolved }: Candidate): string {
 }
 
 function joined(words: readonly string[]): string {
-  return words.join(' or ');
+  return [words.slice(0, -1).join(', '), ...words.slice(-1)].filter(part => part !== '').join(' or ');
 }
 
 /** An object with tagSelectors may have found no device. */

@@ -115,7 +115,7 @@ const FAULTS: readonly (readonly [sentence: string, text: string, faults: readon
         `a template: ${text}`,
         `${text}\n`,
         [
-          `${text.split('\n').length}: this looks like a template, such as those of Helm: render it first, and give what comes out`,
+          `${text.split('\n').length}: this looks like a template, such as those of Helm: render it first, as in helm template FOLDER | mesh-gateway check -`,
         ],
       ] as const,
   ),

@@ -168,7 +168,7 @@ const refused: Readonly<Record<string, { make: () => unknown; expected: string }
   },
   'no metadata': {
     make: () => route('HTTPRoute', ok, { metadata: undefined }),
-    expected: 'a HTTPRoute without a name: metadata: is required',
+    expected: 'an HTTPRoute without a name: metadata: is required',
   },
   'what is no data': {
     make: () => route('HTTPRoute', ok, { metadata: { ...metadata, labels: new Map() } }),

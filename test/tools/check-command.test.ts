@@ -47,6 +47,26 @@ async function checked(text: string, ...options: readonly string[]) {
   return { status, out: printed.out.join('\n').replaceAll(`${folder}/`, ''), err: printed.err.join('\n') };
 }
 
+describe('a folder for kustomize', () => {
+  it('with patches is not checked, and the command that renders it is named', async () => {
+    writeFileSync(
+      join(folder, 'kustomization.yaml'),
+      'resources: [web.yaml]\npatches: [{path: patch.yaml}]\n',
+    );
+    writeFileSync(join(folder, 'patch.yaml'), ENDPOINT);
+    const { status, out, err } = await checked(ROUTE);
+    expect(out.split('\n')[0]).toBe(
+      `kustomization.yaml:1:1: error: patches: this folder is for kustomize, whose patches make other objects of its files, which are not checked: render it first: kustomize build ${folder} | mesh-gateway check - [NotRendered]`,
+    );
+    expect([status, err]).toEqual([1, '0 objects in 3 files: 1 error, 0 warnings, 0 notes']);
+  });
+
+  it('without patches is checked', async () => {
+    writeFileSync(join(folder, 'kustomization.yaml'), 'resources: [web.yaml]\n');
+    expect((await checked(FIXED)).status).toBe(0);
+  });
+});
+
 describe('mesh-gateway check', () => {
   it('prints each finding with its line, and exits with 1', async () => {
     expect(await checked(ROUTE)).toEqual({

@@ -89,7 +89,7 @@ const FILES: readonly (readonly [sentence: string, text: string, findings: reado
       .replace('name: web\n      mesh', 'name: Web\n      mesh'),
     [
       "8 error spec.endpoints[0].name: \"Web\" is not a DNS label (lower-case letters, digits and '-', at most 63 characters, no '_' or '.')",
-      '9 error spec.endpoints[0].meshIP: "10.0.0.1" is not a mesh address (100.64.0.0 to 100.127.255.255, or in fd7a:115c:a1e0::/48; `tailscale ip` prints it)',
+      '9 error spec.endpoints[0].meshIP: "10.0.0.1" is not a mesh address (100.64.0.0 to 100.127.255.255, or in fd7a:115c:a1e0::/48; `tailscale ip` prints it): use the address of a device of the tailnet; a service behind a subnet router has none, and cannot be an endpoint: run a proxy for it on a device',
       `12 error ${PORT}: 0 ${NOT_A_PORT}`,
     ],
   ],

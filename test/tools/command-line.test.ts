@@ -48,7 +48,7 @@ const ODD = GOOD.replace('tailnet: example.ts.net', 'colour: red, tailnet: odd.t
 );
 
 const FAULT =
-  'error: spec.tailnet: "Example.ts.net" is not a DNS name (lower-case labels joined by \'.\', no final dot, at most 253 characters), such as example.ts.net';
+  'error: spec.tailnet: "Example.ts.net" is not the domain of a tailnet in lower case, such as example.ts.net: `tailscale status --json` on a device has it as MagicDNSSuffix';
 const WARNING = 'warning: spec.colour: is not a field of MeshTailnet and is dropped by the API server';
 
 const NOTE =

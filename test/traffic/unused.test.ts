@@ -87,7 +87,7 @@ const CASES: readonly Case[] = [
     reason: 'ProtocolMismatch',
     world: [tailnet, udp, route],
     message:
-      'HTTPRoute does not support protocol UDP of endpoint web of MeshEndpoints default/web: use UDPRoute, or change the protocol (HTTPRoute supports HTTP or HTTPS or gRPC)',
+      'HTTPRoute does not support protocol UDP of endpoint web of MeshEndpoints default/web: use UDPRoute, or change the protocol (HTTPRoute supports HTTP, HTTPS or gRPC)',
   },
   {
     reason: 'ProtocolConflict',

@@ -258,7 +258,7 @@ const outlineServiceDiscovery: Outline = {
 const outlineMeshEndpointsSpec: Outline = {
   is: 'object',
   fields: {
-    tailnet: { is: "text", expect: "a DNS name (lower-case labels joined by '.', no final dot, at most 253 characters), such as example.ts.net", pattern: "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$" },
+    tailnet: { is: "text", expect: "the domain of a tailnet in lower case, such as example.ts.net: `tailscale status --json` on a device has it as MagicDNSSuffix", pattern: "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$" },
     endpoints: { is: "list", items: outlineMeshEndpoint },
     endpointTemplate: outlineEndpointTemplate,
     tagSelectors: { is: "list", items: outlineTagSelector },
@@ -712,7 +712,7 @@ const outlineMeshPool: Outline = {
     tolerations: { is: "list", items: outlineToleration },
     priorityClassName: { is: "text", expect: "an object name (lower-case letters, digits, '-' and '.', at most 253 characters)", pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" },
     extraEnv: { is: "list", items: outlineEnvVar },
-    addresses: { is: "list", items: { is: "text", expect: "host:port with a port from 1 to 65535, such as 127.0.0.1:1055", isSensitive: true, pattern: "^([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\]):([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$" } },
+    addresses: { is: "list", items: { is: "text", expect: "host:port with a port from 1 to 65535, such as 127.0.0.1:1055", pattern: "^([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\]):([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$" } },
   },
 };
 
@@ -727,7 +727,7 @@ const outlineRateLimit: Outline = {
 const outlineMeshTailnetSpec: Outline = {
   is: 'object',
   fields: {
-    tailnet: { is: "text", expect: "a DNS name (lower-case labels joined by '.', no final dot, at most 253 characters), such as example.ts.net", pattern: "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$" },
+    tailnet: { is: "text", expect: "the domain of a tailnet in lower case, such as example.ts.net: `tailscale status --json` on a device has it as MagicDNSSuffix", pattern: "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$" },
     controlURL: { is: "text", expect: "an http:// or https:// URL without user name, password, query or fragment, at most 1024 characters", isSensitive: true, pattern: "^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$" },
     loginServer: { is: "text", expect: "an http:// or https:// URL without user name, password, query or fragment, at most 1024 characters", isSensitive: true, pattern: "^https?://([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[!\"$->@-~]*)?$" },
     controlCA: outlineControlCA,

@@ -60,6 +60,26 @@ export const OBJECTS = {
       'the kind does not have the field, so that the API server removes it',
       'correct it, or remove it',
     ),
+    NotRendered: error(
+      'the file is a template, or is patched by kustomize, so that its objects are not known',
+      'render it first, and check what comes out',
+    ),
+    CredentialInObject: error(
+      'a credential is written into an object, where everybody sees it who may read that',
+      'remove it, revoke it where others could read it, and store it in a Secret',
+    ),
+    NoEffect: warning(
+      'a policy cannot work on its target, or a setting does nothing as the object is',
+      'follow the message',
+    ),
+    SameMatch: note(
+      'a rule matches the same requests as one of an older route, which gets all of them',
+      'change `hostnames` or `matches` of one',
+    ),
+    InvalidParameters: error(
+      'the EnvoyProxy that `parametersRef` of a GatewayClass or Gateway names does not exist',
+      'create it, or correct the reference',
+    ),
     Repeated: error('the object is there twice, or mesh-gateway owns it', 'remove one of them'),
     NameNotInTailnet: warning(
       '`meshFQDN` is not inside the tailnet',

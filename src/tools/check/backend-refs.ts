@@ -45,6 +45,14 @@ export function isForMesh(route: Declared, catalog: Catalog): boolean {
   );
 }
 
+/** The namespaces and names of the backends of a route, whatever their kinds are meant to be. */
+export function namesIn({ fields, resource }: Declared): readonly string[] {
+  const own = namespaceOf(resource);
+  return refsOf(fields).map(
+    ({ ref: { namespace = own, name } }) => `${namespace as string}/${name as string}`,
+  );
+}
+
 function refsOf({ spec }: Fields): readonly WrittenRef[] {
   const rules = recordsIn(isRecord(spec) ? spec['rules'] : undefined);
   return rules.flatMap(([rule, index]) =>
@@ -93,10 +101,13 @@ function mistakenForService(route: Declared, ref: Fields, catalog: Catalog): boo
 
 /** Whether the object that a reference names is of a kind. */
 function isIn(catalog: Catalog, kind: ResourceKind, ref: Fields, { resource }: Declared): boolean {
-  const own = (resource?.metadata as { readonly namespace?: string } | undefined)?.namespace ?? 'default';
-  const { name, namespace = own } = ref;
+  const { name, namespace = namespaceOf(resource) } = ref;
   if (typeof name !== 'string' || typeof namespace !== 'string') return false;
   return catalog.get(keyOf({ kind, namespace, name })) !== undefined;
+}
+
+function namespaceOf(resource: Declared['resource']): string {
+  return (resource?.metadata as { readonly namespace?: string } | undefined)?.namespace ?? 'default';
 }
 
 /** The annotation, and the backendRefs that replace it. */

@@ -1,13 +1,14 @@
 import { GROUP } from '../../api/generated/kinds.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
-import { keyOf } from '../../api/key.ts';
-import { meshBackendsOf, refTo } from '../../api/objects/references.ts';
-import { checkBackendRefs, isForMesh, isRoute } from './backend-refs.ts';
-import { checkAllowedTags, checkSelectors, checkVipServices } from './discovery.ts';
+import { ROUTE_KINDS } from '../../api/key.ts';
+import { checkBackendRefs, isForMesh, isRoute, namesIn } from './backend-refs.ts';
+import { checkAllowedTags, checkControlURL, checkSelectors, checkVipServices } from './discovery.ts';
 import { Catalog, groupOf, objectOf, titleOf } from './objects.ts';
 import type { Declarations, Declared, Finding } from './objects.ts';
+import { checkEffects } from './no-effect.ts';
 import { checkParents } from './parents.ts';
 import { checkAddresses, checkRepeated } from './repeated.ts';
+import { noteSameMatches } from './same-match.ts';
 import { checkConflicts, checkTargets } from './targets.ts';
 import { checkTraffic, trafficIn } from './traffic.ts';
 
@@ -30,28 +31,34 @@ export function check(declarations: Declarations): CheckResult {
     ...checkAllowedTags(objects),
     ...checkTraffic(valid, catalog, trafficIn(catalog)),
     ...checkConflicts(catalog),
-    ...objects.flatMap(object => checkTargets(object, catalog)),
+    ...objects.flatMap(object => [...checkTargets(object, catalog), ...checkEffects(object, catalog)]),
+    ...objects.flatMap(checkControlURL),
+    ...noteSameMatches(routes, catalog),
     ...routes.flatMap(route => {
       const refs = checkBackendRefs(route, catalog);
       const resource = route.resource as Route | undefined;
       if (!resource || !isForMesh(route, catalog)) return refs;
       return [...refs, ...checkParents(route, resource, catalog)];
     }),
-    ...unrouted(objects, routes),
+    ...unrouted(objects, routes, catalog),
   ];
   // Where something could not be read, that is the reason.
   if (ours.length === 0 && all.length === 0) all.push(NOTHING);
   return { findings: sorted(all), objects: ours.length };
 }
 
-/** MeshEndpoints that no route names, where there are routes at all. */
-function unrouted(objects: readonly Declared[], routes: readonly Declared[]): readonly Finding[] {
-  const named = new Set(
-    routes.flatMap(({ resource }) => (resource ? meshBackendsOf(resource as Route) : [])),
-  );
-  if (routes.length === 0) return [];
+/** MeshEndpoints that no route names, where there are routes at all; one that is not valid may be meant to. */
+function unrouted(
+  objects: readonly Declared[],
+  routes: readonly Declared[],
+  catalog: Catalog,
+): readonly Finding[] {
+  if (routes.length === 0 || catalog.hasInvalid(...ROUTE_KINDS)) return [];
+  const named = new Set(routes.flatMap(namesIn));
   return objects.flatMap(({ resource, at }) => {
-    if (resource?.kind !== 'MeshEndpoints' || named.has(keyOf(refTo(resource)))) return [];
+    if (resource?.kind !== 'MeshEndpoints') return [];
+    const { namespace = '', name } = resource.metadata;
+    if (named.has(`${namespace}/${name}`)) return [];
     const text = `no route names ${titleOf(resource)} in its backendRefs`;
     return [at({ reason: 'NoRoute', text }, ['metadata', 'name'])];
   });

@@ -1,3 +1,5 @@
+import { findCondition } from '../../api/conditions.ts';
+import { defaultControlURL } from '../../api/names.ts';
 import { discovers, vipServicesIn } from '../../api/objects/endpoints.ts';
 import { oldestOf } from '../../api/objects/oldest.ts';
 import { beyondAllowed, tagNotAllowed } from '../../api/objects/tag-selectors.ts';
@@ -54,3 +56,17 @@ export function checkSelectors({ resource, at }: Declared): readonly Finding[] {
   const fix = 'tag a device, or correct the selectors';
   return [at({ reason: 'NoDevices', at: ['spec', 'tagSelectors'], text, fix })];
 }
+
+/** Finds MeshTailnets whose control API is not known; the operator knows whether its own configuration has one. */
+export function checkControlURL({ resource, at }: Declared): readonly Finding[] {
+  if (resource?.kind !== 'MeshTailnet' || resource.spec.pool.mode === 'External') return [];
+  const { controlURL, tailnet } = resource.spec;
+  if (controlURL !== undefined || defaultControlURL(tailnet) !== undefined) return [];
+  const reported = findCondition(resource.status?.conditions, 'Authenticated');
+  if (reported && reported.reason !== 'ControlURLMissing') return [];
+  const text = `is missing: the control API of ${tailnet} is not known, which is no domain under ts.net`;
+  return [at({ reason: 'ControlURLMissing', at: ['spec', 'controlURL'], text, fix: FIX })];
+}
+
+const FIX =
+  'set it, or CONTROL_API_URL for all MeshTailnets; if spec.tailnet is not the domain of your tailnet, correct that (`tailscale status --json` on a device has it as MagicDNSSuffix)';

@@ -3,6 +3,7 @@ import { validators } from '../../api/generated/validators.ts';
 import { isRecord } from '../../api/json.ts';
 import type { Outline } from '../../api/validation/validator.ts';
 import { readPlaced } from '../../api/yaml-documents.ts';
+import { credentialTextsIn } from './credentials.ts';
 import { groupOf } from './objects.ts';
 import type { Finding, SourceFile } from './objects.ts';
 
@@ -34,7 +35,8 @@ function secretsOf(object: unknown): readonly string[] {
   const { kind, data, stringData } = object;
   if (kind === 'Secret') return [...textsIn(data), ...textsIn(stringData)];
   const validator = Object.entries(validators).find(([name]) => name === kind)?.[1];
-  return validator && groupOf(object) === GROUP ? sensitiveIn(object, validator.outline) : [];
+  if (!validator || groupOf(object) !== GROUP) return [];
+  return [...sensitiveIn(object, validator.outline), ...credentialTextsIn(object)];
 }
 
 function sensitiveIn(value: unknown, outline: Outline | undefined): readonly string[] {

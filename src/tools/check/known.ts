@@ -1,8 +1,11 @@
+import { keyOf } from '../../api/key.ts';
 import type { Key, Ref, ResourceKind } from '../../api/key.ts';
 import type { Service } from '../../api/objects/backends.ts';
 import type { BackendRef } from '../../api/objects/gateway-api.ts';
-import type { Problem } from '../../api/problem.ts';
+import { titleOfSubject } from '../../api/problem.ts';
+import type { Problem, Subject } from '../../api/problem.ts';
 import type { Reason } from '../../api/reasons.ts';
+import type { OwnersOfListeners } from './listeners.ts';
 import type { ReadObjects } from '../../store/resources.ts';
 
 /** How much of what exists the objects are. */
@@ -13,10 +16,15 @@ export type KnownObjects = {
   readonly has: (kind: ResourceKind) => boolean;
   /** Whether an object is there, but is not valid. */
   readonly isInvalid: (key: Key) => boolean;
+  /** The object that is there but is not valid, and that may be what a problem with a MeshEndpoints misses. */
+  readonly invalidFor: (reason: Reason, object: Key) => Subject | undefined;
   /** Whether an object finds devices whose ports and protocols their tags decide, and none is known yet. */
   readonly hasUnknownEndpoints: (key: Key) => boolean;
   readonly service: (ref: Ref<'Service'>) => Service | undefined;
+  readonly ownersOfListeners: () => OwnersOfListeners;
 };
+
+const NO_OWNERS: OwnersOfListeners = new Map();
 
 /** That a store has all objects, with their status. */
 export function everythingIn(read: ReadObjects): KnownObjects {
@@ -24,8 +32,10 @@ export function everythingIn(read: ReadObjects): KnownObjects {
     hasStatus: () => true,
     has: () => true,
     isInvalid: () => false,
+    invalidFor: () => undefined,
     hasUnknownEndpoints: () => false,
     service: ref => read.get(ref),
+    ownersOfListeners: () => NO_OWNERS,
   };
 }
 
@@ -44,9 +54,20 @@ const NEEDS_STATUS: Readonly<Partial<Record<Reason, 'MeshTailnet' | 'MeshEndpoin
   ExternalTargetNotResolved: 'MeshEndpoints',
 };
 
+/** What an object that is not valid may be the cause of. */
+export const OF_INVALID: Readonly<Partial<Record<Reason, ResourceKind>>> = {
+  BackendNotFound: 'MeshEndpoints',
+  TailnetNotFound: 'MeshTailnet',
+  RefNotPermitted: 'ReferenceGrant',
+  NamespaceNotAllowed: 'Namespace',
+  CertificateNotFound: 'ConfigMap',
+};
+
+const ELSEWHERE: readonly Reason[] = ['PortNotFound', 'RefNotPermitted', 'Invalid'];
+
 /** Whether what is not decided depends on objects, or devices, that are elsewhere. */
 export function isElsewhere({ reason }: Problem): boolean {
-  return NEEDS[reason] !== undefined || reason === 'PortNotFound';
+  return NEEDS[reason] !== undefined || ELSEWHERE.includes(reason);
 }
 
 /** Whether the objects are enough to decide that something is wrong. */
@@ -56,7 +77,15 @@ export function isDecided(problem: Problem & { readonly object?: Key }, known: K
   if ((kind && !known.has(kind)) || (status && !known.hasStatus(status))) return false;
   if (object === undefined) return true;
   if (reason === 'PortNotFound') return !known.hasUnknownEndpoints(object);
-  return reason !== 'BackendNotFound' || !known.isInvalid(object);
+  return known.invalidFor(reason, object) === undefined;
+}
+
+/** What is not decided; where an object that is not valid is the cause, that it is. */
+export function undecided(problem: Problem & { readonly object?: Key }, known: KnownObjects): Problem {
+  const invalid = problem.object && known.invalidFor(problem.reason, problem.object);
+  if (!invalid) return problem;
+  const text = `${titleOfSubject(invalid)} is not valid`;
+  return { ...problem, reason: 'Invalid', text, fix: 'correct it first' };
 }
 
 /** Why a Service does not get the requests of a reference, as far as is known. */
@@ -68,6 +97,7 @@ export function serviceProblem(
   const service = known.service({ kind, namespace, name });
   const title = `Service ${namespace}/${name}`;
   if (!service) {
+    if (known.isInvalid(keyOf({ kind, namespace, name }))) return undefined;
     const fix = 'create it, or correct the reference';
     return { reason: 'BackendNotFound', text: `${title} does not exist`, fix };
   }

@@ -5,12 +5,20 @@ import type { Placed, Position } from '../../api/yaml-documents.ts';
 import type { Resource } from '../../api/objects/resource.ts';
 import { isRecord } from '../../api/json.ts';
 import type { Fields } from '../../api/json.ts';
-import { keyOf } from '../../api/key.ts';
+import { keyOf, refOf } from '../../api/key.ts';
 import type { Key, Ref, ResourceKind } from '../../api/key.ts';
 import type { Service } from '../../api/objects/backends.ts';
+import type { Gateway, ListenerSet, Namespace } from '../../api/objects/gateway-api.ts';
+import { isFullName } from '../../api/names.ts';
 import { titleOfSubject } from '../../api/problem.ts';
-import type { Problem, Steps } from '../../api/problem.ts';
+import type { Problem, Steps, Subject } from '../../api/problem.ts';
+import type { Reason } from '../../api/reasons.ts';
 import { refTo } from '../../api/objects/references.ts';
+import type { AttachmentResources } from '../../traffic/attachments.ts';
+import { ownersOfListeners } from './listeners.ts';
+import type { OwnersOfListeners } from './listeners.ts';
+import { OF_INVALID } from './known.ts';
+import { isBelow, unrenderedIn } from './kustomize.ts';
 import { isUndiscovered } from './undiscovered.ts';
 import { checkEach, isOurs, problemOfFault, subjectIn } from './validity.ts';
 
@@ -43,7 +51,9 @@ export type Declarations = {
 
 /** Reads the objects of files, and finds what is wrong with each by itself. */
 export function readObjects(files: readonly SourceFile[]): Declarations {
-  const read = files.map(({ name, text }) => {
+  const unrendered = unrenderedIn(files);
+  const whole = files.filter(file => !unrendered.some(each => isBelow(each, file)));
+  const read = whole.map(({ name, text }) => {
     const { placed, faults } = readPlaced(text);
     const own = checkEach(placed, faults).map(finding => ({ ...finding, file: name }));
     let again: readonly Placed[] | undefined;
@@ -59,7 +69,10 @@ export function readObjects(files: readonly SourceFile[]): Declarations {
   });
   return {
     objects: read.flatMap(({ objects }) => objects),
-    findings: read.flatMap(({ findings }) => findings),
+    findings: [
+      ...unrendered.map(({ problem, file }) => ({ ...problem, file, line: 1, column: 1 })),
+      ...read.flatMap(({ findings }) => findings),
+    ],
   };
 }
 
@@ -117,10 +130,18 @@ export function objectOf({ about }: Finding): string | undefined {
 export class Catalog {
   readonly #byKey = new Map<Key, Declared>();
   readonly #kinds: Set<unknown>;
-  readonly #invalid = new Set<Key>();
+  readonly #invalid = new Map<Key, Fields>();
   /** Whether the objects are of a cluster. */
   readonly isCluster: boolean;
   readonly #withStatus: Set<string>;
+  #owners: OwnersOfListeners | undefined;
+
+  /** What decides where routes attach. */
+  readonly attachmentResources: AttachmentResources = {
+    gateway: ref => this.#find(ref) as Gateway | undefined,
+    listenerSet: ref => this.#find(ref) as ListenerSet | undefined,
+    namespace: name => this.#find({ kind: 'Namespace', namespace: '', name }) as Namespace | undefined,
+  };
 
   constructor({ objects, complete }: Pick<Declarations, 'objects' | 'complete'>) {
     this.#kinds = new Set(complete);
@@ -133,7 +154,7 @@ export class Catalog {
     for (const object of objects) {
       const { fields, resource } = object;
       this.#kinds.add(fields['kind']);
-      if (!resource) this.#invalid.add(keyOf(subjectIn(fields)));
+      if (!resource) this.#invalid.set(keyOf(subjectIn(fields)), fields);
       else if (!this.#byKey.has(keyOf(refTo(resource)))) this.#byKey.set(keyOf(refTo(resource)), object);
     }
   }
@@ -151,6 +172,16 @@ export class Catalog {
     return resource?.kind === 'Service' ? resource : undefined;
   }
 
+  /** Which routes have listeners of TCP and UDP for themselves. */
+  ownersOfListeners(): OwnersOfListeners {
+    return (this.#owners ??= ownersOfListeners(
+      this.all().flatMap(({ resource }) =>
+        resource?.kind === 'TCPRoute' || resource?.kind === 'UDPRoute' ? [resource] : [],
+      ),
+      this.attachmentResources,
+    ));
+  }
+
   /** Whether those of a kind have a status, as those that kubectl prints have. */
   hasStatus(kind: ResourceKind): boolean {
     return this.isCluster || this.#withStatus.has(kind);
@@ -159,6 +190,35 @@ export class Catalog {
   /** Whether an object is there, but is not valid. */
   isInvalid(key: Key): boolean {
     return this.#invalid.has(key);
+  }
+
+  /** Whether some object of a kind is there, but is not valid. */
+  hasInvalid(...kinds: readonly ResourceKind[]): boolean {
+    return [...this.#invalid.keys()].some(key => kinds.includes(refOf(key).kind));
+  }
+
+  /** The object that is there but is not valid, and that may be what a problem with a MeshEndpoints misses. */
+  invalidFor(reason: Reason, object: Key): Subject | undefined {
+    const kind = OF_INVALID[reason];
+    if (kind === undefined || this.#invalid.size === 0) return undefined;
+    if (kind === 'MeshEndpoints') return this.#invalid.has(object) ? refOf(object) : undefined;
+    const found = [...this.#invalid].find(
+      ([key, fields]) =>
+        refOf(key).kind === kind && (kind !== 'MeshTailnet' || this.#mayHave(fields, object)),
+    );
+    return found && refOf(found[0]);
+  }
+
+  /** Whether a MeshTailnet that is not valid may be that of a MeshEndpoints. */
+  #mayHave({ spec }: Fields, object: Key): boolean {
+    const resource = this.get(object)?.resource;
+    const { tailnet } = isRecord(spec) ? spec : {};
+    const isReadable = typeof tailnet === 'string' && isFullName(tailnet);
+    return !isReadable || (resource?.kind === 'MeshEndpoints' && resource.spec.tailnet === tailnet);
+  }
+
+  #find(ref: Ref): Resource | undefined {
+    return this.get(keyOf(ref))?.resource;
   }
 
   get(key: Key): Declared | undefined {

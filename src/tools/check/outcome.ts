@@ -1,8 +1,9 @@
-import { isOverHttp } from '../../api/key.ts';
+import { isOverHttp, keyOf } from '../../api/key.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
 import { isMeshBackend, refTo } from '../../api/objects/references.ts';
 import { distinct } from '../../api/problem.ts';
 import type { Problem } from '../../api/problem.ts';
+import { withArticle } from '../../api/text.ts';
 import { backendRefsOf } from '../../traffic/backend-refs.ts';
 import type { RouteBackendRef } from '../../traffic/backend-refs.ts';
 import { poolProblemOf, proxiesOf } from '../../traffic/data-path.ts';
@@ -10,8 +11,9 @@ import type { RouteTraffic, RuleTraffic } from '../../traffic/endpoints/route-tr
 import { endpointsOfService, isResolved } from '../../traffic/other-backends.ts';
 import { failoverSupportOf, problemsOfRule } from '../../traffic/policy/problems.ts';
 import type { TrafficResources } from '../../traffic/traffic-resources.ts';
-import { isDecided, serviceProblem } from './known.ts';
+import { isDecided, serviceProblem, undecided } from './known.ts';
 import type { KnownObjects } from './known.ts';
+import { takenFrom } from './listeners.ts';
 import { isPoolBroken, isServed, reachOfRule } from './reach.ts';
 import type { CarriedTraffic, Reach } from './reach.ts';
 
@@ -106,15 +108,21 @@ function outcomeOf(
     ...brokenPools(traffic, known),
   ]);
   const ofServices = problemsOfServices(traffic, route, resources, known);
-  const decided = [...problems.filter(each => isDecided(each, known)), ...ofServices];
-  const reaches = reachOfRule({ route, rule: indexOf(traffic) }, { ...traffic, ofServices }, known);
+  const taken = takenFrom(route, new Set(gateways.map(keyOf)), resources, known.ownersOfListeners());
+  const decided = [
+    ...(taken ? [taken.problem] : []),
+    ...problems.filter(each => isDecided(each, known)),
+    ...ofServices,
+  ];
+  const ofRule = reachOfRule({ route, rule: indexOf(traffic) }, { ...traffic, ofServices }, known);
+  const reaches = taken && ofRule !== 'none' ? taken.reaches : ofRule;
   const isLost = (reaches === 'none' || reaches === 'some') && decided.length === 0;
   return {
     ...traffic,
     reaches,
     isServed: isServed(traffic, known),
     problems: isLost ? [...decided, noneHealthy(traffic, route)] : decided,
-    undecided: problems.filter(each => !decided.includes(each)),
+    undecided: problems.filter(each => !decided.includes(each)).map(each => undecided(each, known)),
   };
 }
 
@@ -155,7 +163,7 @@ function lostService({ ref, route }: RouteBackendRef, resources: TrafficResource
   if (group !== '' || kind !== 'Service' || !isOverHttp(route.kind)) return undefined;
   const title = `Service ${namespace}/${name}`;
   if (endpointsOfService(resources, ref).length > 0) {
-    const text = `no ReferenceGrant lets a ${route.kind} of namespace ${route.metadata.namespace} refer to ${title}`;
+    const text = `no ReferenceGrant lets ${withArticle(route.kind)} of namespace ${route.metadata.namespace} refer to ${title}`;
     return { reason: 'RefNotPermitted', text, fix: `create one in namespace ${namespace}` };
   }
   const fix = 'start its pods, or give the reference weight 0';

@@ -1,19 +1,11 @@
 import { keyOf } from '../../api/key.ts';
-import type { Ref } from '../../api/key.ts';
 import { GATEWAY_GROUP } from '../../api/objects/gateway-api.ts';
-import type {
-  Gateway,
-  Listener,
-  ListenerSet,
-  Namespace,
-  ParentRef,
-  Route,
-} from '../../api/objects/gateway-api.ts';
+import type { Gateway, Listener, ListenerSet, ParentRef, Route } from '../../api/objects/gateway-api.ts';
 import { gatewayOfListenerSet } from '../../api/objects/references.ts';
 import type { Reason } from '../../api/reasons.ts';
+import { withArticle } from '../../api/text.ts';
 import { nearest } from '../../api/validation/nearest.ts';
 import { acceptsKind, acceptsListenerSet, selectsNamespace } from '../../traffic/attachments.ts';
-import type { AttachmentResources } from '../../traffic/attachments.ts';
 import type { Catalog, Declared, Finding } from './objects.ts';
 
 /** Finds parentRefs of a route that attach it to nothing, as Envoy Gateway decides it. */
@@ -71,7 +63,7 @@ function listenerSetProblem(set: ListenerSet, title: string, catalog: Catalog): 
       'correct its parentRef',
     ];
   const isSelected = gateway.allowedListeners.from === 'Selector' && !catalog.has('Namespace');
-  if (isSelected || acceptsListenerSet(gateway, set, attachmentResources(catalog))) return undefined;
+  if (isSelected || acceptsListenerSet(gateway, set, catalog.attachmentResources)) return undefined;
   return [
     'NotAllowedByListeners',
     'name',
@@ -108,7 +100,7 @@ function listenerProblem(
     return [
       'NotAllowedByListeners',
       '',
-      `no listener of ${title} takes a ${route.kind} (${listed(atPort.map(({ name, protocol }) => `${name} is for ${protocol}`))})`,
+      `no listener of ${title} takes ${withArticle(route.kind)} (${listed(atPort.map(({ name, protocol }) => `listener ${name} has protocol ${protocol}`))})`,
       `add one, or let allowedRoutes.kinds have ${route.kind}`,
     ];
   const { namespace = '' } = route.metadata;
@@ -138,17 +130,7 @@ function admits(
   catalog: Catalog,
 ): boolean {
   if (namespaces.from === 'Selector' && !catalog.has('Namespace')) return true;
-  return selectsNamespace(attachmentResources(catalog), namespaces, metadata, namespace);
-}
-
-/** What decides where routes attach. */
-export function attachmentResources(catalog: Catalog): AttachmentResources {
-  const find = (ref: Ref) => catalog.get(keyOf(ref))?.resource;
-  return {
-    gateway: ref => find(ref) as Gateway | undefined,
-    listenerSet: ref => find(ref) as ListenerSet | undefined,
-    namespace: name => find({ kind: 'Namespace', namespace: '', name }) as Namespace | undefined,
-  };
+  return selectsNamespace(catalog.attachmentResources, namespaces, metadata, namespace);
 }
 
 function isForOneOf({ hostname }: Listener, hostnames: readonly string[]): boolean {

@@ -22,7 +22,7 @@ export function checkTargets(declared: Declared, catalog: Catalog): readonly Fin
       ? resource.kind === 'MeshRoutePolicy' && found.resource
         ? problemOfRoute(target, found.resource as Route)
         : undefined
-      : catalog.has(kind)
+      : catalog.has(kind) && !catalog.isInvalid(keyOf({ kind, namespace, name: target.name }))
         ? {
             text: `${kind} ${namespace}/${target.name} does not exist`,
             fix: 'create it, or correct the name',

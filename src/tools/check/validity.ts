@@ -1,4 +1,4 @@
-import { typedSteps } from '../../api/validation/fault.ts';
+import { typedSteps, valueAt } from '../../api/validation/fault.ts';
 import type { Fault } from '../../api/validation/fault.ts';
 import { API_VERSION, GROUP, kinds } from '../../api/generated/kinds.ts';
 import type { KindName } from '../../api/generated/kinds.ts';
@@ -7,7 +7,7 @@ import { nearest } from '../../api/validation/nearest.ts';
 import type { Documents, Placed, Position } from '../../api/yaml-documents.ts';
 import type { ConfigMap } from '../../api/objects/config-map.ts';
 import { decode } from '../../api/objects/decode.ts';
-import { isRecord } from '../../api/json.ts';
+import { isEqual, isRecord } from '../../api/json.ts';
 import type { Fields } from '../../api/json.ts';
 import { discovers } from '../../api/objects/endpoints.ts';
 import { keyOf } from '../../api/key.ts';
@@ -18,6 +18,7 @@ import { caInConfigMap } from '../../traffic/trusted-ca.ts';
 import { meshNameProblem, readCaBundle } from '../../traffic/upstream-tls.ts';
 import { unknownFields } from '../../api/validation/unknown-fields.ts';
 import { validate } from '../../api/validation/validate.ts';
+import { credentialsIn } from './credentials.ts';
 
 /** A problem in a file. The API server refuses an object with an error, not one with a warning; a note is no fault. */
 type Finding = Problem & Position;
@@ -125,7 +126,9 @@ function checkObject(placed: Placed): readonly Finding[] {
   if (!isRecord(object) || !isOurs(object)) return [];
   const { kind } = object;
   if (!isKind(kind)) return [findingIn(placed, wrongKind(kind))];
-  return [...faultsOf(kind, object), ...unknownIn(kind, object)].map(each => findingIn(placed, each));
+  const credentials = credentialsIn(object);
+  const others = unknownIn(kind, object).filter(({ at }) => !credentials.some(each => isEqual(each.at, at)));
+  return [...faultsOf(kind, object), ...credentials, ...others].map(each => findingIn(placed, each));
 }
 
 /** Whether an object is of our group, or of one of its kinds and meant for it. */
@@ -152,10 +155,30 @@ function faultsOf(kind: KindName, object: unknown): readonly Problem[] {
   return verdict.valid ? [] : verdict.faults.map(fault => problemOfFault(object, fault));
 }
 
-/** A fault of an object as a problem. */
+/** A fault of an object as a problem; a value that a template leaves open has no other one. */
 export function problemOfFault(object: unknown, { steps, message }: Fault): Problem {
-  return { reason: 'Invalid', at: typedSteps(object, steps), text: message };
+  const at = typedSteps(object, steps);
+  const value = valueAt(object, steps);
+  const text = typeof value === 'string' ? value : '';
+  const variable = VARIABLE.exec(text)?.[1];
+  if (variable !== undefined)
+    return {
+      reason: 'NotRendered',
+      at,
+      text: `has the variable ${variable}, which is not replaced yet`,
+      fix: 'render it first: envsubst < FILE | mesh-gateway check -, or flux build kustomization',
+    };
+  const isLocal = steps.at(-1) === 'meshIP' && PRIVATE.test(text);
+  return { reason: 'Invalid', at, text: message, ...(isLocal && { fix: ROUTED }) };
 }
+
+/** As envsubst and Flux replace them. */
+const VARIABLE = /\$\{([A-Za-z_][A-Za-z0-9_]{0,62})/;
+
+const PRIVATE = /^(10|192\.168|172\.(1[6-9]|2\d|3[01]))\./;
+
+const ROUTED =
+  'use the address of a device of the tailnet; a service behind a subnet router has none, and cannot be an endpoint: run a proxy for it on a device';
 
 function unknownIn(kind: KindName, object: unknown): readonly Problem[] {
   return unknownFields(kind, object).map(({ steps, meant }) => ({

@@ -232,7 +232,7 @@ function exitCodeOf(ways: readonly Way[]): number {
 }
 
 /** Of what is left out, a request may depend on everything: a route that is not valid seems not to exist. */
-const LEFT_OUT: readonly Reason[] = ['NotRead', 'Syntax', 'Invalid', 'UnknownKind'];
+const LEFT_OUT: readonly Reason[] = ['NotRead', 'Syntax', 'Invalid', 'UnknownKind', 'NotRendered'];
 
 /** Returns whether nothing is left out. */
 function printLeftOut({ findings }: Declarations): boolean {

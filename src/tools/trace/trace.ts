@@ -9,7 +9,6 @@ import type { Attachment } from '../../traffic/attachments.ts';
 import { isRoute } from '../check/backend-refs.ts';
 import { Catalog, titleOf } from '../check/objects.ts';
 import type { Declarations, Declared } from '../check/objects.ts';
-import { attachmentResources } from '../check/parents.ts';
 import { reachOfRule } from '../check/reach.ts';
 import type { RuleOutcome } from '../check/outcome.ts';
 import type { Reach } from '../check/reach.ts';
@@ -96,7 +95,7 @@ function worldOf({ objects }: Declarations, catalog: Catalog, settings: TrafficS
   const routes = objects
     .filter(isRoute)
     .flatMap(({ resource, fields }: Declared) => (resource ? [{ route: resource as Route, fields }] : []));
-  const resources = attachmentResources(catalog);
+  const resources = catalog.attachmentResources;
   const attachments = new Map(
     routes.map(({ route }) => [keyOf(refTo(route)), attachmentsOf(route, resources)] as const),
   );

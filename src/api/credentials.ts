@@ -1,0 +1,12 @@
+/** What keys and tokens of control servers begin with, and passwords in URLs. */
+const CREDENTIAL = /\b(tskey|hskey)-|:[^\s:/@]*@/;
+
+/** Whether a text is, or contains, a credential that must never be shown. */
+export function isCredential(text: string): boolean {
+  return CREDENTIAL.test(text);
+}
+
+/** Whether a field by its name holds a credential, such as clientSecret and authKey. */
+export function isCredentialField(name: string): boolean {
+  return /(secret|token|password|(auth|api|access|join)_?-?key)$/i.test(name);
+}

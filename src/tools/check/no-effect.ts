@@ -1,0 +1,121 @@
+import { GROUP, kinds } from '../../api/generated/kinds.ts';
+import { isRecord } from '../../api/json.ts';
+import type { Fields } from '../../api/json.ts';
+import { keyOf, ROUTE_KINDS } from '../../api/key.ts';
+import type { ResourceKind } from '../../api/key.ts';
+import { ENVOY_GATEWAY_GROUP } from '../../api/objects/backends.ts';
+import { GATEWAY_GROUP } from '../../api/objects/gateway-api.ts';
+import type { Gateway, ListenerSet, Route } from '../../api/objects/gateway-api.ts';
+import type { Problem, Steps } from '../../api/problem.ts';
+import { nearest } from '../../api/validation/nearest.ts';
+import { subjectIn } from './validity.ts';
+import { groupOf } from './objects.ts';
+import type { Catalog, Declared, Finding } from './objects.ts';
+
+/** Finds what has no effect: targets of policies, checks that are not enabled, and settings of Envoys that do not exist. */
+export function checkEffects(declared: Declared, catalog: Catalog): readonly Finding[] {
+  const { fields } = declared;
+  const group = groupOf(fields);
+  if (group === GROUP) return fields['kind'] === 'MeshEndpoints' ? checksNotEnabled(declared) : [];
+  if (isPolicy(fields)) return targetsOf(fields).flatMap(each => targetProblem(each, declared, catalog));
+  return parametersProblem(declared, catalog);
+}
+
+/** A setting of a check shows that it is meant to be on; false is there to turn it off. */
+function checksNotEnabled({ fields, at, resource }: Declared): readonly Finding[] {
+  const spec = isRecord(fields['spec']) ? fields['spec'] : {};
+  if (!resource) return [];
+  const endpoints = Array.isArray(spec['endpoints']) ? spec['endpoints'] : [];
+  const places: readonly (readonly [unknown, Steps])[] = [
+    ...endpoints.map((each: unknown, index) => [each, ['spec', 'endpoints', index]] as const),
+    [spec['endpointTemplate'], ['spec', 'endpointTemplate']],
+  ];
+  return places.flatMap(([endpoint, steps]) => {
+    const check = isRecord(endpoint) ? endpoint['healthCheck'] : undefined;
+    if (!isRecord(check) || check['enabled'] !== undefined) return [];
+    const names = Object.keys(check);
+    if (names.length === 0) return [];
+    const text = `is off, so ${names.join(', ')} ${names.length === 1 ? 'has' : 'have'} no effect`;
+    return [at({ reason: 'NoEffect', at: [...steps, 'healthCheck'], text, fix: 'add enabled: true' })];
+  });
+}
+
+/** The kinds of policies that users may expect to work on MeshEndpoints, and what does instead. */
+const POLICIES: Readonly<Record<string, { readonly group: string; readonly instead: string }>> = {
+  BackendTLSPolicy: { group: GATEWAY_GROUP, instead: 'set tls of its endpoints' },
+  BackendTrafficPolicy: { group: ENVOY_GATEWAY_GROUP, instead: 'name the route or the Gateway' },
+  SecurityPolicy: { group: ENVOY_GATEWAY_GROUP, instead: 'name the route or the Gateway' },
+  ClientTrafficPolicy: { group: ENVOY_GATEWAY_GROUP, instead: 'name the Gateway' },
+};
+
+/** Of the kinds that a policy can name, those that are read. */
+const TARGETS: readonly ResourceKind[] = [...ROUTE_KINDS, 'Gateway', 'ListenerSet', 'Service', 'Backend'];
+
+function isPolicy(fields: Fields): boolean {
+  const { kind } = fields;
+  return (
+    typeof kind === 'string' && Object.hasOwn(POLICIES, kind) && POLICIES[kind]?.group === groupOf(fields)
+  );
+}
+
+type Target = { readonly ref: Fields; readonly at: Steps };
+
+function targetsOf({ spec }: Fields): readonly Target[] {
+  if (!isRecord(spec)) return [];
+  const { targetRef, targetRefs } = spec;
+  const all = Array.isArray(targetRefs) ? (targetRefs as readonly unknown[]) : [];
+  return [
+    ...(isRecord(targetRef) ? [{ ref: targetRef, at: ['spec', 'targetRef'] }] : []),
+    ...all.flatMap((ref, index) => (isRecord(ref) ? [{ ref, at: ['spec', 'targetRefs', index] }] : [])),
+  ];
+}
+
+function targetProblem({ ref, at }: Target, declared: Declared, catalog: Catalog): readonly Finding[] {
+  const { group = '', kind, name, sectionName } = ref;
+  const policy = declared.fields['kind'] as string;
+  if (typeof kind !== 'string' || typeof name !== 'string') return [];
+  const found = (problem: Omit<Problem, 'at' | 'about'>) => [declared.at({ ...problem, at })];
+  if (Object.hasOwn(kinds, kind) || group === GROUP) {
+    const text = `a ${policy} has no effect on ${kind}`;
+    return found({ reason: 'NoEffect', text, fix: POLICIES[policy]?.instead ?? 'remove it' });
+  }
+  const { namespace } = subjectIn(declared.fields);
+  const target = { kind: kind as ResourceKind, namespace, name };
+  const key = keyOf(target);
+  if (!TARGETS.includes(target.kind) || !catalog.has(target.kind) || catalog.isInvalid(key)) return [];
+  const object = catalog.get(key)?.resource;
+  const title = `${kind} ${namespace}/${name}`;
+  if (!object) {
+    const meant = nearest(name, catalog.namesOf(target.kind, namespace));
+    const fix = meant === undefined ? 'create it, or correct the name' : `did you mean ${meant}?`;
+    return found({ reason: 'TargetNotFound', text: `${title} does not exist`, fix });
+  }
+  const sections = sectionsOf(object as Route | Gateway | ListenerSet);
+  if (typeof sectionName !== 'string' || !sections || sections.includes(sectionName)) return [];
+  const fix = `use one that it has (${sections.join(', ') || 'none has a name'}), or remove sectionName`;
+  return found({ reason: 'TargetNotFound', text: `${title} has no section ${sectionName}`, fix });
+}
+
+/** The names of its rules or listeners; undefined where sections are something else. */
+function sectionsOf(object: Route | Gateway | ListenerSet): readonly string[] | undefined {
+  if ('listeners' in object) return object.listeners.map(({ name }) => name);
+  if (!('rules' in object)) return undefined;
+  return object.rules.flatMap(({ name }) => (name === undefined ? [] : [name]));
+}
+
+/** Envoy Gateway does not accept a GatewayClass or Gateway whose EnvoyProxy does not exist. */
+function parametersProblem({ resource, at }: Declared, catalog: Catalog): readonly Finding[] {
+  if (resource?.kind !== 'GatewayClass' && resource?.kind !== 'Gateway') return [];
+  const { parametersRef: ref } = resource;
+  if (ref?.group !== ENVOY_GATEWAY_GROUP || ref.kind !== 'EnvoyProxy' || !catalog.has('EnvoyProxy'))
+    return [];
+  const namespace = resource.kind === 'Gateway' ? resource.metadata.namespace : ref.namespace;
+  const key = keyOf({ kind: 'EnvoyProxy', namespace: namespace ?? '', name: ref.name });
+  if (catalog.get(key) || catalog.isInvalid(key)) return [];
+  const steps =
+    resource.kind === 'Gateway' ? ['spec', 'infrastructure', 'parametersRef'] : ['spec', 'parametersRef'];
+  const meant = nearest(ref.name, catalog.namesOf('EnvoyProxy', namespace ?? ''));
+  const fix = meant === undefined ? 'create it, or correct the reference' : `did you mean ${meant}?`;
+  const text = `EnvoyProxy ${namespace}/${ref.name} does not exist, so Envoy Gateway runs no Envoy for it`;
+  return [at({ reason: 'InvalidParameters', at: steps, text, fix })];
+}

@@ -1,0 +1,74 @@
+import { isRecord } from '../../api/json.ts';
+import type { Gateway, ListenerSet, Route } from '../../api/objects/gateway-api.ts';
+import { refTo } from '../../api/objects/references.ts';
+import { titleOfSubject } from '../../api/problem.ts';
+import { attachmentsOf } from '../../traffic/attachments.ts';
+import { subjectIn } from './validity.ts';
+import { isMeshRoute } from './traffic.ts';
+import type { Catalog, Declared, Finding } from './objects.ts';
+
+/** Notes rules of two HTTPRoutes that match the same requests, which all go to the one that comes first. */
+export function noteSameMatches(routes: readonly Declared[], catalog: Catalog): readonly Finding[] {
+  const first = new Map<string, Declared>();
+  return [...routes].sort(byAge).flatMap(declared => {
+    const { resource, at } = declared;
+    if (resource?.kind !== 'HTTPRoute') return [];
+    const noted = new Map<number, Route>();
+    for (const { id, rule } of matchesOf(declared, catalog)) {
+      const other = first.get(id);
+      if (!other) first.set(id, declared);
+      else if (other !== declared && !noted.has(rule) && [other, declared].some(isMesh))
+        noted.set(rule, other.resource as Route);
+    }
+    return [...noted].map(([rule, other]) => {
+      const text = `${titleOfSubject(refTo(other))} matches the same requests at the same listener, and gets all of them`;
+      const fix = 'change hostnames or matches of one, or make them rules of one route';
+      return at({ reason: 'SameMatch', at: ['spec', 'rules', rule], text, fix });
+    });
+  });
+}
+
+function isMesh({ resource }: Declared): boolean {
+  return isMeshRoute(resource as Route);
+}
+
+/** Gateway API prefers the oldest route, then the first by namespace and name. */
+function byAge(one: Declared, other: Declared): number {
+  return ageOf(one) < ageOf(other) ? -1 : 1;
+}
+
+function ageOf({ fields }: Declared): string {
+  const { creationTimestamp } = isRecord(fields['metadata']) ? fields['metadata'] : {};
+  const { namespace, name } = subjectIn(fields);
+  return `${typeof creationTimestamp === 'string' ? creationTimestamp : '9'} ${namespace}/${name}`;
+}
+
+/** Each match of each rule, for each hostname at each listener. */
+function matchesOf({ fields, resource }: Declared, catalog: Catalog) {
+  const route = resource as Route;
+  const listeners = attachmentsOf(route, catalog.attachmentResources).flatMap(({ parent, listeners: all }) =>
+    all.map(({ name }) => `${titleOf(parent)} ${name}`),
+  );
+  const hostnames = route.hostnames.length === 0 ? ['*'] : route.hostnames;
+  const { rules } = isRecord(fields['spec']) ? fields['spec'] : {};
+  const written = Array.isArray(rules) ? rules.filter(isRecord) : [];
+  return written.flatMap(({ matches }, rule) => {
+    const all = Array.isArray(matches) && matches.length > 0 ? (matches as readonly unknown[]) : [{}];
+    return all.flatMap(match =>
+      hostnames.flatMap(hostname =>
+        listeners.map(listener => ({ rule, id: `${listener} ${hostname} ${normalized(match)}` })),
+      ),
+    );
+  });
+}
+
+function titleOf(parent: Gateway | ListenerSet): string {
+  return titleOfSubject({ ...parent.metadata, kind: parent.kind });
+}
+
+/** A match with its defaults. */
+function normalized(match: unknown): string {
+  const { path, method, headers = [], queryParams = [] } = isRecord(match) ? match : {};
+  const { type = 'PathPrefix', value = '/' } = isRecord(path) ? path : {};
+  return JSON.stringify([type, value, method, headers, queryParams]);
+}

@@ -1,0 +1,165 @@
+import { add, append, edit, head, mistake, testMistakes, without } from '../../support/tools/mistakes.ts';
+
+const GATEWAY_API = 'gateway.networking.k8s.io/v1';
+const BACKEND = '{group: mesh-gateway.dev, kind: MeshEndpoints, name: web, port: 8080}';
+
+/** A route with one rule to the MeshEndpoints. */
+const routed = (kind: string, name: string, more: string) =>
+  add(`${head(GATEWAY_API, kind, name)}spec:\n${more}\n  rules: [{backendRefs: [${BACKEND}]}]`);
+
+/** The endpoint is of TCP, at a Gateway with a listener for it, and without a route. */
+const OVER_TCP = [
+  edit('Gateway', 'port: 80\n', 'port: 80\n    - {name: tcp, protocol: TCP, port: 5432}\n'),
+  edit('MeshEndpoints', 'protocol: HTTP', 'protocol: TCP'),
+  edit('MeshEndpoints', 'path: /healthz', 'type: TCP'),
+  without('HTTPRoute'),
+];
+
+testMistakes('check, trace --all and status agree about a route with', [
+  mistake('no mistake', []),
+  mistake('a port that no endpoint has', edit('HTTPRoute', 'port: 8080', 'port: 8081'), [
+    'error PortNotFound',
+    'spec.rules[0].backendRefs[0]',
+    'use one that it has (it has 8080)',
+  ]),
+  mistake('no port', edit('HTTPRoute', '\n          port: 8080', ''), [
+    'error PortMissing',
+    'spec.rules[0].backendRefs[0]',
+    'set it to a port of MeshEndpoints default/web (it has 8080)',
+  ]),
+  mistake('no group', edit('HTTPRoute', 'group: mesh-gateway.dev\n          ', ''), [
+    'error GroupMissing',
+    'spec.rules[0].backendRefs[0]',
+    'add group: mesh-gateway.dev',
+  ]),
+  mistake(
+    'a misspelled name',
+    edit('HTTPRoute', 'name: web\n          port', 'name: wbe\n          port'),
+    ['note NoRoute', '', 'no route names MeshEndpoints default/web in its backendRefs'],
+    ['error BackendNotFound', 'spec.rules[0].backendRefs[0]', 'create it, or correct name and namespace'],
+  ),
+  mistake('a Gateway that is misspelled', edit('HTTPRoute', 'name: public', 'name: publik'), [
+    'error ParentNotFound',
+    'spec.parentRefs[0].name',
+    'did you mean public?',
+  ]),
+  mistake(
+    'a Gateway of another implementation',
+    edit('GatewayClass', 'gateway.envoyproxy.io', 'example.com'),
+    ['error NotEnvoyGateway', 'spec.parentRefs', 'name a Gateway of Envoy Gateway'],
+  ),
+  mistake(
+    'a listener that does not take its kind',
+    [...OVER_TCP, routed('TCPRoute', 'db', '  parentRefs: [{name: public, sectionName: http}]')],
+    [
+      'error NotAllowedByListeners',
+      'spec.parentRefs[0]',
+      'add one, or let allowedRoutes.kinds have TCPRoute',
+    ],
+  ),
+  mistake(
+    'a protocol that it does not carry',
+    [...OVER_TCP, routed('HTTPRoute', 'db', '  parentRefs: [{name: public}]')],
+    [
+      'error ProtocolMismatch',
+      'spec.rules[0].backendRefs[0]',
+      'use TLSRoute or TCPRoute, or change the protocol (HTTPRoute supports HTTP, HTTPS or gRPC)',
+    ],
+  ),
+  mistake(
+    'the listener of an older TCPRoute',
+    [
+      ...OVER_TCP,
+      ...['a', 'b'].map(name => routed('TCPRoute', name, '  parentRefs: [{name: public, sectionName: tcp}]')),
+    ],
+    [
+      'error Conflicted',
+      'spec.parentRefs',
+      'give each route a listener of its own, by sectionName or port of its parentRef',
+    ],
+  ),
+  mistake(
+    'the hostname and path of an older one',
+    routed('HTTPRoute', 'older', '  parentRefs: [{name: public}]\n  hostnames: [web.example.com]'),
+    [
+      'note SameMatch',
+      'spec.rules[0]',
+      'change hostnames or matches of one, or make them rules of one route',
+    ],
+  ),
+  mistake('the hostname of another one and another path', [
+    append('HTTPRoute', '      matches: [{path: {value: /app}}]'),
+    routed('HTTPRoute', 'older', '  parentRefs: [{name: public}]\n  hostnames: [web.example.com]'),
+  ]),
+  mistake(
+    'weight 0',
+    append('HTTPRoute', '          weight: 0'),
+    ['warning NoWeight', 'spec.rules[0]', 'raise one'],
+    ['note NoTraffic', 'spec.rules[0].backendRefs[0].weight', '0 means no traffic'],
+  ),
+  mistake(
+    'MeshEndpoints that a tailnet does not have',
+    edit('MeshTailnet', 'tailnet: example', 'tailnet: sample'),
+    [
+      'error TailnetNotFound',
+      'spec.rules[0].backendRefs[0]',
+      'create one, or correct spec.tailnet of MeshEndpoints default/web',
+    ],
+  ),
+]);
+
+testMistakes('an invalid object hides what depends on it:', [
+  mistake('a route', edit('HTTPRoute', 'port: 8080', 'port: eighty'), [
+    'error Invalid',
+    'spec.rules[0].backendRefs[0].port',
+    'is not a whole number from 1 to 65535',
+  ]),
+  mistake('a MeshTailnet', append('MeshTailnet', '  syncInterval: soon'), [
+    'error Invalid',
+    'spec.syncInterval',
+    '"soon" is not a duration from 1s to 1h, such as 30s or 1m30s',
+  ]),
+  mistake('a MeshEndpoints', edit('MeshEndpoints', 'port: 8080', 'port: 80800'), [
+    'error Invalid',
+    'spec.endpoints[0].port',
+    '80800 is not a port (1 to 65535)',
+  ]),
+  mistake('a Gateway', edit('Gateway', 'port: 80\n', 'port: web\n'), [
+    'error Invalid',
+    'spec.listeners[0].port',
+    'is not a whole number from 1 to 65535',
+  ]),
+  mistake(
+    'a ReferenceGrant',
+    [
+      edit('MeshEndpoints', 'namespace: default', 'namespace: mesh'),
+      append('HTTPRoute', '          namespace: mesh'),
+      add(
+        'apiVersion: gateway.networking.k8s.io/v1\nkind: ReferenceGrant\nmetadata: {name: web, namespace: mesh}\nspec: {from: [{group: gateway.networking.k8s.io, kind: HTTPRoute}], to: [{group: mesh-gateway.dev, kind: MeshEndpoints}]}',
+      ),
+    ],
+    [
+      'error Invalid',
+      'spec.from[0].namespace',
+      'is required: give a name of lower-case letters, digits and -, at most 63',
+    ],
+  ),
+  mistake(
+    'a Service',
+    [
+      append('HTTPRoute', '        - {name: other, port: 80}'),
+      add(`${head('v1', 'Service', 'other')}spec: {ports: [{port: web}]}`),
+    ],
+    ['error Invalid', 'spec.ports[0].port', 'is not a whole number from 1 to 65535'],
+  ),
+  mistake(
+    'the target of a policy',
+    [
+      edit('HTTPRoute', 'port: 8080', 'port: eighty'),
+      add(
+        `${head('mesh-gateway.dev/v1alpha1', 'MeshRoutePolicy', 'web')}spec: {targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: web}]}`,
+      ),
+    ],
+    ['error Invalid', 'spec.rules[0].backendRefs[0].port', 'is not a whole number from 1 to 65535'],
+  ),
+]);
