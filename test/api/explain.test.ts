@@ -169,7 +169,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       'spec.endpoints[0].healthCheck.interval: "0s" is not a duration from 1s to 1h, such as 30s or 1m30s',
     ],
     [
-      first({ protocol: 'UDP', healthCheck: { enabled: true } }),
+      first({ protocol: 'UDP', healthCheck: { enabled: true, type: 'TCP' } }),
       'spec.endpoints[0].healthCheck.type: healthCheck.type must be UDP for a UDP endpoint',
     ],
     [

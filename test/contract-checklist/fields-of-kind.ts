@@ -31,6 +31,9 @@ export function fieldOf({ fieldsOf, columns }: Table, { cells }: Row): FieldRow 
 /** May be left out where endpoints are discovered, which the contract shows as the dynamic form. */
 const REQUIRED_BY_A_RULE = ['spec.endpoints'];
 
+/** Where the protocol decides it: `healthCheckOf` has the default of the contract for all protocols that can carry it. */
+const DEFAULT_BY_PROTOCOL = ['spec.endpoints[].healthCheck.type'];
+
 /** How a field of the schema differs from its row of the contract. */
 export function differencesOf(kinds: readonly Kind[], row: FieldRow): readonly string[] {
   const root = kinds.find(({ name }) => name === row.kind)?.root;
@@ -46,7 +49,7 @@ export function differencesOf(kinds: readonly Kind[], row: FieldRow): readonly s
     ...(row.isRequired === undefined || row.isRequired === isRequired
       ? []
       : [`${row.path} is ${isRequired ? '' : 'not '}required`]),
-    ...(row.default === undefined || row.default === given
+    ...(row.default === undefined || row.default === given || DEFAULT_BY_PROTOCOL.includes(row.path)
       ? []
       : [`${row.path} has the default ${given} instead of ${row.default}`]),
   ];

@@ -18,6 +18,8 @@ import { healthMetrics } from '../../src/telemetry/metrics.ts';
 import { createRegistry } from '../../src/telemetry/registry.ts';
 import { bytesField } from '../../src/extension/wire.ts';
 import { extensionServerAccess } from '../../src/traffic/access.ts';
+import { healthCheckOf } from '../../src/traffic/settings/envoy-health-check.ts';
+import { named } from '../support/declared.ts';
 import { eventually } from '../support/eventually.ts';
 import { makeFolders } from '../support/files/folder.ts';
 import { testClient } from '../support/grpc/client.ts';
@@ -63,9 +65,16 @@ describe('MeshEndpoints', () => {
   it('has the defaults of the contract', () => {
     const object = meshEndpoints({ endpoints: [endpoint({ healthCheck: {} })] });
     expect(at(stored('MeshEndpoints', object), 'spec', 'endpoints', 0, 'healthCheck')).toEqual({
-      ...{ enabled: false, type: 'HTTP', path: '/', interval: '30s', timeout: '10s' },
+      ...{ enabled: false, path: '/', interval: '30s', timeout: '10s' },
       ...{ healthyThreshold: 2, unhealthyThreshold: 3, expectedStatus: 200 },
     });
+    const types = ['HTTP', 'HTTPS', 'gRPC', 'TCP', 'TLS', 'UDP'].map(protocol => {
+      const checked = meshEndpoints({ endpoints: [endpoint({ protocol, healthCheck: { enabled: true } })] });
+      const verdict = validate('MeshEndpoints', named(checked, 'default/web'));
+      const [only] = (verdict.valid ? verdict.object.spec.endpoints : undefined) ?? [];
+      return only && healthCheckOf({ endpoint: only })?.type;
+    });
+    expect(types).toEqual(['HTTP', 'HTTP', 'GRPC', 'HTTP', 'HTTP', 'UDP']);
   });
 });
 

@@ -254,7 +254,7 @@ export interface HealthCheck {
    */
   readonly enabled?: boolean;
   /**
-   * HTTP compares the status code, TCP connects, UDP expects a response, GRPC calls grpc.health.v1. It must fit the protocol: HTTP, TCP and TLS take HTTP or TCP; HTTPS takes HTTP, GRPC or TCP; gRPC takes GRPC or TCP; UDP takes UDP. For HTTPS and TLS, HTTP is sent in TLS.
+   * HTTP compares the status code, TCP connects, UDP expects a response, GRPC calls grpc.health.v1. It must fit the protocol: HTTP, TCP and TLS take HTTP or TCP; HTTPS takes HTTP, GRPC or TCP; gRPC takes GRPC or TCP; UDP takes UDP. For HTTPS and TLS, HTTP is sent in TLS. Default: GRPC for a gRPC endpoint, UDP for a UDP one, else HTTP.
    */
   readonly type?: 'HTTP' | 'TCP' | 'UDP' | 'GRPC';
   /**

@@ -18,14 +18,14 @@ const rule0 = self => (((self.endpoints !== undefined) || ((self.tagSelectors !=
 const rule1 = self => ((!(self.tagSelectors !== undefined) || (self.tagSelectors.length === 0)) || self.tagSelectors.some($1 => ["In", "Exists"].includes($1.operator)));
 // !has(self.endpoints) || !has(self.serviceDiscovery) || !has(self.serviceDiscovery.vipServices) || !sets.intersects(self.endpoints.filter(e, e.protocol == 'UDP').map(e, e.name), self.serviceDiscovery.vipServices.map(v, v.targetEndpoint))
 const rule2 = self => (((!(self.endpoints !== undefined) || !(self.serviceDiscovery !== undefined)) || !(self.serviceDiscovery.vipServices !== undefined)) || !intersects(self.endpoints.filter($1 => ($1.protocol === "UDP")).map($1 => $1.name), self.serviceDiscovery.vipServices.map($1 => $1.targetEndpoint)));
-// !has(self.healthCheck) || !self.healthCheck.enabled || !(self.protocol in ['HTTP', 'TCP', 'TLS']) || self.healthCheck.type in ['HTTP', 'TCP']
-const rule3 = self => (((!(self.healthCheck !== undefined) || !self.healthCheck.enabled) || !["HTTP", "TCP", "TLS"].includes(self.protocol)) || ["HTTP", "TCP"].includes(self.healthCheck.type));
-// !has(self.healthCheck) || !self.healthCheck.enabled || self.protocol != 'HTTPS' || self.healthCheck.type in ['HTTP', 'GRPC', 'TCP']
-const rule4 = self => (((!(self.healthCheck !== undefined) || !self.healthCheck.enabled) || (self.protocol !== "HTTPS")) || ["HTTP", "GRPC", "TCP"].includes(self.healthCheck.type));
-// !has(self.healthCheck) || !self.healthCheck.enabled || self.protocol != 'gRPC' || self.healthCheck.type in ['GRPC', 'TCP']
-const rule5 = self => (((!(self.healthCheck !== undefined) || !self.healthCheck.enabled) || (self.protocol !== "gRPC")) || ["GRPC", "TCP"].includes(self.healthCheck.type));
-// !has(self.healthCheck) || !self.healthCheck.enabled || self.protocol != 'UDP' || self.healthCheck.type == 'UDP'
-const rule6 = self => (((!(self.healthCheck !== undefined) || !self.healthCheck.enabled) || (self.protocol !== "UDP")) || (self.healthCheck.type === "UDP"));
+// !has(self.healthCheck) || !self.healthCheck.enabled || !(self.protocol in ['HTTP', 'TCP', 'TLS']) || !has(self.healthCheck.type) || self.healthCheck.type in ['HTTP', 'TCP']
+const rule3 = self => ((((!(self.healthCheck !== undefined) || !self.healthCheck.enabled) || !["HTTP", "TCP", "TLS"].includes(self.protocol)) || !(self.healthCheck.type !== undefined)) || ["HTTP", "TCP"].includes(self.healthCheck.type));
+// !has(self.healthCheck) || !self.healthCheck.enabled || self.protocol != 'HTTPS' || !has(self.healthCheck.type) || self.healthCheck.type in ['HTTP', 'GRPC', 'TCP']
+const rule4 = self => ((((!(self.healthCheck !== undefined) || !self.healthCheck.enabled) || (self.protocol !== "HTTPS")) || !(self.healthCheck.type !== undefined)) || ["HTTP", "GRPC", "TCP"].includes(self.healthCheck.type));
+// !has(self.healthCheck) || !self.healthCheck.enabled || self.protocol != 'gRPC' || !has(self.healthCheck.type) || self.healthCheck.type in ['GRPC', 'TCP']
+const rule5 = self => ((((!(self.healthCheck !== undefined) || !self.healthCheck.enabled) || (self.protocol !== "gRPC")) || !(self.healthCheck.type !== undefined)) || ["GRPC", "TCP"].includes(self.healthCheck.type));
+// !has(self.healthCheck) || !self.healthCheck.enabled || self.protocol != 'UDP' || !has(self.healthCheck.type) || self.healthCheck.type == 'UDP'
+const rule6 = self => ((((!(self.healthCheck !== undefined) || !self.healthCheck.enabled) || (self.protocol !== "UDP")) || !(self.healthCheck.type !== undefined)) || (self.healthCheck.type === "UDP"));
 // !has(self.tls) || self.protocol in ['HTTPS', 'TLS', 'gRPC']
 const rule7 = self => (!(self.tls !== undefined) || ["HTTPS", "TLS", "gRPC"].includes(self.protocol));
 // isIP(self) && (cidr('100.64.0.0/10').containsIP(self) || cidr('fd7a:115c:a1e0::/48').containsIP(self))
@@ -40,14 +40,14 @@ const rule11 = self => both(() => (duration(self) >= duration3), () => (duration
 const rule12 = self => both(() => (duration(self) >= duration5), () => (duration(self) <= duration6));
 // self.all(name, name.size() <= 128 && name.matches("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"))
 const rule13 = self => Object.keys(self).every($1 => ((codePoints($1) <= 128) && pattern7.test($1)));
-// !has(self.protocol) || !has(self.healthCheck) || !self.healthCheck.enabled || !(self.protocol in ['HTTP', 'TCP', 'TLS']) || self.healthCheck.type in ['HTTP', 'TCP']
-const rule14 = self => ((((!(self.protocol !== undefined) || !(self.healthCheck !== undefined)) || !self.healthCheck.enabled) || !["HTTP", "TCP", "TLS"].includes(self.protocol)) || ["HTTP", "TCP"].includes(self.healthCheck.type));
-// !has(self.protocol) || !has(self.healthCheck) || !self.healthCheck.enabled || self.protocol != 'HTTPS' || self.healthCheck.type in ['HTTP', 'GRPC', 'TCP']
-const rule15 = self => ((((!(self.protocol !== undefined) || !(self.healthCheck !== undefined)) || !self.healthCheck.enabled) || (self.protocol !== "HTTPS")) || ["HTTP", "GRPC", "TCP"].includes(self.healthCheck.type));
-// !has(self.protocol) || !has(self.healthCheck) || !self.healthCheck.enabled || self.protocol != 'gRPC' || self.healthCheck.type in ['GRPC', 'TCP']
-const rule16 = self => ((((!(self.protocol !== undefined) || !(self.healthCheck !== undefined)) || !self.healthCheck.enabled) || (self.protocol !== "gRPC")) || ["GRPC", "TCP"].includes(self.healthCheck.type));
-// !has(self.protocol) || !has(self.healthCheck) || !self.healthCheck.enabled || self.protocol != 'UDP' || self.healthCheck.type == 'UDP'
-const rule17 = self => ((((!(self.protocol !== undefined) || !(self.healthCheck !== undefined)) || !self.healthCheck.enabled) || (self.protocol !== "UDP")) || (self.healthCheck.type === "UDP"));
+// !has(self.protocol) || !has(self.healthCheck) || !self.healthCheck.enabled || !(self.protocol in ['HTTP', 'TCP', 'TLS']) || !has(self.healthCheck.type) || self.healthCheck.type in ['HTTP', 'TCP']
+const rule14 = self => (((((!(self.protocol !== undefined) || !(self.healthCheck !== undefined)) || !self.healthCheck.enabled) || !["HTTP", "TCP", "TLS"].includes(self.protocol)) || !(self.healthCheck.type !== undefined)) || ["HTTP", "TCP"].includes(self.healthCheck.type));
+// !has(self.protocol) || !has(self.healthCheck) || !self.healthCheck.enabled || self.protocol != 'HTTPS' || !has(self.healthCheck.type) || self.healthCheck.type in ['HTTP', 'GRPC', 'TCP']
+const rule15 = self => (((((!(self.protocol !== undefined) || !(self.healthCheck !== undefined)) || !self.healthCheck.enabled) || (self.protocol !== "HTTPS")) || !(self.healthCheck.type !== undefined)) || ["HTTP", "GRPC", "TCP"].includes(self.healthCheck.type));
+// !has(self.protocol) || !has(self.healthCheck) || !self.healthCheck.enabled || self.protocol != 'gRPC' || !has(self.healthCheck.type) || self.healthCheck.type in ['GRPC', 'TCP']
+const rule16 = self => (((((!(self.protocol !== undefined) || !(self.healthCheck !== undefined)) || !self.healthCheck.enabled) || (self.protocol !== "gRPC")) || !(self.healthCheck.type !== undefined)) || ["GRPC", "TCP"].includes(self.healthCheck.type));
+// !has(self.protocol) || !has(self.healthCheck) || !self.healthCheck.enabled || self.protocol != 'UDP' || !has(self.healthCheck.type) || self.healthCheck.type == 'UDP'
+const rule17 = self => (((((!(self.protocol !== undefined) || !(self.healthCheck !== undefined)) || !self.healthCheck.enabled) || (self.protocol !== "UDP")) || !(self.healthCheck.type !== undefined)) || (self.healthCheck.type === "UDP"));
 // !has(self.tls) || !has(self.protocol) || self.protocol in ['HTTPS', 'TLS', 'gRPC']
 const rule18 = self => ((!(self.tls !== undefined) || !(self.protocol !== undefined)) || ["HTTPS", "TLS", "gRPC"].includes(self.protocol));
 // !(self.operator in ['In', 'NotIn']) || (has(self.values) && self.values.size() > 0)

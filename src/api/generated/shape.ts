@@ -166,7 +166,7 @@ function shapeHealthCheck(value) {
   if (!isRecord(value)) return value;
   const out = {};
   out.enabled = (value.enabled ?? false);
-  out.type = (value.type ?? "HTTP");
+  if (value.type !== undefined && value.type !== null) out.type = value.type;
   out.path = (value.path ?? "/");
   out.interval = (value.interval ?? "30s");
   out.timeout = (value.timeout ?? "10s");

@@ -1,9 +1,10 @@
-import type { EndpointStatus, HealthCheck, Kinds, MeshEndpoint } from '../../api/generated/types.ts';
+import type { EndpointStatus, Kinds, MeshEndpoint } from '../../api/generated/types.ts';
 import type { Why } from '../../api/problem.ts';
 import { hostAndPortOf } from '../../api/socket-address.ts';
 import type { Verdict } from '../../health/health.ts';
 import type { Check, CheckSettings, CheckTls } from '../../health/check.ts';
 import { healthCheckOf, splitHost, timesOf } from '../../traffic/settings/envoy-health-check.ts';
+import type { TypedCheck } from '../../traffic/settings/envoy-health-check.ts';
 import { servesTls } from '../../traffic/upstream-protocol.ts';
 import type { UpstreamProtocol } from '../../traffic/upstream-protocol.ts';
 import { upstreamTlsOf } from '../../traffic/upstream-tls.ts';
@@ -86,7 +87,7 @@ function pathTo(
 }
 
 function settingsOf(
-  check: HealthCheck,
+  check: TypedCheck,
   endpoint: MeshEndpoint,
   context: CheckContext,
 ): CheckSettings | NoCheck {

@@ -1,6 +1,6 @@
 import { durationMs } from '../../api/duration.ts';
 import { isEqual } from '../../api/json.ts';
-import type { HealthCheck } from '../../api/generated/types.ts';
+import type { HealthCheck, MeshEndpoint } from '../../api/generated/types.ts';
 import type { ResolvedEndpoint } from '../resolve-backend-ref.ts';
 import type { ResolvedRule } from '../resolve-route.ts';
 import { servesTls } from '../upstream-protocol.ts';
@@ -27,12 +27,23 @@ export type EnvoyHealthCheck = CheckTimes &
     | { readonly type: 'GRPC'; readonly service?: string }
   );
 
+/** A health check with the type that it has where none is written. */
+export type TypedCheck = HealthCheck & Required<Pick<HealthCheck, 'type'>>;
+
 /** The health check of an endpoint, if enabled. */
 export function healthCheckOf({
-  endpoint: { healthCheck },
-}: Pick<ResolvedEndpoint, 'endpoint'>): HealthCheck | undefined {
-  return healthCheck?.enabled ? healthCheck : undefined;
+  endpoint: { healthCheck, protocol },
+}: Pick<ResolvedEndpoint, 'endpoint'>): TypedCheck | undefined {
+  if (!healthCheck?.enabled) return undefined;
+  const { type } = healthCheck;
+  return type === undefined ? { ...healthCheck, type: TYPES[protocol] ?? 'HTTP' } : { ...healthCheck, type };
 }
+
+/** The types of checks of protocols that cannot carry HTTP. */
+const TYPES: Readonly<Partial<Record<MeshEndpoint['protocol'], TypedCheck['type']>>> = {
+  gRPC: 'GRPC',
+  UDP: 'UDP',
+};
 
 /** The texts of the backends of a rule that have endpoints with a health check, each once. */
 export function backendsWithChecks({ backends }: Pick<ResolvedRule, 'backends'>): readonly string[] {
@@ -50,7 +61,7 @@ export function envoyHealthCheckOf({
   backends,
 }: ResolvedRule): EnvoyHealthCheck | undefined {
   if (isMixed) return undefined;
-  let first: HealthCheck | undefined;
+  let first: TypedCheck | undefined;
   for (const resolved of backends.flatMap(({ endpoints }) => endpoints)) {
     const check = healthCheckOf(resolved);
     if (!check) continue;
@@ -61,7 +72,7 @@ export function envoyHealthCheckOf({
 }
 
 /** Compares the checks as written first, because most checks of a rule are written alike. */
-function isSame(a: HealthCheck, b: HealthCheck): boolean {
+function isSame(a: TypedCheck, b: TypedCheck): boolean {
   return isEqual(a, b) || isEqual(toEnvoy(a), toEnvoy(b));
 }
 
@@ -70,7 +81,7 @@ function isSame(a: HealthCheck, b: HealthCheck): boolean {
  * it cannot send HTTP in TLS where it passes TLS through; it checks gRPC over HTTP/2 only; and it cannot read Secrets.
  */
 function canEnvoyCheck(
-  check: HealthCheck,
+  check: TypedCheck,
   { endpoint, tls }: ResolvedEndpoint,
   protocol: ResolvedRule['protocol'],
 ): boolean {
@@ -86,7 +97,7 @@ function canEnvoyCheck(
   }
 }
 
-function toEnvoy(check: HealthCheck): EnvoyHealthCheck | undefined {
+function toEnvoy(check: TypedCheck): EnvoyHealthCheck | undefined {
   const common = timesOf(check);
   switch (check.type) {
     case 'HTTP': {

@@ -205,3 +205,16 @@ testMistakes('nothing is wrong with', [
   ),
   mistake('MeshEndpoints alone', without('MeshTailnet', 'GatewayClass', 'Gateway', 'HTTPRoute')),
 ]);
+
+/** The endpoint has this protocol, and a check without a type; no route can mistake it. */
+const checkedOver = (protocol: string) => [
+  without('HTTPRoute', 'Gateway', 'GatewayClass'),
+  edit('MeshEndpoints', 'protocol: HTTP', `protocol: ${protocol}`),
+  edit('MeshEndpoints', '\n        path: /healthz', ''),
+];
+
+testMistakes('a check without a type fits a', [
+  ...['HTTP', 'HTTPS', 'gRPC', 'TCP', 'TLS', 'UDP'].map(protocol =>
+    mistake(`${protocol} endpoint`, checkedOver(protocol)),
+  ),
+]);

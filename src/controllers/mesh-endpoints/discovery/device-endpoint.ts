@@ -66,7 +66,7 @@ export function serviceOf(facts: DeviceFacts, template: Template): Service {
 const DEFAULT_PORTS: Readonly<Partial<Record<Protocol, number>>> = { HTTP: 80, HTTPS: 443, TLS: 443 };
 
 /** The types of checks that a static endpoint of each protocol may have. */
-const CHECK_TYPES: Readonly<Record<Protocol, readonly HealthCheck['type'][]>> = {
+const CHECK_TYPES: Readonly<Record<Protocol, readonly NonNullable<HealthCheck['type']>[]>> = {
   HTTP: ['HTTP', 'TCP'],
   HTTPS: ['HTTP', 'GRPC', 'TCP'],
   gRPC: ['GRPC', 'TCP'],
@@ -81,7 +81,8 @@ const CHECK_TYPES: Readonly<Record<Protocol, readonly HealthCheck['type'][]>> = 
  */
 export function misfitOf(protocol: Protocol, { tls, healthCheck }: Template): string | undefined {
   if (tls && !['HTTPS', 'TLS', 'gRPC'].includes(protocol)) return `protocol ${protocol} has no tls`;
-  if (!healthCheck?.enabled || CHECK_TYPES[protocol].includes(healthCheck.type)) return undefined;
+  const { enabled = false, type } = healthCheck ?? {};
+  if (!enabled || type === undefined || CHECK_TYPES[protocol].includes(type)) return undefined;
   return `protocol ${protocol} needs healthCheck.type ${CHECK_TYPES[protocol].join(' or ')}`;
 }
 
