@@ -19,7 +19,7 @@ export const doorExamples: readonly Example[] = [
     it: 'reach the disk through its door alone, under either of its names',
     files: { 'src/traffic/unused.ts': "import { readFile } from 'fs/promises';" },
     violations: [
-      'src/traffic/unused.ts:1: imports node:fs, which is used only in lab/commands/cluster.ts, lab/commands/conformance.ts, lab/commands/image.ts, lab/commands/lab.ts, lab/commands/parts.ts, lab/commands/soak.ts, lab/commands/start.ts, src/cli.ts, src/extension-server.ts, src/operator.ts, src/relay.ts, src/standalone.ts, codegen/main.ts, synth/command.ts, synth/folder.ts, synth/main.ts, src/kubernetes/auth/, src/files/, src/relay/receive-buffers.ts, src/tools/, lab/: call what stands behind that door, or take it as a port',
+      'src/traffic/unused.ts:1: imports node:fs, which is used only in lab/commands/cluster.ts, lab/commands/conformance.ts, lab/commands/image.ts, lab/commands/lab.ts, lab/commands/parts.ts, lab/commands/schemas.ts, lab/commands/soak.ts, lab/commands/start.ts, src/cli.ts, src/extension-server.ts, src/operator.ts, src/relay.ts, src/standalone.ts, codegen/main.ts, synth/command.ts, synth/folder.ts, synth/main.ts, src/kubernetes/auth/, src/files/, src/relay/receive-buffers.ts, src/tools/, lab/: call what stands behind that door, or take it as a port',
     ],
   },
   {

@@ -13,7 +13,7 @@ const DOORS: Readonly<Record<string, readonly Permission[]>> = {
   '@grafana/grafana-foundation-sdk': ['synth/monitoring/'],
   '@grpc/*': ['src/extension/grpc/', 'src/health/probe/grpc.ts'],
   '@kubernetes/client-node': ['src/kubernetes/auth/'],
-  '@marcbachmann/cel-js': ['codegen/cel/'],
+  '@marcbachmann/cel-js': ['codegen/cel/', 'src/tools/crds/cel.ts'],
   ajv: ['codegen/validator/'],
   'cdk8s*': ['synth/', { types: 'src/library/' }],
   constructs: ['synth/'],

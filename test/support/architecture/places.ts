@@ -5,6 +5,7 @@ export const COMPOSITION_ROOTS: readonly string[] = [
   'lab/commands/image.ts',
   'lab/commands/lab.ts',
   'lab/commands/parts.ts',
+  'lab/commands/schemas.ts',
   'lab/commands/soak.ts',
   'lab/commands/start.ts',
   'src/cli.ts',
