@@ -47,6 +47,8 @@ const { metafile } = await build({
 });
 
 await cp('src/tools/kubectl_complete-mesh', join(outdir, 'kubectl_complete-mesh'));
+// Where the part that reads them has them in the sources: beside itself.
+await cp('src/tools/crds/shipped', join(outdir, 'parts/shipped'), { recursive: true });
 await cp('node_modules/grpc-health-check/proto/health', join(outdir, 'proto/health'), { recursive: true });
 await cp('node_modules/@grpc/reflection/build/proto/grpc', join(outdir, 'proto/grpc'), { recursive: true });
 

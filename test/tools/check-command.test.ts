@@ -17,6 +17,16 @@ spec:
         - {kind: MeshEndpoints, name: web, port: 8080}
 `;
 const FIXED = ROUTE.replace('{kind', '{group: mesh-gateway.dev, kind');
+const SHOP = `apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: { name: shop }
+spec:
+  parentRefs: [{ name: public }]
+  hostname: [shop.example.com]
+  rules:
+    - matches: [{ path: { type: Prefix, value: / } }]
+      backendRefs: [{ name: shop, port: 80 }]
+`;
 const ENDPOINT = `apiVersion: mesh-gateway.dev/v1alpha1
 kind: MeshEndpoints
 metadata:
@@ -95,6 +105,13 @@ describe('mesh-gateway check', () => {
       /\$ npx mesh-gateway check web.yaml\n([^]*?)```/.exec(readFileSync(join(PROJECT, page), 'utf8')) ?? [];
     expect(block).not.toBe('');
     expect(`${out}\n${err}\n`).toContain(block);
+  });
+
+  it('prints what docs/why-is-my-route-not-working.md shows of CRDs', async () => {
+    const { out, err } = await checked(SHOP);
+    const page = readFileSync(join(PROJECT, 'docs/why-is-my-route-not-working.md'), 'utf8');
+    const [, block = ''] = /\$ npx mesh-gateway check shop.yaml\n([^]*?)```/.exec(page) ?? [];
+    expect(`${out}\n${err}\n`.replaceAll('web.yaml', 'shop.yaml')).toBe(block);
   });
 
   it('prints nothing but a summary where all is well, and exits with 0', async () => {

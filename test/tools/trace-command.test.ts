@@ -65,7 +65,7 @@ describe('mesh-gateway trace', () => {
     expect(await runTrace(['http://web.example.com/', '--file', folder], {})).toBe(1);
     expect(out.join('\n')).toContain('no route attaches to it');
     expect(err).toEqual([
-      `${join(folder, 'web.yaml')}:42: spec.rules[0].backendRefs[0].port: is not a whole number from 1 to 65535`,
+      `${join(folder, 'web.yaml')}:42: spec.rules[0].backendRefs[0].port: "8080" is not a whole number from 1 to 65535; write it without quotes: 8080`,
     ]);
   });
 

@@ -58,7 +58,7 @@ export const OBJECTS = {
     UnknownKind: error('the API group does not have the kind', 'correct `kind`'),
     UnknownField: warning(
       'the kind does not have the field, so that the API server removes it',
-      'correct it, or remove it',
+      'correct it, or remove it; in files only if your CRDs are not newer than those in the message',
     ),
     NotRendered: error(
       'the file is a template, or is patched by kustomize, so that its objects are not known',

@@ -2,6 +2,7 @@ import { isCredential } from '../credentials.ts';
 import type { Fault } from './fault.ts';
 import type { Outline, RuleText, StructureError } from './validator.ts';
 import { formatPath, outlineAt, stepsOfPath, stepsOfPointer, valueAt } from './fault.ts';
+import { nearest } from './nearest.ts';
 import { codePoints } from './validator-functions.ts';
 import type { Duplicate } from './validator-functions.ts';
 
@@ -54,7 +55,7 @@ function explainValue(error: StructureError, value: unknown, outline: Outline): 
     case 'enum':
       return notExpected(value, outline) + hintForSpelling(value, outline.enum ?? []);
     case 'maxItems':
-      return `has more than the ${limit} items that are allowed`;
+      return limit === '1' ? 'has more than one item' : `has more than the ${limit} items that are allowed`;
     case 'minItems':
       return `has ${(value as readonly unknown[]).length} items, and at least ${limit} must be there`;
     case 'maxProperties':
@@ -75,9 +76,12 @@ function explainForm(keyword: string, limit: string, value: unknown, outline: Ou
       return `${show(value, outline)} is too small: the least is ${limit}`;
     case 'maximum':
       return `${show(value, outline)} is too large: the most is ${limit}`;
+    case 'minProperties':
+      return `has too few entries: at least ${limit} must be there`;
     case 'time':
       return notExpected(value, outline);
     default:
+      if (outline.form !== undefined) return notExpected(value, outline);
       return `${show(value, outline)} does not have the right form`;
   }
 }
@@ -90,18 +94,20 @@ function expectationOf(outline: Outline): string {
   if (outline.expect !== undefined) return outline.expect;
   if (outline.enum)
     return outline.enum.length === 1 ? String(outline.enum[0]) : `one of ${outline.enum.join(', ')}`;
-  return NOUNS[outline.is];
+  return outline.form ?? NOUNS[outline.is];
 }
 
 const NOUNS: Readonly<Record<Outline['is'], string>> = {
   text: 'a text',
   'date-time': 'a time such as 2026-01-31T12:00:00Z',
   integer: 'a whole number',
+  number: 'a number',
   boolean: 'true or false',
   'int-or-string': 'a whole number or a text',
   list: 'a list',
   map: 'a map of names to values',
   object: 'an object with fields',
+  any: 'a value',
 };
 
 /** In YAML 80 and "80", and true and "true", have different types; most wrong types are missing or extra quotes. */
@@ -123,8 +129,17 @@ function hintForType(value: unknown, outline: Outline): string {
 
 function hintForSpelling(value: unknown, choices: readonly string[]): string {
   if (typeof value !== 'string') return '';
-  const meant = choices.find(choice => choice.toLowerCase() === value.toLowerCase());
+  const word = value.toLowerCase();
+  const meant =
+    choices.find(choice => choice.toLowerCase() === word) ??
+    // Such as Prefix for PathPrefix.
+    only(choices.filter(choice => word.length > 2 && choice.toLowerCase().endsWith(word))) ??
+    (choices.length > 1 ? nearest(value, choices) : undefined);
   return meant === undefined ? '' : `; write ${meant}`;
+}
+
+function only(choices: readonly string[]): string | undefined {
+  return choices.length === 1 ? choices[0] : undefined;
 }
 
 const MAX_SHOWN_LENGTH = 60;

@@ -42,7 +42,7 @@ function searchFields(
 ): readonly Found[] {
   const fields = outline.fields ?? {};
   const siblings = Object.keys(fields).filter(name => value[name] === undefined);
-  const unknown = Object.keys(value)
+  const unknown = (outline.isOpen ? [] : Object.keys(value))
     .filter(name => !Object.hasOwn(fields, name) && !outline.ignored?.includes(name))
     .map(name => ({ steps: [...steps, name], siblings }));
   const known = Object.entries(value).filter(([name]) => Object.hasOwn(fields, name));

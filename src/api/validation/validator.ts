@@ -27,16 +27,31 @@ export type GeneratedValidator = {
 
 /** The fields of a value and their types: the part of a schema that error messages and `check` need. */
 export type Outline = {
-  readonly is: 'text' | 'date-time' | 'integer' | 'boolean' | 'int-or-string' | 'list' | 'map' | 'object';
+  readonly is:
+    | 'text'
+    | 'date-time'
+    | 'integer'
+    | 'number'
+    | 'boolean'
+    | 'int-or-string'
+    | 'list'
+    | 'map'
+    | 'object'
+    /** Of any type. */
+    | 'any';
   /** A valid value, as a noun: "a port (1 to 65535)". */
   readonly expect?: string;
   /** The value may be a secret and is never shown. */
   readonly isSensitive?: true;
   readonly enum?: readonly string[];
   readonly pattern?: string;
+  /** What matches the pattern, as a noun. */
+  readonly form?: string;
   readonly items?: Outline;
   readonly values?: Outline;
   readonly fields?: Readonly<Record<string, Outline>>;
   /** Fields that are dropped without a warning. */
   readonly ignored?: readonly string[];
+  /** Fields that are not listed are kept. */
+  readonly isOpen?: true;
 };

@@ -1,6 +1,7 @@
 import { GROUP } from '../../api/generated/kinds.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
 import { ROUTE_KINDS } from '../../api/key.ts';
+import type { Reason } from '../../api/reasons.ts';
 import { checkBackendRefs, isForMesh, isRoute, namesIn } from './backend-refs.ts';
 import { checkAllowedTags, checkControlURL, checkSelectors, checkVipServices } from './discovery.ts';
 import { Catalog, groupOf, objectOf, titleOf } from './objects.ts';
@@ -41,11 +42,23 @@ export function check(declarations: Declarations): CheckResult {
       return [...refs, ...checkParents(route, resource, catalog)];
     }),
     ...unrouted(objects, routes, catalog),
-  ];
+  ].filter(finding => !isConsequence(finding, declarations));
   // Where something could not be read, that is the reason.
   if (ours.length === 0 && all.length === 0) all.push(NOTHING);
   return { findings: sorted(all), objects: ours.length };
 }
+
+/** Whether a finding may be due to an object that is wrong by itself, which has a finding of its own. */
+function isConsequence({ reason }: Finding, { findings }: Declarations): boolean {
+  const isWrong = (kinds: readonly string[]) =>
+    findings.some(each => ITSELF.includes(each.reason) && each.about && kinds.includes(each.about.kind));
+  return (
+    (reason === 'NoRoute' && isWrong(ROUTE_KINDS)) ||
+    (reason === 'RefNotPermitted' && isWrong(['ReferenceGrant']))
+  );
+}
+
+const ITSELF: readonly Reason[] = ['Invalid', 'UnknownField'];
 
 /** MeshEndpoints that no route names, where there are routes at all; one that is not valid may be meant to. */
 function unrouted(

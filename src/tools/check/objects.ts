@@ -10,7 +10,7 @@ import type { Key, Ref, ResourceKind } from '../../api/key.ts';
 import type { Service } from '../../api/objects/backends.ts';
 import type { Gateway, ListenerSet, Namespace } from '../../api/objects/gateway-api.ts';
 import { isFullName } from '../../api/names.ts';
-import { titleOfSubject } from '../../api/problem.ts';
+import { severityOf, titleOfSubject } from '../../api/problem.ts';
 import type { Problem, Steps, Subject } from '../../api/problem.ts';
 import type { Reason } from '../../api/reasons.ts';
 import { refTo } from '../../api/objects/references.ts';
@@ -19,6 +19,9 @@ import { ownersOfListeners } from './listeners.ts';
 import type { OwnersOfListeners } from './listeners.ts';
 import { OF_INVALID } from './known.ts';
 import { isBelow, unrenderedIn } from './kustomize.ts';
+import { problemsByDefinition } from './definitions.ts';
+import type { FindDefinition } from './definitions.ts';
+import { shippedDefinition } from '../crds/shipped.ts';
 import { isUndiscovered } from './undiscovered.ts';
 import { checkEach, isOurs, problemOfFault, subjectIn } from './validity.ts';
 
@@ -81,33 +84,50 @@ export function servedObjects(
   objects: readonly unknown[],
   complete: ReadonlySet<ResourceKind>,
 ): Declarations {
-  const all = objects.flatMap(object => declaredIn(object, () => ({})));
+  // The server has validated them by its own CRDs.
+  const all = objects.flatMap(object =>
+    declaredIn(
+      object,
+      () => ({}),
+      () => undefined,
+    ),
+  );
   return { objects: all.map(({ declared }) => declared), findings: all.flatMap(faultsOf), complete };
 }
 
-type Read = { readonly declared: Declared; readonly decoding: Decoding };
+type Read = {
+  readonly declared: Declared;
+  readonly decoding: Decoding;
+  readonly problems: readonly Problem[];
+};
 
 function declaredIn(
   object: unknown,
   placeOf: (steps: Steps) => FilePlace | { readonly file?: undefined },
+  definitionOf: FindDefinition = shippedDefinition,
 ): readonly Read[] {
   // Files of other tools may be in the same folder, and are no objects.
   if (!isRecord(object) || object['apiVersion'] === undefined || object['kind'] === undefined) return [];
   const decoding = decode(object);
-  const resource = decoding.is === 'resource' ? decoding.resource : undefined;
+  const problems = problemsByDefinition(object, definitionOf);
+  const isValid = problems.every(problem => severityOf(problem) !== 'error');
+  const resource = decoding.is === 'resource' && isValid ? decoding.resource : undefined;
   const about = resource ? refTo(resource) : subjectIn(object);
   const at: Declared['at'] = (problem, steps = problem.at ?? []) => ({
     ...problem,
     about,
     ...placeOf(steps),
   });
-  return [{ declared: { fields: object, resource, at }, decoding }];
+  return [{ declared: { fields: object, resource, at }, decoding, problems }];
 }
 
 /** Faults of objects of other groups; those of mesh-gateway are found with their unknown fields. */
-function faultsOf({ declared: { fields, at }, decoding }: Read): readonly Finding[] {
-  if (decoding.is !== 'faulty' || isOurs(fields)) return [];
-  return decoding.faults.map(fault => at(problemOfFault(fields, fault)));
+function faultsOf({ declared: { fields, at }, decoding, problems }: Read): readonly Finding[] {
+  const faults = decoding.is === 'faulty' && !isOurs(fields) ? decoding.faults : [];
+  // The schema has found what is wrong with the rest.
+  const own =
+    problems.length === 0 ? faults : faults.filter(({ path }) => /^(metadata|apiVersion|kind)\b/.test(path));
+  return [...own.map(fault => at(problemOfFault(fields, fault))), ...problems.map(problem => at(problem))];
 }
 
 /** The API group of an object; empty for those of Kubernetes itself. */

@@ -188,6 +188,7 @@ function unknownIn(kind: KindName, object: unknown): readonly Problem[] {
   }));
 }
 
-function meanText(meant: string | undefined): string {
+/** The field that was probably meant, after a text. */
+export function meanText(meant: string | undefined): string {
   return meant === undefined ? '' : `; did you mean ${meant}?`;
 }
