@@ -1,3 +1,4 @@
+import { isOverHttp } from '../api/key.ts';
 import { ENVOY_GATEWAY_GROUP } from '../api/objects/backends.ts';
 import type { BackendRef } from '../api/objects/gateway-api.ts';
 import type { SocketAddress } from '../api/socket-address.ts';
@@ -49,6 +50,16 @@ export function canMixWith(resources: TrafficResources, backendRef: RouteBackend
     case 'UDPRoute':
       return false;
   }
+}
+
+/**
+ * Whether Envoy Gateway alone can serve the endpoints of a backend of a rule over HTTP: those of another cluster, or host names. Its
+ * cluster of the rule then serves them, and MeshEndpoints have clusters of their own.
+ */
+export function isServedApart(resources: TrafficResources, { route, ref }: RouteBackendRef): boolean {
+  if (!isOverHttp(route.kind)) return false;
+  const isImport = ref.group === 'multicluster.x-k8s.io' && ref.kind === 'ServiceImport';
+  return isImport || (isBackend(ref) && backendOf(resources, ref)?.hasHostNames === true);
 }
 
 /** Whether a policy sets the TLS of a Service, or of one of its ports. */
@@ -121,7 +132,8 @@ export function isResolved(
   if (isMeshEndpoints(backendRef)) {
     if (resources.meshEndpoints({ kind: 'MeshEndpoints', namespace, name }) === undefined) return false;
   } else if (resources.readsBackends && isServiceOrBackend(backendRef)) {
-    const hasEndpoints = endpointsOf(resources, backendRef.ref).length > 0;
+    const hasEndpoints =
+      endpointsOf(resources, backendRef.ref).length > 0 || isServedApart(resources, backendRef);
     if (!hasEndpoints && !isReachedByAddress(resources, backendRef, rule)) return false;
   }
   return isPermittedFrom(resources, backendRef);

@@ -25,7 +25,7 @@ import { backendRefsOf, isMeshEndpoints } from './backend-refs.ts';
 import type { BackendPlace, RouteBackendRef } from './backend-refs.ts';
 import { formatEnvoyClusterName, ruleOfBackendCluster } from './envoy-cluster-name.ts';
 import type { EnvoyClusterName } from './envoy-cluster-name.ts';
-import { canMixWith, isResolved, otherBackendsOf } from './other-backends.ts';
+import { canMixWith, isResolved, isServedApart, otherBackendsOf } from './other-backends.ts';
 import type { OtherBackend } from './other-backends.ts';
 import { levelsOf } from './policy/levels.ts';
 import type { Levels } from './policy/levels.ts';
@@ -140,7 +140,7 @@ function resolveRule(
   if (!refs || !meshRefs?.length) return resolveOtherBackend(resources, route, cluster);
   const otherRefs = refs.filter(each => !isMeshEndpoints(each) && each.ref.weight > 0);
   const isMixed = otherRefs.length > 0;
-  const canMix = otherRefs.every(each => canMixWith(resources, each));
+  const canMix = otherRefs.every(each => canMixWith(resources, each) || isServedApart(resources, each));
   const { kept, unused } =
     isMixed && !canMix
       ? unusedMixed(meshRefs)
@@ -179,7 +179,8 @@ function resolveOtherBackend(
   if (backend === undefined || text === undefined) return undefined;
   const whole = { ...parts, text };
   const refs = backendRefsOf(route, whole) ?? [];
-  if (!ruleSharesOf(resources, whole, refs)?.others) return undefined;
+  const shares = ruleSharesOf(resources, whole, refs);
+  if (!shares?.others || shares.isApart) return undefined;
   return {
     cluster,
     protocol: defaultProtocol(route.kind),

@@ -4,7 +4,7 @@ import { isMeshEndpoints } from './backend-refs.ts';
 import type { RouteBackendRef } from './backend-refs.ts';
 import { formatBackendCluster } from './envoy-cluster-name.ts';
 import type { EnvoyClusterName } from './envoy-cluster-name.ts';
-import { canMixWith, isResolved } from './other-backends.ts';
+import { canMixWith, isResolved, isServedApart } from './other-backends.ts';
 import type { TrafficResources } from './traffic-resources.ts';
 
 /**
@@ -17,8 +17,10 @@ export type RuleShares = {
   readonly total: number;
   /** The MeshEndpoints that exist and to which the route may refer. */
   readonly mesh: readonly MeshShare[];
-  /** The other backends, where filters of MeshEndpoints are the reason to divide the rule: Envoy Gateway does not do it for these. */
+  /** The other backends, where MeshEndpoints are the reason to divide the rule: Envoy Gateway does not do it for these. */
   readonly others?: readonly Share[];
+  /** Whether the cluster of the rule stays as Envoy Gateway makes it, because it alone can serve the other backends. */
+  readonly isApart?: true;
 };
 
 /** The cluster and the weight of a backend. */
@@ -47,20 +49,27 @@ export function ruleSharesOf(
   const areFiltered = mesh.some(({ filters }) => filters);
   if (weighted.length < 2 && !areFiltered) return undefined;
   const others = weighted.filter(each => !isMeshEndpoints(each));
+  const isApart = others.some(each => isServedApart(resources, each));
   const isDividedHere =
-    areFiltered &&
+    (areFiltered || isApart) &&
     resolved.length === weighted.length &&
-    others.every(each => each.ref.filters === undefined && canMixWith(resources, each));
+    others.every(each => each.ref.filters === undefined && (isApart || canMixWith(resources, each)));
+  const together = { cluster: cluster.text, weight: sumOf(others) };
   return {
-    total: weighted.reduce((sum, { ref }) => sum + ref.weight, 0),
+    total: sumOf(weighted),
     mesh,
-    ...(isDividedHere && { others: others.map(shareOf) }),
+    ...(isDividedHere && { others: isApart ? [together] : others.map(shareOf) }),
+    ...(isApart && { isApart }),
   };
 }
 
+function sumOf(refs: readonly RouteBackendRef[]): number {
+  return refs.reduce((sum, { ref }) => sum + ref.weight, 0);
+}
+
 /** The clusters that a rule needs beside its own: Envoy Gateway makes none of these where it does not divide the rule. */
-export function clustersBeside(shares: RuleShares | undefined): readonly string[] {
+export function clustersBeside(rule: string, shares: RuleShares | undefined): readonly string[] {
   if (!shares?.others) return [];
   const all = [...shares.mesh, ...shares.others];
-  return all.length < 2 ? [] : all.map(({ cluster }) => cluster);
+  return all.length < 2 ? [] : all.map(({ cluster }) => cluster).filter(cluster => cluster !== rule);
 }

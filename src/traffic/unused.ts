@@ -71,7 +71,7 @@ export const unusedReference = {
       isOverHttp(backendRef.route.kind)
         ? {
             reason: 'MixedBackends',
-            text: 'the rule has backends that are neither MeshEndpoints, nor Services, nor Backends of Envoy Gateway',
+            text: 'the rule has backends that are neither MeshEndpoints, nor Services, ServiceImports, or Backends of Envoy Gateway',
             fix: `move ${named(backendRef)} to a rule of its own, or give the others weight 0`,
           }
         : {

@@ -65,7 +65,7 @@ describe('standalone', () => {
 
   it('logs that of a route whose rule also has a backend that cannot be mixed', async () => {
     const folders = makeFolders();
-    const shop = { group: 'multicluster.x-k8s.io', kind: 'ServiceImport', name: 'shop', port: 80 };
+    const shop = { group: 'example.com', kind: 'Bucket', name: 'shop', port: 80 };
     const mixed = route('HTTPRoute', 'web', { rules: [{ backendRefs: [meshBackend(), shop] }] });
     declare(folders.folder, ...WORLD.slice(0, 3), mixed);
     const { line } = await startHere(folders);

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { GATEWAY_GROUP } from '../../src/api/objects/gateway-api.ts';
 import { gatewayObject } from '../support/declared.ts';
 import { endpoint } from '../support/objects.ts';
-import { reportedIn, resourcesFrom, trafficOf } from '../support/traffic/resolve.ts';
+import { reportedIn, resourcesFrom, ruleOf, trafficOf } from '../support/traffic/resolve.ts';
 import {
   backend,
   backendObject,
@@ -189,13 +189,38 @@ describe('a rule with a backend that is away', () => {
   });
 
   it('with a backend of an unsupported kind is left to Envoy Gateway', () => {
-    const other = { group: 'multicluster.x-k8s.io', kind: 'ServiceImport', name: 'far', port: 80 };
+    const other = { group: 'example.com', kind: 'Bucket', name: 'far', port: 80 };
     const resources = resourcesFrom([...mesh, httpRoute('web', [backend('web'), other])]);
     const { rule, settings } = trafficOf(resources, CLUSTER);
     expect(settings).toBeUndefined();
     expect(reportedIn(rule.unused)).toMatchObject([
       { reason: 'MixedBackends', message: expect.stringContaining('a rule of its own') as string },
     ]);
+  });
+});
+
+describe('a rule with a backend that Envoy Gateway alone can serve', () => {
+  const far = { group: 'multicluster.x-k8s.io', kind: 'ServiceImport', name: 'far', port: 80, weight: 3 };
+  const named = backendObject('named', { endpoints: [{ fqdn: { hostname: 'example.com', port: 80 } }] });
+
+  it.each([
+    ['a ServiceImport', far],
+    ['a Backend with a host name', { ...ENVOY, name: 'named', weight: 3 }],
+  ])('leaves its cluster to it, and has one for each MeshEndpoints: %s', (_, other) => {
+    const route = httpRoute('web', [backend('web'), other, service()]);
+    const there = [serviceObject('shop'), sliceObject('shop', [ready('10.0.0.1')])];
+    const resources = resourcesFrom([...mesh, ...there, named, route]);
+    const { rule } = trafficOf(resources, CLUSTER);
+    expect(rule.shares).toEqual({
+      total: 5,
+      mesh: [{ cluster: `${CLUSTER}/backend/0`, weight: 1 }],
+      others: [{ cluster: CLUSTER, weight: 4 }],
+      isApart: true,
+    });
+    expect(rule.unused).toEqual([]);
+    const own = trafficOf(resources, `${CLUSTER}/backend/0`);
+    expect(own.through.Proxy.assignment.localities.map(({ backend: index }) => index)).toEqual([0]);
+    expect(ruleOf(resources, `${CLUSTER}/backend/1`)).toBeUndefined();
   });
 });
 

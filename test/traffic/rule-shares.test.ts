@@ -63,8 +63,8 @@ describe('the shares of a rule', () => {
       ],
       others: [],
     });
-    expect(clustersBeside(shares)).toEqual([`${RULE}/backend/0`, `${RULE}/backend/1`]);
-    expect(clustersBeside(sharesOf(backend('web', filtered)))).toEqual([]);
+    expect(clustersBeside(RULE, shares)).toEqual([`${RULE}/backend/0`, `${RULE}/backend/1`]);
+    expect(clustersBeside(RULE, sharesOf(backend('web', filtered)))).toEqual([]);
   });
 
   it.each([

@@ -48,6 +48,8 @@ export type Backend = {
   readonly metadata: Metadata;
   /** The endpoints that are IP addresses. */
   readonly endpoints: readonly { readonly address: string; readonly port: number }[];
+  /** Whether others have host names, so that Envoy Gateway makes a cluster that resolves them. */
+  readonly hasHostNames?: true;
   /** Whether it is used only while no other backend is healthy. */
   readonly isFallback: boolean;
 };
@@ -108,7 +110,8 @@ function isDraining(conditions: unknown): boolean {
 /** A Backend with those of its endpoints that are IP addresses. */
 export function decodeBackendObject(header: Header<'Backend'>, object: FieldValue): Backend {
   const spec = withFields(field(object, 'spec'));
-  const addresses = items(field(spec, 'endpoints'))
+  const endpoints = items(field(spec, 'endpoints'));
+  const addresses = endpoints
     .map(place => field(place, 'ip'))
     .filter(({ value }) => value !== undefined);
   return {
@@ -117,6 +120,7 @@ export function decodeBackendObject(header: Header<'Backend'>, object: FieldValu
       address: text(field(ip, 'address'), forms.filled),
       port: port(field(ip, 'port')),
     })),
+    ...(endpoints.some(place => field(place, 'fqdn').value !== undefined) && { hasHostNames: true }),
     isFallback: field(spec, 'fallback').value === true,
   };
 }

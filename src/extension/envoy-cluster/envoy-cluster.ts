@@ -5,7 +5,18 @@ import {
   ClusterSchema,
   OutlierDetectionSchema,
 } from '../proto/envoy/config/cluster/v3_pb.ts';
-import { applyEdits, bytesField, bytesOf, concat, Fields, isMessage, messageOf, valuesOf } from '../wire.ts';
+import {
+  applyEdits,
+  bytesField,
+  bytesOf,
+  concat,
+  Fields,
+  isMessage,
+  messageOf,
+  valuesOf,
+  varint,
+  WIRE_TYPES,
+} from '../wire.ts';
 import type { Edit } from '../wire.ts';
 import { encodeEdsConfig } from './eds-config.ts';
 import { encodeHealthCheck } from './health-check.ts';
@@ -37,6 +48,9 @@ const {
 
 /** `cluster_type`, which an extension of Envoy uses in place of `type`. */
 const CLUSTER_TYPE = 38;
+
+/** `load_assignment`, which a cluster has in place of EDS. */
+const LOAD_ASSIGNMENT = 33;
 
 /**
  * Creates the function that edits clusters so that they get endpoints from `target`. A setting that users can make in a
@@ -119,6 +133,17 @@ function isEdsCluster(cluster: Uint8Array): boolean {
       isEds = fields.end === fields.valueStart + 1 && cluster[fields.valueStart] === DiscoveryType.EDS;
   }
   return isEds;
+}
+
+/** A cluster that resolves host names becomes one that EDS serves. */
+export function ofTypeEds(cluster: Uint8Array): Uint8Array {
+  if (isEdsCluster(cluster)) return cluster;
+  const type = Uint8Array.from([...varint(TYPE.number * 8 + WIRE_TYPES.varint), DiscoveryType.EDS]);
+  return applyEdits(cluster, [
+    { number: CLUSTER_TYPE, replaces: all, fields: [] },
+    { number: LOAD_ASSIGNMENT, replaces: all, fields: [] },
+    { number: TYPE.number, replaces: all, fields: [type] },
+  ]);
 }
 
 /** The fields that depend on the settings alone. */

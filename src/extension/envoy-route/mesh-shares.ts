@@ -56,6 +56,7 @@ export type RuleDivision = {
  *   the routes of the rule                      the MeshEndpoints have        clusters
  *   to one cluster                              no filters                    that one
  *   to one cluster                              filters                       one for each
+ *   to one, which Envoy Gateway alone can serve any                           one for each, and that one for all others
  *   to several                                  filters or none               one for each, made by Envoy Gateway
  *   to several, and to backends that are away   no filters                    the one that all backends had together before
  *
@@ -82,7 +83,7 @@ export function divideRules(sharesOf: (cluster: string) => RuleShares | undefine
       ),
     namesFor: cluster => {
       const rule = ruleOfBackendCluster(cluster);
-      if (rule === undefined) return [cluster, ...clustersBeside(sharesOf(cluster))];
+      if (rule === undefined) return [cluster, ...clustersBeside(cluster, sharesOf(cluster))];
       const { mesh = [] } = sharesOf(rule) ?? {};
       if (together.has(rule)) return mesh[0]?.cluster === cluster ? [rule] : [];
       // Envoy Gateway serves the endpoints of others in clusters that it has made.
@@ -92,8 +93,8 @@ export function divideRules(sharesOf: (cluster: string) => RuleShares | undefine
 }
 
 /** Whether Envoy Gateway has divided the rule because a backend is away, and MeshEndpoints need no clusters of their own. */
-function areTogether(weighted: Uint8Array, { mesh }: RuleShares): boolean {
-  if (mesh.length === 0 || mesh.some(({ filters }) => filters)) return false;
+function areTogether(weighted: Uint8Array, { mesh, isApart }: RuleShares): boolean {
+  if (isApart || mesh.length === 0 || mesh.some(({ filters }) => filters)) return false;
   return valuesOf(weighted, CLUSTERS, Infinity).some(each => nameOf(each) === UNAVAILABLE);
 }
 

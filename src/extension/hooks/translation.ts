@@ -5,6 +5,7 @@ import {
 import { bytesField, concat, Fields, setField, varint, WIRE_TYPES } from '../wire.ts';
 import type { Field } from '../wire.ts';
 import type { EnvoyClusterSettings } from '../../traffic/settings/envoy-cluster-settings.ts';
+import { ofTypeEds } from '../envoy-cluster/envoy-cluster.ts';
 import type { EditEnvoyCluster } from '../envoy-cluster/envoy-cluster.ts';
 import type { RuleDivision } from '../envoy-route/mesh-shares.ts';
 import { GrpcError } from '../grpc/method.ts';
@@ -154,12 +155,13 @@ function editClusterAt(
   if (name === undefined) return undefined;
   return failOpen(name, () => {
     const settings = settingsOf(name);
-    if (!settings) return undefined;
+    const names = division.namesFor(name);
+    if (!settings && names.length < 2) return undefined;
     while (field.next()) if (field.number === NAME) return undefined;
     const cluster = request.subarray(place.valueStart, place.end);
-    const [edited, ...more] = division.namesFor(name).map(each => {
-      if (each === name) return editCluster(cluster, settings);
-      const renamed = setField(cluster, NAME, Buffer.from(each));
+    const [edited, ...more] = names.map(each => {
+      if (each === name) return settings ? editCluster(cluster, settings) : cluster;
+      const renamed = ofTypeEds(setField(cluster, NAME, Buffer.from(each)));
       const itsSettings = settingsOf(each);
       return itsSettings ? editCluster(renamed, itsSettings) : renamed;
     });

@@ -243,7 +243,7 @@ function trustedCas(
 function resolveCluster(cluster: string, resources: TrafficResources): ResolvedCluster | undefined {
   const name = parseEnvoyClusterName(cluster);
   const rule = name && resolveEnvoyCluster(resources, name);
-  const settings = rule && envoyClusterSettingsOf(rule);
+  const settings = rule && !rule.shares?.isApart ? envoyClusterSettingsOf(rule) : undefined;
   const closed = settings && closedSettingsOf(settings);
   return rule && { rule, settings, closed, relays: relaysOf(rule, resources) };
 }

@@ -83,6 +83,41 @@ describe('the Translation hook', () => {
     expect(Buffer.from(routes).includes(of(1).cluster)).toBe(true);
   });
 
+  it('leaves a cluster that resolves host names to Envoy Gateway, with one of EDS for MeshEndpoints beside it', () => {
+    const beside = `${CLUSTER}/backend/0`;
+    const shares = {
+      total: 4,
+      mesh: [{ cluster: beside, weight: 1 }],
+      others: [{ cluster: CLUSTER, weight: 3 }],
+      isApart: true,
+    } as const;
+    const given = gatewayCluster(
+      [
+        bytesField(33, bytesField(1, Buffer.from(CLUSTER))),
+        bytesField(38, bytesField(1, Buffer.from('dns'))),
+      ],
+      {
+        without: [2, 3],
+      },
+    );
+    const { call } = startHooks({
+      settingsOf: name => (name === beside ? settings({ cluster: beside }) : undefined),
+      sharesOf: rule => (rule === CLUSTER ? shares : undefined),
+    });
+    const request = translation({ clusters: [given], routes: [routeConfiguration(plainRoute(CLUSTER))] });
+    const answer = fromBinary(PostTranslateModifyResponseSchema, whole(call(METHOD, request)));
+    expect(answer.clusters).toHaveLength(2);
+    const [own, added = new Uint8Array()] = answer.clusters;
+    expect(own).toEqual(given);
+    expect(numbersIn(added)).not.toContain(33);
+    expect(numbersIn(added)).not.toContain(38);
+    const cluster = read(added);
+    expect(cluster.clusterDiscoveryType).toEqual({ case: 'type', value: 3 });
+    expect(cluster).toMatchObject({ name: beside, edsClusterConfig: { serviceName: beside } });
+    const [routes = new Uint8Array()] = answer.routes;
+    expect(Buffer.from(routes).includes(beside)).toBe(true);
+  });
+
   it('names the cluster of MeshEndpoints after the rule while another backend is away', () => {
     const of = (index: number) => ({ cluster: `${CLUSTER}/backend/${index}`, weight: index + 1 });
     const shares = { total: 6, mesh: [of(0), of(1)] };
