@@ -20,7 +20,7 @@
 import type { Kinds } from '../api/generated/types.ts';
 import { isOverHttp } from '../api/key.ts';
 import type { BackendRef, Route } from '../api/objects/gateway-api.ts';
-import { isAnchor, isMeshBackend } from '../api/objects/references.ts';
+import { isAnchor, isMeshBackend, refTo } from '../api/objects/references.ts';
 import { backendRefsOf, isMeshEndpoints } from './backend-refs.ts';
 import type { BackendPlace, RouteBackendRef } from './backend-refs.ts';
 import { formatEnvoyClusterName, ruleOfBackendCluster } from './envoy-cluster-name.ts';
@@ -248,6 +248,17 @@ function mirroredRule(
   return meshRefs
     .filter(({ ref }) => ref.weight > 0)
     .map(backendRef => unusedReference.mirrored(backendRef, mirror));
+}
+
+/** What a route mirrors to MeshEndpoints, by which Envoy Gateway refuses the rule before it calls the hook. */
+export function refusedMirrors(route: Route): readonly UnusedBackend[] {
+  const about = refTo(route);
+  return route.rules.flatMap(({ mirrors }, rule) =>
+    mirrors.filter(isMeshBackend).map(ref => {
+      const place = { about, at: ['spec', 'rules', rule, 'filters'] };
+      return unusedReference.mirrored({ ref, place }, ref);
+    }),
+  );
 }
 
 /** The backendRefs with filters that cannot be applied to MeshEndpoints. */

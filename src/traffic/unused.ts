@@ -86,8 +86,8 @@ export const unusedReference = {
       text: `${OVER_TLS_BUDGET[budget](namespace)}, and those of this rule are left out, so connections to endpoints of ${named(backend)} with TLS fail`,
       fix: 'use fewer certificates, or fewer rules with them',
     }),
-  mirrored: (backendRef: RouteBackendRef, { namespace, name }: BackendRef) =>
-    unused(backendRef, {
+  mirrored: (backend: Backend, { namespace, name }: BackendRef) =>
+    unused(backend, {
       reason: 'NotSupported',
       text: `Envoy Gateway answers all requests of the rule with 500, because a filter RequestMirror names MeshEndpoints ${namespace}/${name}`,
       fix: 'mirror to a Service, or remove the filter',

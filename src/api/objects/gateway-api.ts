@@ -64,7 +64,7 @@ export type BackendRef = {
 type RouteRule = {
   readonly name?: string;
   readonly backendRefs: readonly BackendRef[];
-  /** The backends of RequestMirror filters. */
+  /** The backends of its RequestMirror filters. */
   readonly mirrors: readonly BackendRef[];
 };
 
@@ -225,7 +225,7 @@ function decodeRules(kind: RouteKind, rules: FieldValue, namespace: string): rea
   return items(rules).map(place => {
     const rule = withFields(place);
     const backends = items(field(rule, 'backendRefs'));
-    const mirrors = hasFilters ? [rule, ...backends].flatMap(mirrorsIn) : [];
+    const mirrors = hasFilters ? mirrorsIn(rule) : [];
     return {
       ...present({ name: optionalText(field(rule, 'name'), forms.domain) }),
       backendRefs: backends.map(backend => decodeBackend(backend, namespace)),
@@ -234,9 +234,9 @@ function decodeRules(kind: RouteKind, rules: FieldValue, namespace: string): rea
   });
 }
 
-/** The backends of the RequestMirror filters of a rule or of a backend. */
-function mirrorsIn(filtered: FieldValue): readonly FieldValue[] {
-  return items(field(filtered, 'filters'))
+/** The backends of the RequestMirror filters of a rule; Envoy Gateway supports none of a backend. */
+function mirrorsIn(rule: FieldValue): readonly FieldValue[] {
+  return items(field(rule, 'filters'))
     .filter(filter => field(withFields(filter), 'type').value === 'RequestMirror')
     .map(filter => field(withFields(field(filter, 'requestMirror')), 'backendRef'));
 }

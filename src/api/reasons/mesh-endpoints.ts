@@ -78,8 +78,8 @@ export const MESH_ENDPOINTS = {
       'name another device or service',
     ),
     NotSupported: error(
-      'a `backendRef` to MeshEndpoints has a filter that does not modify headers, or one with a header that cannot be set',
-      'move them to the filters of the rule',
+      'a `backendRef` to MeshEndpoints has a filter that does not modify headers, or one with a header that cannot be set; or a filter RequestMirror names the MeshEndpoints, so that Envoy Gateway answers all requests of its rule with 500',
+      'move the filters of the `backendRef` to those of the rule; mirror to a Service',
     ),
     Resolved: note('every route that names the object resolves to its endpoints'),
     NoRoutes: unknown(

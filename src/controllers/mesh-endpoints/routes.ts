@@ -4,7 +4,7 @@ import type { Kinds, MeshEndpoint, RouteStatus } from '../../api/generated/types
 import { endpointsOf } from '../../api/objects/endpoints.ts';
 import { keyOf } from '../../api/key.ts';
 import { present } from '../../api/objects/place.ts';
-import { inOrderOfKeys, isMeshBackend, refTo } from '../../api/objects/references.ts';
+import { inOrderOfKeys, refTo } from '../../api/objects/references.ts';
 import { conditionOf, distinct, formatWithReason, titleOfSubject } from '../../api/problem.ts';
 import type { ProblemAt } from '../../api/problem.ts';
 import { cutText } from '../../api/text.ts';
@@ -21,26 +21,17 @@ type Problem = ProblemAt<'MeshEndpoints RoutesResolved'>;
 /** A route that names a MeshEndpoints, and what of the object it does not use. */
 type ResolvedRoute = { readonly route: Route; readonly unused: readonly UnusedBackend[] };
 
-/** The routes that have a MeshEndpoints among their backends, sorted by kind, namespace and name. */
+/** The routes that send or mirror traffic to a MeshEndpoints, sorted by kind, namespace and name. */
 export function resolveRoutes(
   object: Kinds['MeshEndpoints'],
   routes: readonly Route[],
   unusedOf: (route: Route) => readonly UnusedBackend[],
 ): readonly ResolvedRoute[] {
   const key = keyOf(refTo(object));
-  return inOrderOfKeys(routes.filter(route => isBackendOf(route, object))).map(route => ({
+  return inOrderOfKeys(routes).map(route => ({
     route,
     unused: unusedOf(route).filter(each => each.object === key),
   }));
-}
-
-/** A route may name an object as the target of a mirror only. */
-function isBackendOf({ rules }: Route, { metadata }: Kinds['MeshEndpoints']): boolean {
-  return rules.some(({ backendRefs }) =>
-    backendRefs.some(
-      ref => isMeshBackend(ref) && ref.namespace === (metadata.namespace ?? '') && ref.name === metadata.name,
-    ),
-  );
 }
 
 const [MAX_ROUTES, MAX_MESSAGE_LENGTH] = [256, 1024];

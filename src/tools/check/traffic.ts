@@ -1,6 +1,7 @@
 import { keyOf, refOf } from '../../api/key.ts';
 import type { Key, Ref, RouteKind } from '../../api/key.ts';
 import { distinct } from '../../api/problem.ts';
+import type { Problem } from '../../api/problem.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
 import { isMeshBackend, refTo } from '../../api/objects/references.ts';
 import { Derived } from '../../store/derived.ts';
@@ -11,6 +12,7 @@ import { trafficIndexes } from '../../store/traffic/resources.ts';
 import { trafficValues } from '../../store/traffic/values.ts';
 import type { TrafficOptions } from '../../store/traffic/values.ts';
 import { trafficOfRoute } from '../../traffic/endpoints/route-traffic.ts';
+import { refusedMirrors } from '../../traffic/resolve-route.ts';
 import type { TlsBudgets } from '../../traffic/settings/tls-budget.ts';
 import type { TrafficResources } from '../../traffic/traffic-resources.ts';
 import type { Catalog, Finding } from './objects.ts';
@@ -88,10 +90,19 @@ export function checkTraffic(
   trafficOf: TrafficOf,
 ): readonly Finding[] {
   const rules = routes.filter(isMeshRoute).flatMap(route => trafficOf(route).flatMap(each => each.rules));
+  const problems = [...rules.flatMap(each => each.problems), ...routes.flatMap(mirrorsBesideServices)];
   // What is wrong with a policy or a MeshTailnet is so for many rules.
-  return distinct(rules.flatMap(({ problems }) => problems)).flatMap(problem => {
+  return distinct(problems).flatMap(problem => {
     const declared = problem.about && catalog.get(keyOf(problem.about as Ref));
     return declared ? [declared.at(problem)] : [];
+  });
+}
+
+/** Those of rules with MeshEndpoints among their backends are problems of these. */
+function mirrorsBesideServices(route: Route): readonly Problem[] {
+  return refusedMirrors(route).filter(({ at = [] }) => {
+    const { backendRefs = [] } = route.rules[Number(at[2])] ?? {};
+    return !backendRefs.some(isMeshBackend);
   });
 }
 

@@ -11,7 +11,7 @@ import { overTlsBudgetIn } from '../settings/tls-budget.ts';
 import type { TlsBudgets } from '../settings/tls-budget.ts';
 import { loadAssignmentOf } from './load-assignment.ts';
 import type { EnvoyLocality } from './load-assignment.ts';
-import { resolveRoute } from '../resolve-route.ts';
+import { refusedMirrors, resolveRoute } from '../resolve-route.ts';
 import type { ResolvedRule } from '../resolve-route.ts';
 import type { TrafficResources } from '../traffic-resources.ts';
 import type { UnusedBackend } from '../unused.ts';
@@ -71,7 +71,7 @@ export function unusedOfRoute(
   budgets: TlsBudgets,
 ): readonly UnusedBackend[] {
   const rules = trafficOfRoute(resources, route, defaultPath, budgets).flatMap(each => each.rules);
-  return rules.flatMap(({ unused }) => unused);
+  return [...rules.flatMap(({ unused }) => unused), ...refusedMirrors(route)];
 }
 
 type ClusterSettings = {

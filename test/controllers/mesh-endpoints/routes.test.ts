@@ -36,11 +36,8 @@ describe('the condition RoutesResolved', () => {
 
   it('is True while every route can use the object, whatever the others name', async () => {
     const grpc = route('GRPCRoute', 'default/grpc', { rules: [{ backendRefs: [meshBackend({ port: 1 })] }] });
-    const mirror = { type: 'RequestMirror', requestMirror: { backendRef: meshBackend({ port: 9 }) } };
-    const mirrored = route('HTTPRoute', 'default/mirror', {
-      rules: [{ backendRefs: [meshBackend({ name: 'other' })], filters: [mirror] }],
-    });
-    const scene = await EndpointsScene.start(tailnet, web(), toWeb, mirrored, web({}, 'default/other'));
+    const other = to('default/other', meshBackend({ name: 'other', port: 9 }));
+    const scene = await EndpointsScene.start(tailnet, web(), toWeb, other, web({}, 'default/other'));
     expect(resolvedOf(scene)).toMatchObject({ status: 'True', reason: 'Resolved' });
     expect(scene.status()?.routes).toEqual([WEB]);
     await scene.put(grpc);
@@ -53,6 +50,21 @@ describe('the condition RoutesResolved', () => {
     });
     await scene.remove('GRPCRoute/default/grpc');
     expect(resolvedOf(scene)?.status).toBe('True');
+  });
+
+  it.each(['HTTPRoute', 'GRPCRoute'] as const)('is False while a rule of a %s mirrors to it', async kind => {
+    const mirror = { type: 'RequestMirror', requestMirror: { backendRef: meshBackend(), percent: 10 } };
+    const mirrored = route(kind, 'default/mirror', {
+      rules: [{ backendRefs: [{ name: 'shop', port: 80 }], filters: [mirror] }],
+    });
+    const scene = await EndpointsScene.start(tailnet, web(), mirrored);
+    expect(resolvedOf(scene)).toMatchObject({
+      status: 'False',
+      reason: 'NotSupported',
+      message: expect.stringMatching(
+        /spec\.rules\[0\]\.filters: Envoy Gateway answers .* with 500.*: mirror to a Service/,
+      ) as string,
+    });
   });
 
   it.each<readonly [RouteKind, string]>([
