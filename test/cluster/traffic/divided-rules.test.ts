@@ -27,6 +27,10 @@ beforeAll(async () => {
     ...webService(namespace, POD),
     remoteEndpoints(testCluster(), 'web-2', `${namespace}/second`),
     { ...service('empty'), spec: { selector: { app: 'none' }, ports: [{ port: 80 }] } },
+    { ...service('near'), spec: { ...POD_SERVICE, trafficDistribution: 'PreferClose' } },
+    envoyGateway('Backend', 'named', {
+      endpoints: [{ fqdn: { hostname: `${POD}.${namespace}.svc.cluster.local`, port: 80 } }],
+    }),
   ]);
   await scene.settled();
 });
@@ -35,6 +39,7 @@ afterAll(async () => {
 });
 
 const POD = 'pod';
+const POD_SERVICE = { selector: { app: POD }, ports: [{ port: 80, targetPort: 8080 }] };
 
 function service(name: string): KubeObject {
   return { apiVersion: 'v1', kind: 'Service', metadata: { namespace: scene.namespace, name } };
@@ -117,6 +122,8 @@ const headers = (type: 'Request' | 'Response', name: string, value: string) => (
 });
 const share = (value: string) => ({ filters: [headers('Request', 'x-share', value)] });
 
+const BACKEND = { group: 'gateway.envoyproxy.io', kind: 'Backend' };
+
 const CASES: readonly (readonly [string, () => readonly object[], Shares])[] = [
   [
     'a Service that does not exist',
@@ -137,6 +144,30 @@ const CASES: readonly (readonly [string, () => readonly object[], Shares])[] = [
     'a MeshEndpoints that does not exist',
     () => [mesh(70), mesh(30, { name: 'gone' })],
     { 'web-1': 70, 500: 30 },
+  ],
+  [
+    'a Service and a MeshEndpoints of another namespace, without ReferenceGrants',
+    () => [
+      mesh(40),
+      { name: 'kubernetes', namespace: 'default', port: 443, weight: 20 },
+      mesh(40, { namespace: 'default' }),
+    ],
+    { 'web-1': 40, 500: 60 },
+  ],
+  [
+    'a Backend that does not exist',
+    () => [mesh(70), { ...BACKEND, name: 'gone', weight: 30 }],
+    { 'web-1': 70, 500: 30 },
+  ],
+  [
+    'a Backend that has a host name',
+    () => [{ ...BACKEND, name: 'named', weight: 30 }, mesh(50), second(20)],
+    { pod: 30, 'web-1': 50, 'web-2': 20 },
+  ],
+  [
+    'a Service that prefers its zone',
+    () => [mesh(60), { name: 'near', port: 80, weight: 40 }],
+    { 'web-1': 60, pod: 40 },
   ],
   ['a Service with filters', () => [mesh(70), pod(30, share('pod'))], { 'web-1': 70, 'pod pod': 30 }],
   [
@@ -169,11 +200,12 @@ describe('a rule of an HTTPRoute shares its requests by weight', () => {
     await expectShares(() => answererOf(hostOf(name)), percentages);
   });
 
-  it('with a policy that prefers the zone', async () => {
-    const name = 'zone';
+  it.each([
+    ['prefers the zone', 'zone', { preferLocal: { minEndpointsThreshold: 1 } }],
+    ['gives zones weights', 'zones', { weightedZones: [{ zone: 'a', weight: 1 }] }],
+  ])('with a policy that %s', async (_, name, zoneAware) => {
     const { kind } = await applyRule(name, [mesh(60), pod(40)]);
     const targetRefs = [{ group: 'gateway.networking.k8s.io', kind, name }];
-    const zoneAware = { preferLocal: { minEndpointsThreshold: 1 } };
     await scene.client.apply(
       envoyGateway('BackendTrafficPolicy', name, {
         targetRefs,
@@ -184,26 +216,36 @@ describe('a rule of an HTTPRoute shares its requests by weight', () => {
   });
 });
 
-describe('a rule of a GRPCRoute', () => {
-  it('fails for the share of a Service that does not exist alone', async () => {
+describe('a rule of a GRPCRoute fails for one share alone', () => {
+  it.each<readonly [string, string, (grpc: object) => readonly object[]]>([
+    ['a Service does not exist', 'gone', () => [{ name: 'gone', port: 80, weight: 30 }]],
+    ['a MeshEndpoints does not exist', 'gone-mesh', grpc => [{ ...grpc, name: 'gone', weight: 30 }]],
+    [
+      'a MeshEndpoints may not be referred to',
+      'foreign',
+      grpc => [{ ...grpc, namespace: 'default', weight: 30 }],
+    ],
+    ['a Backend does not exist', 'gone-backend', () => [{ ...BACKEND, name: 'gone', weight: 30 }]],
+  ])('where %s', async (_, name, others) => {
     const { client, namespace } = scene;
     const { address, fqdn, ports } = web('web-1');
     const port = ports['grpc'];
     const endpoints = [endpoint({ meshIP: address, meshFQDN: fqdn, port, protocol: 'gRPC' })];
-    const backendRefs = [mesh(70, { name: 'grpc', port }), { name: 'gone', port: 80, weight: 30 }];
+    const grpc = mesh(70, { name: 'grpc', port, ...share('grpc') });
+    const host = hostOf(`grpc-${name}`);
     await applyAll(client, [
       named(meshEndpoints({ endpoints }), `${namespace}/grpc`) as KubeObject,
-      route('GRPCRoute', `${namespace}/grpc`, {
-        hostnames: [hostOf('grpc')],
-        rules: [{ backendRefs }],
+      route('GRPCRoute', `${namespace}/grpc-${name}`, {
+        hostnames: [host],
+        rules: [{ backendRefs: [grpc, ...others(mesh(30, { name: 'grpc', port }))] }],
       }) as KubeObject,
     ]);
-    const [host = '', listener = '80'] = (await gatewayAddress(client, { namespace, name: 'public' })).split(
+    const [ip = '', listener = '80'] = (await gatewayAddress(client, { namespace, name: 'public' })).split(
       ':',
     );
     const ask = async () => {
-      const socket = connect(Number(listener), host);
-      const { status } = await callGrpc(socket, hostOf('grpc'), '/lab.v1.Echo/Say', textMessage('hello'));
+      const socket = connect(Number(listener), ip);
+      const { status } = await callGrpc(socket, host, '/lab.v1.Echo/Say', textMessage('hello'));
       return `grpc-status ${status}`;
     };
     await expectShares(ask, { 'grpc-status 0': 70, 'grpc-status 14': 30 });
@@ -239,6 +281,30 @@ describe('while a Service of the rule is deleted and created again', () => {
     console.log(`${tookMs.length} went well, ${failures.length} failed`);
     expect(failures).toEqual([]);
   });
+});
+
+it('no request fails while weights go from a Service to MeshEndpoints and back, step by step', async () => {
+  const name = 'steps';
+  const step = IS_LONG ? 10 : 25;
+  const up = Array.from({ length: 100 / step + 1 }, (_, index) => index * step);
+  await applyRule(name, [pod(100), mesh(0)]);
+  await until('an answer', async () => (await answererOf(hostOf(name))) === POD);
+  let last: string[] = [];
+  const load = startLoad(8, async () => {
+    const by = await answererOf(hostOf(name));
+    if (by !== 'web-1' && by !== POD) throw new Error(by);
+    last = [...last, by].slice(-200);
+  });
+  for (const weight of [...up, ...up.toReversed()]) {
+    await applyRule(name, [pod(100 - weight), mesh(weight)]);
+    await until(`about ${weight}% of 200 requests`, () => {
+      const share = last.filter(by => by === 'web-1').length / 2;
+      return Promise.resolve(Math.abs(share - weight) < (weight % 100 === 0 ? 1 : 15));
+    });
+  }
+  const { tookMs, failures } = await load.end();
+  console.log(`${tookMs.length} went well, ${failures.length} failed`);
+  expect(failures).toEqual([]);
 });
 
 it('a rule that mirrors requests to MeshEndpoints fails as a whole, because Envoy Gateway refuses the mirror', async () => {
