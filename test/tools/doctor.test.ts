@@ -5,6 +5,7 @@ import { diagnose } from '../../src/tools/doctor/diagnose.ts';
 import { readFronts } from '../../src/tools/doctor/fronts.ts';
 import type { ReadFront } from '../../src/tools/doctor/fronts.ts';
 import type { Line } from '../../src/tools/doctor/observed.ts';
+import { meshBackend, route } from '../support/declared.ts';
 import { BREAKS, editConfig } from '../support/tools/breaks.ts';
 import {
   condition,
@@ -32,6 +33,10 @@ const SERVICE = {
   spec: { clusterIPs: ['10.96.0.9'], ports: [{ port: 5005 }] },
 };
 
+const TWO_BACKENDS = route('HTTPRoute', 'default/two', {
+  rules: [{ backendRefs: [meshBackend(), { name: 'shop', port: 80 }] }],
+});
+
 /** Reports about objects in which another check has found the cause. */
 const CONSEQUENCES = ['a tailnet that is missing: routes'];
 
@@ -53,13 +58,29 @@ describe('doctor', () => {
     expect(found[0]?.fix ?? '').toContain(fix ?? '');
   });
 
-  it('names an Envoy Gateway that does not send routes, as earlier versions configured it', () => {
-    const [found] = broken(editConfig(/^ *route:\n.*\n/m, '')).filter(({ is }) => is !== 'ok');
-    expect(found).toMatchObject({
-      check: 'hook',
-      text: expect.stringContaining('translation.route.includeAll of extensionManager is not true') as string,
-      fix: expect.stringContaining('helm upgrade eg') as string,
-    });
+  it.each([
+    [
+      'failed',
+      'with a rule that needs it',
+      ', such as spec.rules[0] of HTTPRoute default/two',
+      [TWO_BACKENDS],
+    ],
+    ['warning', 'without one', 'rules of several backends need it', []],
+  ])('is %s for an Envoy Gateway that does not send routes, %s', (is, _, text, declared) => {
+    const installation = healthyInstallation();
+    editConfig(/^ *route:\n.*\n/m, '')(installation);
+    installation.declared.push(...declared);
+    const found = lines(installation).filter(each => each.check === 'hook' && each.is !== 'ok');
+    expect(found).toMatchObject([
+      {
+        is,
+        text: expect.stringMatching(
+          /translation.route.includeAll of extensionManager is not true.*/,
+        ) as string,
+        fix: expect.stringContaining('helm upgrade eg') as string,
+      },
+    ]);
+    expect(found[0]?.text).toContain(text);
   });
 
   it('names nothing else, but what follows from it', () => {

@@ -1,6 +1,8 @@
 import { GROUP, kinds } from '../../api/generated/kinds.ts';
 import type { Fields } from '../../api/json.ts';
 import { COMPONENTS, extensionServerIn } from '../../api/names.ts';
+import type { Resource } from '../../api/objects/resource.ts';
+import { isMeshBackend } from '../../api/objects/references.ts';
 import { quantityOf } from '../../api/quantity.ts';
 import { hasReported } from '../../traffic/translation-report.ts';
 import { readDocuments } from '../../api/yaml-documents.ts';
@@ -100,7 +102,30 @@ function configLines(observed: Observed): readonly Line[] {
     problems.length === 0
       ? [ok('hook', `Envoy Gateway calls ${addressOf(extension)} in each translation`)]
       : problems.map(problem => failed('hook', `${place}: ${problem}`, fix));
-  return [...hook, limitLine(extension, observed)];
+  return [...hook, ...routesLine(extension, observed, fix), limitLine(extension, observed)];
+}
+
+/** Without routes, a Gateway without rules that may be divided lacks nothing. */
+function routesLine(extension: Fields, { declarations }: Observed, fix: string): readonly Line[] {
+  if (at(extension, 'hooks', 'xdsTranslator', 'translation', 'route', 'includeAll') === true) return [];
+  const [check, field] = ['hook', 'hooks.xdsTranslator.translation.route.includeAll of extensionManager'];
+  const rule = declarations.objects.flatMap(({ resource }) => divisibleRules(resource))[0];
+  if (rule === undefined)
+    return [{ check, is: 'warning', text: `${field} is not true: rules of several backends need it`, fix }];
+  const lost =
+    'so MeshEndpoints get no requests in rules of several backends of which one is away or has filters';
+  return [failed(check, `${field} is not true, ${lost}, such as ${rule}`, fix)];
+}
+
+function divisibleRules(resource: Resource | undefined): readonly string[] {
+  if (resource?.kind !== 'HTTPRoute' && resource?.kind !== 'GRPCRoute') return [];
+  return resource.rules.flatMap(({ backendRefs }, index) => {
+    const weighted = backendRefs.filter(({ weight }) => weight > 0);
+    const mesh = weighted.filter(isMeshBackend);
+    const isDivisible = mesh.length > 0 && (weighted.length > 1 || mesh.some(({ filters }) => filters));
+    const { namespace = '', name } = resource.metadata;
+    return isDivisible ? [`spec.rules[${index}] of ${resource.kind} ${namespace}/${name}`] : [];
+  });
 }
 
 /** The extension with our backends; there may be several. */
@@ -121,10 +146,6 @@ function hookProblems(extension: Fields, observed: Observed): readonly string[] 
     problems.push('hooks.xdsTranslator.post of extensionManager lacks Translation');
   if (at(translator, 'translation', 'cluster', 'includeAll') !== true)
     problems.push('hooks.xdsTranslator.translation.cluster.includeAll of extensionManager is not true');
-  if (at(translator, 'translation', 'route', 'includeAll') !== true)
-    problems.push(
-      'hooks.xdsTranslator.translation.route.includeAll of extensionManager is not true, so MeshEndpoints get no requests in rules of several backends of which one is away or has filters',
-    );
   if (!hasKind(extension, 'policyResources', 'MeshBinding'))
     problems.push('policyResources of extensionManager lacks kind MeshBinding');
   const expected = expectedAddress(observed);
