@@ -33,9 +33,11 @@ const SERVICE = {
   spec: { clusterIPs: ['10.96.0.9'], ports: [{ port: 5005 }] },
 };
 
-const TWO_BACKENDS = route('HTTPRoute', 'default/two', {
-  rules: [{ backendRefs: [meshBackend(), { name: 'shop', port: 80 }] }],
-});
+const TWO_BACKENDS: Json = {
+  ...route('HTTPRoute', 'default/two', {
+    rules: [{ backendRefs: [meshBackend(), { name: 'shop', port: 80 }] }],
+  }),
+};
 
 /** Reports about objects in which another check has found the cause. */
 const CONSEQUENCES = ['a tailnet that is missing: routes'];
