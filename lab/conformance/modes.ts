@@ -56,12 +56,8 @@ export function excludedIn(mode: Mode): Readonly<Record<string, string>> {
   return mode === 'mesh-endpoints' ? EXCLUDED : {};
 }
 
-const FILTERS = 'Envoy Gateway does not apply filters of a backendRef to another kind than Service';
-
 /** The tests that fail where MeshEndpoints take the place of Services, each with its cause in Envoy Gateway. */
 const LIMITS: Readonly<Record<string, string>> = {
-  HTTPRouteBackendRequestHeaderModifier: FILTERS,
-  HTTPRouteRequestHeaderModifierBackendWeights: FILTERS,
   UDPRouteReferenceGrant:
     'its traffic flows, but for ResolvedRefs Envoy Gateway reads only ReferenceGrants that have an HTTPRoute or GRPCRoute, for MeshEndpoints',
 };

@@ -111,9 +111,7 @@ function isDraining(conditions: unknown): boolean {
 export function decodeBackendObject(header: Header<'Backend'>, object: FieldValue): Backend {
   const spec = withFields(field(object, 'spec'));
   const endpoints = items(field(spec, 'endpoints'));
-  const addresses = endpoints
-    .map(place => field(place, 'ip'))
-    .filter(({ value }) => value !== undefined);
+  const addresses = endpoints.map(place => field(place, 'ip')).filter(({ value }) => value !== undefined);
   return {
     ...header,
     endpoints: addresses.map(ip => ({

@@ -146,7 +146,7 @@ const CASES: readonly (readonly [string, () => readonly object[], Shares])[] = [
     { 'web-1': 70, 500: 30 },
   ],
   [
-    'a Service and a MeshEndpoints of another namespace, without ReferenceGrants',
+    'a Service and a MeshEndpoints of another namespace without ReferenceGrants',
     () => [
       mesh(40),
       { name: 'kubernetes', namespace: 'default', port: 443, weight: 20 },
