@@ -8,10 +8,13 @@ import {
   httpRoute,
   routeObject,
   service,
+  serviceObject,
+  sliceObject,
   tailnetObject,
 } from '../support/traffic/objects.ts';
 
 const RULE = 'httproute/default/web/rule/0';
+type Fields = Readonly<Record<string, unknown>>;
 const mesh = [tailnetObject(), endpointsObject('web'), endpointsObject('api')];
 
 const sharesOf = (...backends: readonly object[]): RuleShares | undefined =>
@@ -64,7 +67,9 @@ describe('the shares of a rule', () => {
       others: [],
     });
     expect(clustersBeside(RULE, shares)).toEqual([`${RULE}/backend/0`, `${RULE}/backend/1`]);
-    expect(clustersBeside(RULE, sharesOf(backend('web', filtered)))).toEqual([]);
+    const single = sharesOf(backend('web', filtered));
+    expect(single).toMatchObject({ total: 1, mesh: [{ filters: changes }] });
+    expect(clustersBeside(RULE, single)).toEqual([]);
   });
 
   it.each([
@@ -79,5 +84,38 @@ describe('the shares of a rule', () => {
       backend('api'),
     );
     expect(shares?.mesh[0]?.filters).toEqual({ response: changes.request });
+  });
+});
+
+describe('a rule with filters of MeshEndpoints', () => {
+  const shop = [
+    serviceObject('shop'),
+    sliceObject('shop', [{ addresses: ['10.0.0.1'], conditions: { ready: true } }]),
+  ];
+  const sharesBeside = (filters: Fields, other: Fields, objects: readonly object[] = shop) => {
+    const backends = [backend('web', filters), other] as Parameters<typeof httpRoute>[1];
+    return ruleOf(resourcesFrom([...mesh, ...objects, httpRoute('web', backends)]), RULE)?.shares;
+  };
+
+  it('is divided with the Services beside them', () => {
+    const shares = sharesBeside(filtered, service({ weight: 4 }));
+    expect(shares).toEqual({
+      total: 5,
+      mesh: [{ cluster: `${RULE}/backend/0`, weight: 1, filters: changes }],
+      others: [{ cluster: `${RULE}/backend/1`, weight: 4 }],
+    });
+    expect(clustersBeside(shares)).toEqual([`${RULE}/backend/0`, `${RULE}/backend/1`]);
+  });
+
+  it.each([
+    ['a Service that has filters', filtered, service({ filters: [set('request', HEADER)] }), shop],
+    ['a Service without endpoints', filtered, service(), [serviceObject('shop')]],
+    ['a kind that is not known', filtered, service({ group: 'example.com', kind: 'Bucket' }), shop],
+    ['no filters at all', {}, service(), shop],
+  ])('is divided by Envoy Gateway, or not at all, beside %s', (_, filters, other, objects) => {
+    const shares = sharesBeside(filters, other, objects);
+    expect(shares?.mesh.map(({ cluster }) => cluster)).toEqual([`${RULE}/backend/0`]);
+    expect(shares).not.toHaveProperty('others');
+    expect(clustersBeside(shares)).toEqual([]);
   });
 });

@@ -47,6 +47,12 @@ describe('the routes of a rule that Envoy Gateway has divided', () => {
       ],
     ],
     [
+      'where one backend does not exist, and one does',
+      [{ name: UNAVAILABLE, weight: 30 }, entry(0, 40)],
+      { total: 100, mesh: [of(1, 30)] },
+      [{ name: UNAVAILABLE, weight: 30 }, entry(0, 40), { name: RULE, weight: 30 }],
+    ],
+    [
       'where all backends exist',
       [entry(0, 40)],
       { total: 100, mesh: [of(1, 50), of(2, 10)] },
@@ -128,6 +134,15 @@ describe('the routes of a rule whose MeshEndpoints have filters', () => {
       { total: 100, mesh: [filtered] },
       [entry(1, 30), { ...expected, name: `${RULE}/backend/0` }],
     ],
+    [
+      'and has a backend that does not exist',
+      weightedRoute(RULE, [{ name: UNAVAILABLE, weight: 30 }]),
+      { total: 100, mesh: [filtered] },
+      [
+        { name: UNAVAILABLE, weight: 30 },
+        { ...expected, name: `${RULE}/backend/0` },
+      ],
+    ],
   ])('change the headers of their shares, where it %s', (_, route, shares, clusters) => {
     const given = routeConfiguration(plainRoute(OTHER), route);
     const after = withMeshShares(given, sharesOf(shares));
@@ -145,6 +160,11 @@ describe('routes', () => {
   ])('%s stay as they are', (_, route) => {
     const given = routeConfiguration(route);
     expect(withMeshShares(given, sharesOf({ total: 2, mesh: [of(1, 1)] }))).toBe(given);
+  });
+
+  it('of a rule without MeshEndpoints that exist stay as they are', () => {
+    const given = routeConfiguration(weightedRoute(RULE, [{ name: UNAVAILABLE, weight: 30 }]));
+    expect(withMeshShares(given, sharesOf({ total: 30, mesh: [] }))).toBe(given);
   });
 
   it('of others come back byte for byte, whatever they contain', () => {
