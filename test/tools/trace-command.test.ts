@@ -1,9 +1,9 @@
-import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { runTrace } from '../../src/tools/trace/command.ts';
 import { makeFolders } from '../support/files/folder.ts';
-import { openGateway } from '../support/declared.ts';
+import { meshBackend, openGateway, route } from '../support/declared.ts';
 import { PROJECT } from '../support/lab/command-line.ts';
 import { parseOutput } from '../support/tools/output.ts';
 
@@ -47,6 +47,56 @@ describe('mesh-gateway trace', () => {
         },
       ],
     });
+  });
+
+  const BACKEND = `        - group: mesh-gateway.dev
+          kind: MeshEndpoints
+          name: `;
+
+  it.each<readonly [number, string, (folder: string, web: string) => string]>([
+    [0, 'all requests reach an endpoint', (_, web) => web],
+    [3, 'a part of them does', (_, web) => `${web}${BACKEND}gone\n          port: 8080\n`],
+    [1, 'none does', (_, web) => web.replace(`${BACKEND}web`, `${BACKEND}gone`)],
+    [
+      2,
+      'other files decide it',
+      (folder, web) => {
+        rmSync(join(folder, 'tailnet.yaml'));
+        return web;
+      },
+    ],
+  ])('exits with %i where %s, for one request and for all routes', async (expected, _, change) => {
+    const { folder } = makeFolders();
+    cpSync(join(PROJECT, 'examples', 'cluster'), folder, { recursive: true });
+    const file = join(folder, 'web.yaml');
+    writeFileSync(file, change(folder, readFileSync(file, 'utf8')));
+    expect(await runTrace(['http://web.example.com/', '--file', folder], {})).toBe(expected);
+    expect(await runTrace(['--all', '--file', folder], {})).toBe(expected);
+  });
+
+  it('exits with 3 where one of two Gateways leads to an endpoint', async () => {
+    const { folder } = makeFolders();
+    cpSync(join(PROJECT, 'examples', 'cluster'), folder, { recursive: true });
+    const lost = route('HTTPRoute', 'default/lost', {
+      ...{ parentRefs: [{ name: 'other' }], hostnames: ['web.example.com'] },
+      rules: [{ backendRefs: [meshBackend({ name: 'gone' })] }],
+    });
+    const objects = [openGateway('default/other'), lost];
+    writeFileSync(join(folder, 'other.yaml'), objects.map(each => JSON.stringify(each)).join('\n---\n'));
+    const url = 'http://web.example.com/';
+    expect(await runTrace([url, '--file', folder], {})).toBe(3);
+    expect(await runTrace([url, '--from', 'default/public', '--file', folder], {})).toBe(0);
+    expect(await runTrace([url, '--from', 'default/other', '--file', folder], {})).toBe(1);
+  });
+
+  it('exits with 2 where routes may be among what is left out, and with 0 without a route', async () => {
+    const { folder } = makeFolders();
+    mkdirSync(folder);
+    writeFileSync(join(folder, 'gateway.yaml'), JSON.stringify(openGateway('default/public')));
+    expect(await runTrace(['--all', '--file', folder], {})).toBe(0);
+    expect(out).toEqual(['no route has MeshEndpoints among its backends']);
+    writeFileSync(join(folder, 'web.yaml'), 'a: [');
+    expect(await runTrace(['--all', '--file', folder], {})).toBe(2);
   });
 
   it('exits with 0 also where another Gateway has the port, and no rule for the request', async () => {
