@@ -161,7 +161,8 @@ describe('trace --send', () => {
     const victim = http(port, 'public', { addresses: [{ type: 'IPAddress', value: '127.0.0.1' }] });
     const folder = folderWith(attacker, victim);
     const url = `http://web.example.com:${port}/`;
-    const { answers } = await traced(folder, url);
+    const { status, answers } = await traced(folder, url);
+    expect(status).toBe(0);
     expect(answers).toEqual([
       '? answer nothing was sent: a step before is broken',
       `ok answer 200 OK from 127.0.0.1:${port} after N ms`,
