@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createState } from '../../../lab/control-api/state.ts';
-import type { Device } from '../../../src/control/control.ts';
+import { ControlError } from '../../../src/control/control.ts';
+import type { ControlErrorReason, Device } from '../../../src/control/control.ts';
 import { coordinate, NOTHING_KNOWN } from '../../../src/controllers/vip-services/coordination.ts';
 import type { CoordinationOptions } from '../../../src/controllers/vip-services/coordination.ts';
 import type { Claim } from '../../../src/controllers/vip-services/decision.ts';
@@ -125,5 +126,91 @@ describe('a list of services without those of this installation', () => {
     ['does not count while a service is claimed, though another installation refuses to share it', true, 0],
   ])('%s', async (_, isClaimed, listsWithout) => {
     expect((await passOver([isolated], { isClaimed })).memory).toMatchObject({ listsWithout });
+  });
+});
+
+/** Passes over claims of services that do not exist, in which the control API refuses what it is told to; by the second. */
+function passesOver(names: readonly string[], isClaimed = true) {
+  const claims = new Map(names.map(name => [name, { ...CLAIM, name }] as const));
+  const services = isClaimed ? [] : names.map(name => ({ ...LISTED, name }));
+  const memories = [NOTHING_KNOWN];
+  return async (seconds: number, reason?: ControlErrorReason, message = 'refused') => {
+    const tried: string[] = [];
+    const warned: string[] = [];
+    const write = (name: string) => {
+      tried.push(name);
+      return reason ? Promise.reject(new ControlError(reason, message)) : Promise.resolve();
+    };
+    const api = {
+      service: (name: string) => Promise.resolve(services.find(each => each.name === name)),
+      ...{ putService: write, deleteService: write, serviceHosts: () => Promise.resolve([]) },
+    };
+    const now = NOW + seconds * 1000;
+    const { memory, states, nextMs } = await coordinate(
+      {
+        ...{ services, claims: isClaimed ? claims : new Map<string, Claim>(), advertised: new Set<string>() },
+        before: memories.at(-1) ?? NOTHING_KNOWN,
+        ...{ api, tags: ['tag:mesh'], devices: [], isStale: false },
+      },
+      {
+        ...{ installation: OURS, clock: { now: () => now }, now: () => new Date(now), random: () => 0 },
+        ...{ count: () => undefined, log: { warn: text => void warned.push(text) } },
+      },
+    );
+    memories.push(memory);
+    return { tried, warned, states: [...states.values()], nextMs };
+  };
+}
+
+const LISTED = {
+  fields: {},
+  ...{ addrs: ['100.96.0.1'], ports: ['tcp:443'], tags: ['tag:mesh'] },
+  annotations: withOwners({}, [OWN], true),
+};
+
+describe('a service that the control API refuses to write', () => {
+  it('is Failed with the reason, and tried again after half a minute, and then twice as long, up to 5 minutes', async () => {
+    const pass = passesOver(['svc:web']);
+    let seconds = 0;
+    for (const waits of [30, 60, 120, 240, 300, 300]) {
+      const { tried, states } = await pass(seconds, 'Invalid');
+      expect(tried).toEqual(['svc:web']);
+      expect(states).toMatchObject([{ status: 'Failed', reason: 'Invalid', text: 'refused' }]);
+      const early = await pass(seconds + waits - 1, 'Invalid');
+      expect(early.tried).toEqual([]);
+      expect(early.states).toMatchObject([{ status: 'Failed', reason: 'Invalid' }]);
+      seconds += waits;
+    }
+    const { tried, states } = await pass(seconds);
+    expect([tried, states]).toMatchObject([['svc:web'], [{ status: 'Pending' }]]);
+  });
+
+  it('keeps the words of the first refusal with a reason, and gets those of another', async () => {
+    const pass = passesOver(['svc:web']);
+    const textOf = async (seconds: number, reason: ControlErrorReason, message: string) =>
+      (await pass(seconds, reason, message)).states;
+    expect(await textOf(0, 'Invalid', 'request 1')).toMatchObject([{ text: 'request 1' }]);
+    expect(await textOf(30, 'Invalid', 'request 2')).toMatchObject([{ text: 'request 1' }]);
+    expect(await textOf(90, 'ScopeMissing', 'request 3')).toMatchObject([{ text: 'request 3' }]);
+  });
+
+  it('is in the log once where no object lists it any more, which no status shows', async () => {
+    const pass = passesOver(['svc:web'], false);
+    const warnedAt = async (seconds: number, reason: ControlErrorReason) =>
+      (await pass(seconds, reason)).warned.length;
+    expect(await warnedAt(0, 'Unavailable')).toBe(0);
+    expect(await warnedAt(3600, 'Invalid')).toBe(1);
+    expect(await warnedAt(7200, 'Invalid')).toBe(0);
+    expect((await passesOver(['svc:web'])(0, 'Invalid')).warned).toEqual([]);
+  });
+});
+
+describe('a pass over more services than it writes', () => {
+  it('writes 20, and the next one comes a second later', async () => {
+    const names = (count: number) => Array.from({ length: count }, (_, at) => `svc:web-${at}`);
+    const more = await passesOver(names(21))(0);
+    expect([more.tried.length, more.nextMs]).toEqual([20, 1000]);
+    const all = await passesOver(names(20))(0);
+    expect([all.tried.length, all.nextMs]).toEqual([20, 3000]);
   });
 });
