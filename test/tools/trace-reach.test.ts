@@ -162,6 +162,33 @@ describe('of the requests of a trace', () => {
         routeOf({ rules: [{ backendRefs: [meshBackend({ weight: 0 })] }] }),
       ],
     ],
+    [
+      'all reach an endpoint beside a backend without a weight that does not exist',
+      'all',
+      [
+        ...[ready, servicesOf('web', 'example', 'Healthy')],
+        routeOf({
+          rules: [
+            {
+              backendRefs: [
+                meshBackend(),
+                meshBackend({ name: 'gone', weight: 0 }),
+                { name: 'gone', port: 80, weight: 0 },
+              ],
+            },
+          ],
+        }),
+      ],
+    ],
+    [
+      'all reach an endpoint where mesh pods that are not ready lead to a later priority',
+      'all',
+      [
+        ...[ready, tailnetOf('other', false)],
+        ...[servicesOf('web', 'example', 'Healthy'), servicesOf('other', 'other', 'Unhealthy', 'Healthy')],
+        routeOf({ rules: [{ backendRefs: [meshBackend(), meshBackend({ name: 'other' })] }] }),
+      ],
+    ],
     ['none reaches an endpoint without a route', 'none', [ready, servicesOf('web', 'example', 'Healthy')]],
   ])('%s', (_what, expected, objects) => {
     expect(waysOf(...objects).map(({ reaches }) => reaches)).toEqual([expected]);
