@@ -44,6 +44,11 @@ const REAL_TESTS: readonly (readonly [...NamedTest, rows: readonly string[]])[] 
     ['HealthCheckConfig: healthyThreshold', 'Transitions: Unhealthy'],
   ],
   [
+    'test/lab/health/rules.test.ts',
+    'is sent once in each interval of its object',
+    ['HealthCheckConfig: interval'],
+  ],
+  [
     'test/lab/profile.test.ts',
     'reads the CPU profile, and lists first what computed most',
     ['Operational interfaces: Operator profiling'],
@@ -76,6 +81,39 @@ const REAL_TESTS: readonly (readonly [...NamedTest, rows: readonly string[]])[] 
       'Backend reference of a route: port',
       'Error signals: Backend mismatch',
       ...['type', 'status', 'reason', 'message'].map(field => `Status: conditions[]: ${field}`),
+    ],
+  ],
+  [
+    'test/api-server/processes/settings.test.ts',
+    'debug adds lines that there are not by default',
+    ['Settings: LOG_LEVEL'],
+  ],
+  [
+    'test/api-server/processes/settings.test.ts',
+    'limit the messages that an extension server takes, and have idle connections pinged',
+    ['Settings: MAX_MESSAGE_SIZE', 'Settings: GRPC_KEEPALIVE_TIME'],
+  ],
+  [
+    'test/api-server/processes/settings.test.ts',
+    'is registered once autoRegister and its MeshGateway allow it, and states when it changed',
+    [
+      'ServiceDiscoveryConfig: autoRegister',
+      'Status: vipServices[]: lastUpdated',
+      'MeshGateway: spec.serviceCoordination.enabled',
+    ],
+  ],
+  [
+    'test/api-server/processes/settings.test.ts',
+    'with In finds the devices whose tags have one of its values',
+    ['TagSelector: values'],
+  ],
+  [
+    'test/api-server/processes/mesh-tailnet.test.ts',
+    'has join keys that need approval by its configuration alone, and reports why there are none',
+    [
+      ...['preauth', 'requireApproval'].map(field => `MeshTailnet: configuration.devices.${field}`),
+      'Authentication: The OAuth client requires scopes: `device:create`, `device:read`, `device:write`, `tailnet:read`',
+      'Error signals: Device creation failure',
     ],
   ],
   [
@@ -189,6 +227,11 @@ const REAL_TESTS: readonly (readonly [...NamedTest, rows: readonly string[]])[] 
     ['MeshGateway: spec.serviceCoordination.strategy'],
   ],
   [
+    'test/cluster/mesh/vip-services.test.ts',
+    'keep what they have: the one that is isolated after its operator was killed, and no cleanup of the other takes it',
+    ['MeshGateway: annotation {api_group}/force-cleanup'],
+  ],
+  [
     'test/cluster/traffic/route-policies.test.ts',
     'a preferred region that fails its checks gives its traffic to the other one and gets it back',
     ['MeshRoutePolicy: MeshRoutePolicy', 'MeshEndpoint: metadata'],
@@ -202,20 +245,3 @@ export function realTestsOf(id: string): readonly NamedTest[] {
 
 /** The rows that are named here. */
 export const NAMED_ROWS: readonly string[] = REAL_TESTS.flatMap(([, , rows]) => rows);
-
-/** The rows that no test on real parts covers yet, in the order of the contract. */
-export const WITHOUT_REAL_TESTS: readonly string[] = [
-  'HealthCheckConfig: interval',
-  'ServiceDiscoveryConfig: autoRegister',
-  'TagSelector: values',
-  'Status: vipServices[]: lastUpdated',
-  'MeshTailnet: configuration.devices.preauth',
-  'MeshTailnet: configuration.devices.requireApproval',
-  'MeshGateway: spec.serviceCoordination.enabled',
-  'MeshGateway: annotation {api_group}/force-cleanup',
-  'Authentication: The OAuth client requires scopes: `device:create`, `device:read`, `device:write`, `tailnet:read`',
-  'Error signals: Device creation failure',
-  'Settings: LOG_LEVEL',
-  'Settings: MAX_MESSAGE_SIZE',
-  'Settings: GRPC_KEEPALIVE_TIME',
-];

@@ -95,6 +95,11 @@ function secretsOfBoth(name: string): Promise<true> {
   });
 }
 
+/** Whether devices that join with each of the keys need no approval. */
+function keysOf({ state }: ControlApi): readonly boolean[] {
+  return state.keys.all().flatMap(key => (key.keyType === 'auth' ? [key.capabilities.preauthorized] : []));
+}
+
 /** The keys that sign tokens of ServiceAccounts; the API server refuses `Accept: application/json` for them. */
 function keysOfCluster(): Promise<JSONWebKeySet> {
   const { server, caFile, token: bearer } = admin.access;
@@ -262,6 +267,34 @@ describe('a MeshTailnet in a cluster', () => {
     expect(listAt(spec, 'template', 'spec', 'containers')).toContainEqual(
       expect.objectContaining({ name: RELAY.container, image }),
     );
+  });
+
+  it('has join keys that need approval by its configuration alone, and reports why there are none', async () => {
+    const operator = await startOperator();
+    const limited = await controlServer({ domain: 'approved.ts.net' });
+    await putSecret(limited.addClient(['auth_keys']));
+    await putTailnet('approved', { controlURL: limited.url });
+    const { condition } = await authenticated('approved', 'ScopeMissing');
+    expect(condition.message).toContain('grant the client devices:core and auth_keys');
+    const refuse = { is: 'answer', status: 402, json: { message: 'device limit reached' } } as const;
+    const raise = limited.fail({ routes: ['keys.create'], fault: refuse });
+    await putSecret(limited.addClient(SCOPES));
+    await authenticated('approved', 'Authenticated');
+    expect(await operator.line('failed to create device')).toMatchObject({ tailnet: 'approved' });
+    raise();
+    await secretsOfBoth('approved');
+    expect(keysOf(limited)).toEqual([true, true]);
+
+    for (const [name, devices] of Object.entries({
+      'not-preauth': { preauth: false },
+      required: { requireApproval: true },
+    })) {
+      const api = await controlServer({ domain: `${name}.ts.net` });
+      await putSecret(api.addClient(SCOPES));
+      await putTailnet(name, { controlURL: api.url, configuration: { devices } });
+      await secretsOfBoth(name);
+      expect(keysOf(api), name).toEqual([false, false]);
+    }
   });
 
   it('is shown by kubectl wait, get and describe', async () => {

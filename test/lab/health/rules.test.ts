@@ -158,6 +158,15 @@ describe('a check', AT_ONCE, () => {
     });
   });
 
+  it('is sent once in each interval of its object', async () => {
+    const often = await checkedService('often', { interval: '1s' });
+    const rare = await checkedService('rare', { interval: '10m' });
+    const countOf = ({ received }: HttpService) => received.filter(isOfOperator).length;
+    const before = countOf(rare);
+    await untilChecked(often, 5);
+    expect(countOf(rare)).toBe(before);
+  });
+
   it('has the Host of the object where it names one', async () => {
     const service = await checkedService('with-host', { headers: { Host: 'web.example.com' } });
     expect(service.received.find(isOfOperator)?.headers.host).toBe('web.example.com');
