@@ -12,12 +12,16 @@ import { resourceOf } from '../support/store/resources.ts';
 
 const WEB = keyOf({ kind: 'MeshEndpoints', namespace: 'default', name: 'web' });
 
+const INVALID = { kind: 'MeshEndpoints', namespace: 'default', name: 'web' } as const;
+
 const known = (more: Partial<KnownObjects> = {}): KnownObjects => ({
   hasStatus: () => true,
   has: () => true,
   isInvalid: () => false,
+  invalidFor: () => undefined,
   hasUnknownEndpoints: () => false,
   service: () => undefined,
+  ownersOfListeners: () => new Map(),
   ...more,
 });
 
@@ -50,16 +54,16 @@ describe('a problem is decided', () => {
   it('for a port where the endpoints of the object are known', () => {
     const hasUnknownEndpoints = (key: unknown) => key === WEB;
     expect(isSo('PortNotFound', { hasUnknownEndpoints }, WEB)).toBe(false);
-    expect(isSo('PortNotFound', { isInvalid: () => true }, WEB)).toBe(true);
+    expect(isSo('PortNotFound', { invalidFor: () => INVALID }, WEB)).toBe(true);
     expect(isSo('PortNotFound', { hasUnknownEndpoints })).toBe(true);
     expect(isElsewhere({ reason: 'PortNotFound', text: '' })).toBe(true);
   });
 
   it('for an object that does not exist unless it is there and not valid, which is a problem by itself', () => {
-    const isInvalid = (key: unknown) => key === WEB;
-    expect(isSo('BackendNotFound', { isInvalid }, WEB)).toBe(false);
+    const invalidFor = (reason: Reason) => (reason === 'BackendNotFound' ? INVALID : undefined);
+    expect(isSo('BackendNotFound', { invalidFor }, WEB)).toBe(false);
     expect(isSo('BackendNotFound', { hasUnknownEndpoints: () => true }, WEB)).toBe(true);
-    expect(isSo('ProtocolMismatch', { isInvalid }, WEB)).toBe(true);
+    expect(isSo('ProtocolMismatch', { invalidFor }, WEB)).toBe(true);
   });
 });
 

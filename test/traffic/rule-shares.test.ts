@@ -104,7 +104,7 @@ describe('a rule with filters of MeshEndpoints', () => {
       mesh: [{ cluster: `${RULE}/backend/0`, weight: 1, filters: changes }],
       others: [{ cluster: `${RULE}/backend/1`, weight: 4 }],
     });
-    expect(clustersBeside(shares)).toEqual([`${RULE}/backend/0`, `${RULE}/backend/1`]);
+    expect(clustersBeside(RULE, shares)).toEqual([`${RULE}/backend/0`, `${RULE}/backend/1`]);
   });
 
   it.each([
@@ -116,6 +116,6 @@ describe('a rule with filters of MeshEndpoints', () => {
     const shares = sharesBeside(filters, other, objects);
     expect(shares?.mesh.map(({ cluster }) => cluster)).toEqual([`${RULE}/backend/0`]);
     expect(shares).not.toHaveProperty('others');
-    expect(clustersBeside(shares)).toEqual([]);
+    expect(clustersBeside(RULE, shares)).toEqual([]);
   });
 });

@@ -148,7 +148,8 @@ const MAX_SHOWN_LENGTH = 60;
 function show(value: unknown, outline: Outline | undefined): string {
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'object' && value !== null) return 'an object';
-  if (outline?.isSensitive || (typeof value === 'string' && isCredential(value))) return 'the value (not shown)';
+  if (outline?.isSensitive || (typeof value === 'string' && isCredential(value)))
+    return 'the value (not shown)';
   if (typeof value !== 'string') return String(value);
   // A text where an object is expected may contain all of its fields, including secrets.
   return outline?.fields || outline?.items || outline?.values ? 'a text' : showText(value);
