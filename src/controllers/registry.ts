@@ -2,8 +2,10 @@ import { watchAccess } from '../api/access.ts';
 import type { Access, AccessRule, OperatorAccess } from '../api/access.ts';
 import { isEqual } from '../api/json.ts';
 import { GROUP } from '../api/generated/kinds.ts';
+import { keyOf } from '../api/key.ts';
 import type { ResourceKind } from '../api/key.ts';
 import { COMPONENTS } from '../api/names.ts';
+import { refTo } from '../api/objects/references.ts';
 import { access as anchorsAccess, anchorsController, reads as anchorsReads } from './anchors/controller.ts';
 import type { AnchorsDeps } from './anchors/controller.ts';
 import {
@@ -58,6 +60,7 @@ import type { VipServicesDeps } from './vip-services/controller.ts';
 import { sweeper } from './vip-services/sweep.ts';
 import { httpGet } from './mesh-tailnet/relays/relay-status.ts';
 import { startController } from '../runtime/controller.ts';
+import { inSlices } from '../runtime/slices.ts';
 import type { ControllerDeps, ControllerOptions, RunningController } from '../runtime/controller.ts';
 
 /** What the composition roots inject: the deps of every controller. */
@@ -170,12 +173,22 @@ const controllers: readonly RegisteredController[] = [
 ];
 
 /** Starts all controllers that have what they need. */
-export function startControllers(deps: Deps, options: ControllerOptions): readonly RunningController[] {
+export function startControllers(given: Deps, options: ControllerOptions): readonly RunningController[] {
+  const deps = { ...given, prepared: deriveShared(given) };
   const { cluster } = deps;
   return controllers.flatMap(controller => {
     if (controller.needs === undefined) return [controller.start(deps, options)];
     return cluster ? [controller.start({ ...deps, ...cluster }, options)] : [];
   });
+}
+
+/** What all reconciles at a Gateway read is derived in slices before the first of them, which would hold up everything else. */
+async function deriveShared({ tracking, values, clock }: Deps): Promise<void> {
+  const { untracked } = tracking;
+  await untracked.whenSynced();
+  for (const gateway of untracked.list('Gateway')) {
+    await inSlices(values.attachedRoutes.steps(keyOf(refTo(gateway))), clock);
+  }
 }
 
 /** The names of all controllers. */

@@ -44,6 +44,8 @@ export type ControllerDeps = {
   readonly tracking: Tracking;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
+  /** Before it ends, nothing is reconciled; by default as soon as the source is synced. */
+  readonly prepared?: Promise<void>;
 };
 
 export type ControllerOptions = {
@@ -70,7 +72,7 @@ export interface RunningController {
 /** Runs a controller: for every object once the source is synced, and from then on for each that a change concerns. */
 export function startController<K extends ResourceKind, M = undefined>(
   { name, kind, reads, keys, reconcile, subscribe, minIntervalMs = 0, memory }: Controller<K, M>,
-  { tracking, clock, telemetry }: ControllerDeps,
+  { tracking, clock, telemetry, prepared }: ControllerDeps,
   { concurrency, syncPeriodMs, alsoReads = [] }: ControllerOptions,
 ): RunningController {
   const read = tracking.untracked;
@@ -126,7 +128,7 @@ export function startController<K extends ResourceKind, M = undefined>(
     { queue: () => queue.state(), runs: () => runs.list() },
     telemetry,
   );
-  void read.whenSynced().then(() => {
+  void (prepared ?? read.whenSynced()).then(() => {
     wanted?.start();
     queue.start();
     resync.start();

@@ -56,6 +56,30 @@ describe('the routes of a Gateway', () => {
     expect(attached()).toEqual([]);
   });
 
+  it('are derived group by group in steps, after which a read derives no group', async () => {
+    const routes = Array.from({ length: 50 }, (_, at) => toGateway(`team/r${at}`));
+    const memory = createMemory(trafficIndexes, [gateway(), ours, ...routes]);
+    await memory.start();
+    const { traffic } = derivedFrom(memory.read);
+    const groups: number[] = [];
+    const counted = traffic.attachedRoutes.combined<number, number>({
+      ofGroup: ({ length }) => {
+        groups.push(length);
+        return length;
+      },
+      ofGateway: parts => parts.reduce((sum, length) => sum + length, 0),
+    });
+    let most = 0;
+    for (const step of traffic.attachedRoutes.steps(KEY)) {
+      expect(step).toBeUndefined();
+      most = Math.max(most, groups.length);
+      if (groups.length === 1) expect(groups[0]).toBeLessThan(50);
+    }
+    const before = groups.length;
+    expect(before).toBeGreaterThan(10);
+    expect([most, counted.read(KEY), groups.length]).toEqual([before, 50, before]);
+  });
+
   it('are derived from no route and no ListenerSet that it refuses', async () => {
     const { author, attached, countDerivations } = await attachedOn(
       gateway({ allowedListeners: selected }),

@@ -5,6 +5,7 @@ import type { Kinds } from '../../api/generated/types.ts';
 import { keyOf, refOf } from '../../api/key.ts';
 import type { Key, Ref, ResourceKind } from '../../api/key.ts';
 import type { Controller } from '../../runtime/controller.ts';
+import { inSlices } from '../../runtime/slices.ts';
 import type { ApplyObjects, OwnedResource, WriteResources } from '../../store/resources.ts';
 import { bindingsByGateway } from '../../store/traffic/resources.ts';
 import type { TrafficValues } from '../../store/traffic/values.ts';
@@ -14,8 +15,8 @@ import type { Action } from './plan.ts';
 
 export type BindingDeps = {
   readonly write: ApplyObjects<OwnedResource> & Pick<WriteResources, 'remove'>;
-  readonly clock: Pick<Clock, 'now'>;
-  readonly values: Pick<TrafficValues, 'revisions' | 'settings' | 'translations'>;
+  readonly clock: Pick<Clock, 'now' | 'soon'>;
+  readonly values: Pick<TrafficValues, 'attachedRoutes' | 'revisions' | 'settings' | 'translations'>;
 };
 
 /** The kinds that the controller reads: its MeshBindings, and what revisions are derived from. */
@@ -50,6 +51,7 @@ export function bindingController({ write, clock, values }: BindingDeps): Contro
     memory: () => ({ observed: undefined }),
     reconcile: async (gateway, read, { memory }) => {
       const key = keyOf(gateway);
+      await inSlices(values.attachedRoutes.steps(key), clock);
       const revision = read.get(gateway) && read.value(values.revisions, key);
       const binding = read.get({ ...gateway, kind: 'MeshBinding' });
       const settings = read.value(values.settings, key);

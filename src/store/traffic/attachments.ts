@@ -49,6 +49,11 @@ export type AttachedRoutes = {
    * same however many others there are.
    */
   readonly combined: <P, V>(combination: Combination<P, V>) => Derived<V>;
+  /**
+   * Derives the parts of all values that are combined for a Gateway, one in each step, so that a read after it is short: from
+   * nothing, 10,000 routes take half a second.
+   */
+  readonly steps: (gateway: Key) => Generator<undefined, undefined>;
 };
 
 /** How a value is combined; no group is empty. */
@@ -79,6 +84,7 @@ export function attachedRoutesFrom(tracking: Tracking): AttachedRoutes {
     },
     isEqual,
   );
+  const partsOfAll: { read(name: string): unknown }[] = [];
   const combined = <P, V>(combination: Combination<P, V>) => {
     const { ofGroup, ofGateway, isSamePart = isEqual, isSame = isEqual } = combination;
     const parts = new Derived<P | undefined>(
@@ -89,6 +95,7 @@ export function attachedRoutesFrom(tracking: Tracking): AttachedRoutes {
       },
       isSamePart,
     );
+    partsOfAll.push(parts);
     return new Derived<V>(
       tracking,
       (gateway, run) => {
@@ -106,7 +113,20 @@ export function attachedRoutesFrom(tracking: Tracking): AttachedRoutes {
     ofGroup: routes => routes,
     ofGateway: parts => parts.flat().sort(),
   });
-  return { keys, combined };
+  function* steps(gateway: Key): Generator<undefined, undefined> {
+    const groupsOfGateway = named.of.read(gateway);
+    for (const parts of partsOfAll) {
+      for (const { at } of groupsOfGateway) {
+        try {
+          parts.read(`${gateway} ${at}`);
+        } catch {
+          // Whoever reads it gets the error.
+        }
+        yield;
+      }
+    }
+  }
+  return { keys, combined, steps };
 }
 
 /** By the key of a Gateway: itself and its ListenerSets, if it exists. */
