@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { controllerIndexes, controllerKinds } from '../../src/controllers/registry.ts';
 import { GATEWAY_GROUP } from '../../src/api/objects/gateway-api.ts';
 import { isRecord } from '../../src/api/json.ts';
@@ -16,6 +16,9 @@ import { ResourceStore } from '../../src/store/store.ts';
 /** How long a write takes, on as many connections as the product has. */
 const WRITE_MS = 3;
 const CONNECTIONS = 4;
+
+/** How many objects are read without a turn of the event loop. */
+const PAGE = 100;
 
 /** How long Envoy Gateway takes to report that it has translated a MeshBinding. */
 const TRANSLATION_MS = 300;
@@ -42,13 +45,15 @@ export class MemoryCluster {
     updates: this.#updates,
   });
 
-  /** Reads the initial objects, in the order in which they are given. */
-  sync(objects: Iterable<KubeObject>): void {
+  /** Reads the initial objects, in the order in which they are given, in pages as from an API server. */
+  async sync(objects: Iterable<KubeObject>): Promise<void> {
+    let read = 0;
     for (const kind of controllerKinds) this.#updates.of(kind).beginList('1');
     for (const object of objects) {
       // Parsed from text, as objects from outside are.
       const raw = JSON.parse(JSON.stringify(this.#stored(object))) as KubeObject;
       this.#updates.of(kindOf(object)).addListed(raw, true);
+      if (++read % PAGE === 0) await setImmediate();
     }
     for (const kind of controllerKinds) this.#updates.of(kind).endList(String(this.#version), true);
     this.store.markSynced();

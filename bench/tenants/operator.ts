@@ -123,7 +123,7 @@ async function coldStart(): Promise<Measured['cold']> {
   globalThis.gc?.();
   const before = process.memoryUsage();
   const end = cpuOf();
-  cluster.sync(objects());
+  await cluster.sync(objects());
   const endedMs = await quiet();
   const cpuMs = end();
   const { rss } = process.memoryUsage();

@@ -64,7 +64,7 @@ function answerFigures(
   routes: number,
   { firstMs, copiedMs, unchangedMs, editMs }: Answers,
 ): readonly Figure[] {
-  const what = `answer to a translation of ${routes} mesh routes`;
+  const what = `CPU of the answer to a translation of ${routes} mesh routes`;
   return [
     { name: `${what}, the first`, value: firstMs, unit: 'ms' },
     { name: `${what}, reading and copying it`, value: copiedMs, unit: 'ms' },
