@@ -1,13 +1,16 @@
 /** `npm run synth [-- --check]`: writes dist/manifests from the defaults and dist/chart, or lists the files that differ. */
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { API_VERSION } from '../src/api/generated/kinds.ts';
+import { readDocuments } from '../src/api/yaml-documents.ts';
 import { chartFiles } from './chart/chart.ts';
 import { readConfiguration } from './config.ts';
 import { applyDrift, findDrift, findDriftOfAll, readDefinitions } from './folder.ts';
 import type { Drift } from './folder.ts';
 import type { Installation } from './generated/types.ts';
 import { install } from './install.ts';
-import type { Files } from './install.ts';
+import type { Files, Manifest } from './install.ts';
 
 const DEFINITIONS = 'dist/crds';
 
@@ -46,10 +49,24 @@ async function chart(): Promise<Target> {
     ...(await readPackage()),
     changelog: changelog ?? '',
     meshImage: defaults().meshPods.image,
+    examples: await readExamples(),
   };
   const files = chartFiles(configuration ?? '', definitions, release);
   return { folder, files, drift: await findDriftOfAll(folder, files) };
 }
+
+/** The objects of our kinds in examples/cluster. */
+async function readExamples(): Promise<readonly Manifest[]> {
+  const folder = 'examples/cluster';
+  const names = (await readdir(folder)).sort();
+  const texts = await Promise.all(names.map(name => readFile(join(folder, name), 'utf8')));
+  const objects = texts.flatMap(text =>
+    readDocuments(text).documents.map(({ value }) => value as Manifest & Api),
+  );
+  return objects.filter(({ apiVersion }) => apiVersion === API_VERSION);
+}
+
+type Api = { readonly apiVersion: string };
 
 type Package = { readonly version: string; readonly description: string; readonly license: string };
 

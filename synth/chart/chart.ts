@@ -13,7 +13,7 @@ export function chartFiles(configuration: string, definitions: readonly string[]
   const source = { schema, definitions: definitions.map(text => parse(text) as Manifest) };
   const templates = [...templatesOf(source)].map(([file, text]) => [`templates/${file}`, text] as const);
   return new Map([
-    ['Chart.yaml', chartFile(release)],
+    ['Chart.yaml', chartFile(source, release)],
     ['README.md', readmeFile(source, release)],
     ['values.yaml', valuesFile(schema)],
     ['values.schema.json', valuesSchema(schema)],

@@ -2,6 +2,7 @@ import { stringify } from 'yaml';
 import { OAUTH_SECRET } from '../../src/api/names.ts';
 import { envoyGatewayValues } from '../charts/envoy-gateway.ts';
 import { inlineTemplate } from './templates.ts';
+import type { Manifest } from '../install.ts';
 import type { ChartSource } from './runs.ts';
 import { valuesTable } from './values.ts';
 
@@ -14,10 +15,15 @@ export type Release = {
   readonly changelog: string;
   /** The image of mesh pods. */
   readonly meshImage: string;
+  /** Objects of our kinds, as examples. */
+  readonly examples: readonly Manifest[];
 };
 
 /** The text of Chart.yaml, with annotations for Artifact Hub. */
-export function chartFile({ version, license, description, changelog, meshImage }: Release): string {
+export function chartFile(
+  { definitions }: ChartSource,
+  { version, license, description, changelog, meshImage, examples }: Release,
+): string {
   const images = [
     { name: 'mesh-gateway', image: `mesh-gateway:${version}` },
     { name: 'meshd', image: meshImage },
@@ -31,8 +37,11 @@ export function chartFile({ version, license, description, changelog, meshImage 
       version,
       appVersion: version,
       kubeVersion: '>=1.31.0-0',
+      keywords: ['gateway-api', 'envoy-gateway', 'envoy', 'tailnet', 'mesh'],
       annotations: {
         'artifacthub.io/changes': stringify(changesOf(version, changelog)),
+        'artifacthub.io/crds': stringify(definitions.map(kindOf), { lineWidth: 0 }),
+        'artifacthub.io/crdsExamples': stringify(examples),
         'artifacthub.io/images': stringify(images),
         'artifacthub.io/license': license,
         'artifacthub.io/operator': 'true',
@@ -42,13 +51,37 @@ export function chartFile({ version, license, description, changelog, meshImage 
   );
 }
 
-/** The first paragraph about a version, which sums it up; without links. */
+/** What Artifact Hub shows about a CRD. */
+function kindOf(definition: Manifest) {
+  const { names, versions } = (definition as unknown as Definition).spec;
+  const [version] = versions;
+  return {
+    kind: names.kind,
+    version: version?.name,
+    name: definition.metadata['name'],
+    displayName: names.kind,
+    description: version?.schema.openAPIV3Schema.description,
+  };
+}
+
+type Definition = {
+  readonly spec: {
+    readonly names: { readonly kind: string };
+    readonly versions: readonly {
+      readonly name: string;
+      readonly schema: { readonly openAPIV3Schema: { readonly description?: string } };
+    }[];
+  };
+};
+
+/** The first paragraph about a version, which sums it up; without links, and what is elsewhere. */
 function changesOf(version: string, changelog: string): readonly string[] {
   const section = changelog.split(/^## /m).find(text => text.startsWith(version));
   const paragraph = section?.split('\n\n')[1];
   if (paragraph === undefined) throw new Error(`CHANGELOG.md has no paragraph about ${version}`);
   const text = paragraph.replaceAll(/\[([^\]]+)\]\([^)]+\)/g, '$1').replaceAll(/\s+/g, ' ');
-  return text.split(/(?<=\.) /).map(sentence => sentence.trim());
+  const sentences = text.split(/(?<=\.) /).map(sentence => sentence.trim());
+  return sentences.filter(sentence => !sentence.includes('README.md'));
 }
 
 const ENVOY_GATEWAY_CHART = 'oci://docker.io/envoyproxy/gateway-helm';
