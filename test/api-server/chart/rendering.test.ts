@@ -1,4 +1,8 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
+import { parseManifests, readManifests } from '../../../lab/kube/manifests.ts';
+import { locateBinaries } from '../../../lab/parts/locate.ts';
 import {
   CHART,
   chartFields,
@@ -10,7 +14,7 @@ import {
   rendered,
   synthesizedFor,
 } from '../../support/synth/chart.ts';
-import { at, put } from '../../support/synth/parts.ts';
+import { at, containersOf, put } from '../../support/synth/parts.ts';
 import type { Written } from '../../support/synth/synthesized.ts';
 
 /** Values of the chart in which these have another value than their default. */
@@ -80,6 +84,26 @@ describe('helm template renders what mesh-gateway synth writes', () => {
     const labels = { team: 'a', release: 'a', 'app.kubernetes.io/name': 'a', grafana_dashboard: 'a' };
     await expectSame({ labels, monitoring: { enabled: true, labels: { release: 'b' } } });
     await expectSame({ labels, monitoring: { enabled: true, dashboardLabels: { team: 'b' } } });
+  });
+});
+
+describe('the kustomize overlay', () => {
+  it('changes the image of every process, and nothing else names the old one', async () => {
+    const kubectl = promisify(execFile)(locateBinaries(process.env)('kubectl'), [
+      'kustomize',
+      'examples/gitops/kustomize',
+    ]);
+    const { stdout } = await kubectl;
+    const objects = parseManifests(stdout, 'the overlay');
+    const images = objects.flatMap(containersOf).map(container => at(container, 'image'));
+    expect(images).toEqual(Array(2).fill('registry.example.com/mesh-gateway:0.1.0'));
+    expect(stdout).not.toMatch(/[^/]mesh-gateway:\d/);
+    expect(objects.map(({ kind }) => kind).sort()).toEqual(
+      readManifests('dist/manifests')
+        .map(({ kind }) => kind)
+        .filter(kind => kind !== 'Kustomization')
+        .sort(),
+    );
   });
 });
 
