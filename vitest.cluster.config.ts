@@ -4,11 +4,11 @@ import type { TestSpecification } from 'vitest/node';
 import { skippedTests } from './test/support/own-tools.ts';
 
 /** The files that install the product into an empty cluster, and those that change what others need, in this order. */
-const FIRST = ['/install/install.test.ts'];
+const FIRST = ['/install/release.test.ts', '/install/install.test.ts'];
 const LAST = [
   '/install/change.test.ts',
   '/install/mesh-pods.test.ts',
-  '/install/chart.test.ts',
+  '/install/chart.soak.ts',
   '/install/removal.test.ts',
   '/life.test.ts',
 ];
@@ -17,7 +17,8 @@ const LAST = [
 class LifeInOrder extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const placeOf = ({ moduleId }: TestSpecification) =>
-      LAST.findIndex(name => moduleId.endsWith(name)) - (FIRST.some(name => moduleId.endsWith(name)) ? 1 : 0);
+      LAST.findIndex(name => moduleId.endsWith(name)) -
+      (FIRST.toReversed().findIndex(name => moduleId.endsWith(name)) + 1);
     return (await super.sort(files)).toSorted((one, other) => placeOf(one) - placeOf(other));
   }
 }

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PROJECT } from '../../lab/command-line.ts';
 
@@ -31,6 +31,23 @@ export function olderManifests(): Manifests {
     files: new Map([...today].map(([name, text]) => [name, inVersion('0.0.9', text)])),
   };
 }
+
+/** Writes the chart of the last commit that had another one, or the current one as an older version might have had it. */
+export function putOlderChart(folder: string): { readonly from: string } {
+  const commit = commitsOf(CHART).find(each => git('diff', '--quiet', each, '--', CHART) === undefined);
+  if (commit !== undefined) {
+    const archive = execFileSync('git', ['archive', `${commit}:${CHART}`], { cwd: PROJECT });
+    mkdirSync(folder);
+    execFileSync('tar', ['-x', '-C', folder], { input: archive });
+    return { from: `the chart of commit ${commit.slice(0, 7)}` };
+  }
+  cpSync(join(PROJECT, CHART), folder, { recursive: true });
+  const file = join(folder, 'Chart.yaml');
+  writeFileSync(file, readFileSync(file, 'utf8').replaceAll(/^(version|appVersion): .*/gm, '$1: 0.0.9'));
+  return { from: 'the chart of an invented version 0.0.9' };
+}
+
+const CHART = 'dist/chart';
 
 /** As of another version: other labels, another image, and another setting of each process. */
 function inVersion(version: string, text: string): string {

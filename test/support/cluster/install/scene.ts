@@ -36,6 +36,8 @@ export type InstallScene = {
   readonly answerOf: (remote: string, host?: string) => Promise<void>;
   /** Waits until all that was changed is in use: see `settled`. */
   readonly settled: () => Promise<void>;
+  /** Removes what the file has made. */
+  readonly remove: () => Promise<void>;
   /** Removes what the file has made, and fails if any of it is left, or the installation is not as it was. */
   readonly end: () => Promise<void>;
 };
@@ -47,6 +49,8 @@ type SceneOptions = {
   readonly tailnet?: DeclaredTailnet;
   /** Called after each command of the installation, if this file is the first that needs it. */
   readonly onStep?: (command: string) => void;
+  /** The installation, if it is not the one that test files share. */
+  readonly installed?: Shell;
 };
 
 /** Installs the product unless it is installed, and creates the scene of a test file. */
@@ -54,7 +58,7 @@ export async function installScene(options: SceneOptions = {}): Promise<InstallS
   const cluster = testCluster();
   const client = kubeClient(cluster.access);
   const [shell, namespace, tailnet] = await Promise.all([
-    sharedInstallation(options.onStep),
+    options.installed ?? sharedInstallation(options.onStep),
     createNamespace(client, { [SCENE_LABEL]: '' }),
     options.tailnet ?? startExternalPool(cluster),
   ]);
@@ -73,6 +77,7 @@ export async function installScene(options: SceneOptions = {}): Promise<InstallS
     };
     await until(`${remote} to answer through the Gateway`, poll, ANSWER);
   };
+  const remove = () => tryAll([() => removeScene(client, namespace, tailnet), tailnet.end]);
   return {
     client,
     namespace,
@@ -92,11 +97,7 @@ export async function installScene(options: SceneOptions = {}): Promise<InstallS
     },
     answerOf,
     settled: () => settled(client, namespace),
-    end: () =>
-      tryAll([
-        () => removeScene(client, namespace, tailnet),
-        tailnet.end,
-        () => auditScene(cluster, client, shell),
-      ]),
+    remove,
+    end: () => tryAll([remove, () => auditScene(cluster, client, shell)]),
   };
 }

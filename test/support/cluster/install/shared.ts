@@ -61,11 +61,8 @@ export function forgetInstallation(): void {
 export async function sharedInstallation(
   onStep: (command: string) => void = () => undefined,
 ): Promise<Shell> {
-  const folder = inject('installation');
-  const { environment, installed } = notes(folder);
-  if (!existsSync(environment)) await prepare(folder);
-  const variables = JSON.parse(readFileSync(environment, 'utf8')) as Readonly<Record<string, string>>;
-  const shell = { folder, sh: shellIn(folder, variables) };
+  const shell = await installationShell();
+  const { installed } = notes(shell.folder);
   if (existsSync(installed)) return shell;
   const [synthesis = []] = documentedCommands('install.md', 'The manifests');
   const [application = []] = documentedCommands('install.md', 'Apply the manifests');
@@ -78,6 +75,15 @@ export async function sharedInstallation(
     await waitForReplicas(client, name, 2);
   writeFileSync(installed, await configurationOf(shell));
   return shell;
+}
+
+/** The shell of the installation, with its images on the node, whether or not the product is installed. */
+export async function installationShell(): Promise<Shell> {
+  const folder = inject('installation');
+  const { environment } = notes(folder);
+  if (!existsSync(environment)) await prepare(folder);
+  const variables = JSON.parse(readFileSync(environment, 'utf8')) as Readonly<Record<string, string>>;
+  return { folder, sh: shellIn(folder, variables) };
 }
 
 /** The configuration of Envoy Gateway. */
