@@ -56,6 +56,13 @@ describe('a finding as text', () => {
     expect(printed('text', [finding('error', more)])).toBe(lines.join('\n'));
   });
 
+  it('on a terminal has its fix on a line of its own', () => {
+    const look = { hasColor: false, columns: 80 };
+    expect(formatFindings('text', [finding('error', {})], [], look)).toBe(
+      'HTTPRoute default/web: error: spec.port: is wrong [Invalid]\n    fix: correct it',
+    );
+  });
+
   it.each([
     [120, 3],
     [121, 1],
