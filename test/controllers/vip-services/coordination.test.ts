@@ -129,7 +129,7 @@ describe('a list of services without those of this installation', () => {
   });
 });
 
-/** Passes over claims of services that do not exist, in which the control API refuses what it is told to; by the second. */
+/** Passes over claims of services that do not exist, in which the control API refuses all writes; by the second. */
 function passesOver(names: readonly string[], isClaimed = true) {
   const claims = new Map(names.map(name => [name, { ...CLAIM, name }] as const));
   const services = isClaimed ? [] : names.map(name => ({ ...LISTED, name }));

@@ -205,22 +205,6 @@ const ROWS: readonly Row[] = [
   ],
   ['is ours, with another port', service([owner()]), { port: 80 }, {}, 'put updated', 'Pending Registering'],
   [
-    'is ours, with a port that others have changed',
-    service([owner()], ['tcp:80']),
-    {},
-    {},
-    'put updated',
-    'Pending Registering',
-  ],
-  [
-    'is ours, with a tag that others have added',
-    { ...service([owner()]), tags: ['tag:mesh', 'tag:other'] },
-    {},
-    {},
-    'put updated',
-    'Pending Registering',
-  ],
-  [
     'is ours, while nothing is changed',
     service([owner()]),
     { port: 80, kept: 'the object is paused' },
@@ -440,11 +424,6 @@ const WRITTEN: readonly Written[] = [
     ...([{}, {}, 'there (leaving), elsewhere, here', 'tcp:443', 'tag:mesh'] as const),
   ],
   [
-    'is ours and was to be removed stays',
-    service([owner({ leaving: ago(1) })]),
-    ...([{}, {}, 'here', 'tcp:443', 'tag:mesh'] as const),
-  ],
-  [
     'is taken over has no owner that would delete it later',
     service([other({ leaving: ago(1) })]),
     ...([{}, { leavingForMs: 300_000 }, 'here', 'tcp:443', 'tag:mesh'] as const),
@@ -496,16 +475,6 @@ describe('a VIP service that', () => {
     const adopted = service([owner()], ['tcp:443'], true);
     const { state } = decide(adopted, { ...CLAIM, notAdoptable: 'add "web"' }, CONTEXT);
     expect(state?.warnings).toMatchObject([{ reason: 'NotAdoptable', fix: 'add "web"' }]);
-  });
-
-  it.each([
-    ['100.96.0.1', ['100.96.0.1', 'fd7a:115c:a1e0:ff::1']],
-    [undefined, []],
-    ['x'.repeat(45), ['x'.repeat(45)]],
-    [undefined, ['x'.repeat(46)]],
-  ])('is registered has the address %s', (address, addrs) => {
-    const { state } = decide({ ...service([owner()]), addrs }, CLAIM, CONTEXT);
-    expect(state?.vipAddress).toBe(address);
   });
 
   it('is not shared has a message with the line to add', () => {

@@ -31,7 +31,7 @@ describe('the owners of a VIP service', () => {
     }
   });
 
-  it('of an adopted service leave nothing when all are gone', () => {
+  it('of an adopted service leave nothing once the last one has left', () => {
     const annotations = withOwners({ a: 'b' }, [OWNER], true);
     expect(withOwners(annotations, [], true)).toEqual({ a: 'b' });
     expect(ownershipOf({ annotations: withOwners(annotations, [], false) })).toMatchObject({ owners: [] });
@@ -85,7 +85,7 @@ describe('the owners of a VIP service', () => {
     expect(ownersOf(listing({ ...WRITTEN, strategy: written }))).toMatchObject([{ strategy }]);
   });
 
-  it('of which nobody knows with whom they share it share it with nobody', () => {
+  it('without a valid shareWith share it with no other', () => {
     for (const shareWith of [undefined, 'all', [1]])
       expect(ownersOf(listing({ ...WRITTEN, shareWith }))[0]).not.toHaveProperty('shareWith');
   });
