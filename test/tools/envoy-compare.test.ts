@@ -140,13 +140,41 @@ describe('an Envoy differs from the objects by', () => {
   });
 });
 
-describe('an Envoy does not differ', () => {
-  it('by a rule that Envoy Gateway has divided, whose clusters are listed only', () => {
+describe('an Envoy differs in a rule that is divided', () => {
+  it('by an endpoint that the cluster of its backend lacks', () => {
     const divided = stateOf(envoyResponses({ clusters: { [`${CLUSTER}/backend/0`]: [near] } }));
-    expect(compareRule(tracedIn(declared({})).traffic, divided)).toEqual({
-      differences: [],
-      lines: [`has a cluster for each backend of ${CLUSTER}, which are not compared`],
-    });
+    expect(compareRule(tracedIn(declared({})).traffic, divided).differences).toEqual([
+      `has no endpoint far at [fd7a:115c:a1e0::2]:8080: ${WAIT}`,
+    ]);
+  });
+
+  it('by the cluster of a backend that is missing', () => {
+    const divided = stateOf(envoyResponses({ clusters: { [`${CLUSTER}/backend/1`]: [near] } }));
+    expect(compareRule(tracedIn(declared({})).traffic, divided).differences).toEqual([
+      expect.stringContaining(`has no cluster ${CLUSTER}/backend/0`),
+    ]);
+  });
+
+  it('by nothing of a cluster that stays with Envoy Gateway', () => {
+    const { traffic } = tracedIn(declared({}));
+    const shares = {
+      total: 2,
+      mesh: [{ cluster: `${CLUSTER}/backend/0`, weight: 1 }],
+      others: [{ cluster: CLUSTER, weight: 1 }],
+      isApart: true,
+    } as const;
+    const both = { [CLUSTER]: [{ address: '10.0.0.9' }], [`${CLUSTER}/backend/0`]: [near, far] };
+    const state = stateOf(envoyResponses({ clusters: both }));
+    expect(compareRule({ ...traffic, rule: { ...traffic.rule, shares } }, state).differences).toEqual([]);
+  });
+});
+
+describe('an Envoy does not differ', () => {
+  it('by a rule that Envoy Gateway has divided, with the endpoints in the cluster of their backend', () => {
+    const divided = stateOf(envoyResponses({ clusters: { [`${CLUSTER}/backend/0`]: [near, far] } }));
+    const { differences, lines } = compareRule(tracedIn(declared({})).traffic, divided);
+    expect(differences).toEqual([]);
+    expect(lines[0]).toBe(`has cluster ${CLUSTER}/backend/0 of version 7: 2 of 2 endpoints in use`);
   });
 
   const draining = { ...near, health: { eds_health_status: 'UNHEALTHY' } };

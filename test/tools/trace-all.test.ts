@@ -210,6 +210,27 @@ describe('of a route, trace --all', () => {
     expect(problems(named(routing, 'default/routing'))).toBe(null);
   });
 
+  it('has a Backend whose host name Envoy Gateway does not resolve, because a MeshEndpoints comes first', () => {
+    const backend = {
+      ...{ apiVersion: 'gateway.envoyproxy.io/v1alpha1', kind: 'Backend' },
+      spec: { endpoints: [{ fqdn: { hostname: 'example.com', port: 80 } }] },
+    };
+    const ref = { group: 'gateway.envoyproxy.io', kind: 'Backend', name: 'names' };
+    const problems = (...backendRefs: readonly object[]) =>
+      textsOf(
+        tailnet,
+        web,
+        named(backend, 'default/names'),
+        route('HTTPRoute', 'default/web', { rules: [{ backendRefs }] }),
+      )
+        .join('\n')
+        .match(/MixedBackends: .*/g);
+    expect(problems(meshBackend(), ref)).toEqual([
+      expect.stringContaining('spec.rules[0].backendRefs[1]: Backend default/names has host names') as string,
+    ]);
+    expect(problems(ref, meshBackend())).toBe(null);
+  });
+
   it('lists unused backends with the reason', () => {
     const rules = [
       { backendRefs: [meshBackend({ port: 81 })] },

@@ -1,5 +1,6 @@
 import { isOverHttp, keyOf } from '../../api/key.ts';
-import type { Route } from '../../api/objects/gateway-api.ts';
+import { ENVOY_GATEWAY_GROUP } from '../../api/objects/backends.ts';
+import type { BackendRef, Route } from '../../api/objects/gateway-api.ts';
 import { isMeshBackend, refTo } from '../../api/objects/references.ts';
 import { distinct } from '../../api/problem.ts';
 import type { Problem } from '../../api/problem.ts';
@@ -148,13 +149,37 @@ function problemsOfServices(
   resources: TrafficResources,
   known: KnownObjects,
 ): readonly Problem[] {
-  return (backendRefsOf(route, cluster) ?? []).flatMap((each): readonly Problem[] => {
+  const refs = backendRefsOf(route, cluster) ?? [];
+  return refs.flatMap((each): readonly Problem[] => {
     const { ref, place } = each;
     if (ref.weight === 0 || isMeshBackend(ref)) return [];
     const isLost = () => known.has('EndpointSlice') && !isResolved(resources, each, cluster.rule);
-    const problem = serviceProblem(ref, known) ?? (isLost() ? lostService(each, resources) : undefined);
+    const problem =
+      serviceProblem(ref, known) ??
+      unresolvedName(each, refs, resources) ??
+      (isLost() ? lostService(each, resources) : undefined);
     return problem ? [{ ...problem, ...place }] : [];
   });
+}
+
+/** The first backend decides whether Envoy Gateway's one cluster resolves host names; with addresses among the others each has its own. */
+function unresolvedName(
+  { ref, route }: RouteBackendRef,
+  refs: readonly RouteBackendRef[],
+  resources: TrafficResources,
+): Problem | undefined {
+  const hasNames = ({ group, namespace, name }: BackendRef) =>
+    group === ENVOY_GATEWAY_GROUP &&
+    resources.backend({ kind: 'Backend', namespace, name })?.hasHostNames === true;
+  const weighted = refs.filter(each => each.ref.weight > 0).map(each => each.ref);
+  const [first] = weighted;
+  if (!isOverHttp(route.kind) || !first || !isMeshBackend(first) || !hasNames(ref)) return undefined;
+  if (!weighted.every(each => isMeshBackend(each) || hasNames(each))) return undefined;
+  return {
+    reason: 'MixedBackends',
+    text: `Backend ${ref.namespace}/${ref.name} has host names, which Envoy Gateway does not resolve where a MeshEndpoints comes first`,
+    fix: 'name it first in backendRefs',
+  };
 }
 
 /** Why Envoy Gateway sends nothing to a Service that exists. */

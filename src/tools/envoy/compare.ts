@@ -4,7 +4,9 @@ import { healthStatusesOf } from '../../traffic/endpoints/health-status.ts';
 import type { HealthStatus } from '../../traffic/endpoints/health-status.ts';
 import type { EnvoyEndpoint } from '../../traffic/endpoints/load-assignment.ts';
 import type { RuleTraffic } from '../../traffic/endpoints/route-traffic.ts';
+import { formatBackendCluster } from '../../traffic/envoy-cluster-name.ts';
 import type { ResolvedRule } from '../../traffic/resolve-route.ts';
+import { clustersBeside } from '../../traffic/rule-shares.ts';
 import type { EnvoyCluster, EnvoyHost, EnvoyState } from './state.ts';
 
 /** The cluster of a rule in an Envoy, beside what the objects have. */
@@ -24,17 +26,35 @@ const NOT_SENT =
  * | cluster  | missing, or waiting for endpoints                                       |
  * | endpoint | missing, additional, or with another health, priority, weight or proxy |
  * | verdict  | the operator's is not that of Envoy's own checks and outlier detection  |
+ * Where the rule is divided, of the clusters of single backends those of MeshEndpoints.
  */
 export function compareRule(traffic: RuleTraffic, { clusters }: Pick<EnvoyState, 'clusters'>): Comparison {
-  const name = traffic.rule.cluster.text;
+  const { cluster, shares, backends } = traffic.rule;
+  const name = cluster.text;
+  const own = clusters.get(name);
+  const isDivided = [...clusters.keys()].some(each => each.startsWith(`${name}/backend/`));
+  const beside = own ? clustersBeside(name, shares) : [];
+  const ofBackends = backends
+    .map(({ index, ref }) => ({ index, weight: ref.weight, text: formatBackendCluster(cluster, index) }))
+    .filter(({ weight, text }) => weight > 0 && (own ? beside.includes(text) : isDivided));
+  const isCompared = own ? !shares?.isApart : ofBackends.length === 0;
+  const parts = [
+    ...(isCompared ? [compareCluster(clusters, name, expectedOf(traffic))] : []),
+    ...ofBackends.map(({ index, text }) => compareCluster(clusters, text, expectedOfBackend(traffic, index))),
+  ];
+  return {
+    differences: parts.flatMap(({ differences }) => differences),
+    lines: parts.flatMap(({ lines }) => lines),
+  };
+}
+
+function compareCluster(
+  clusters: EnvoyState['clusters'],
+  name: string,
+  expected: readonly Expected[],
+): Comparison {
   const cluster = clusters.get(name);
-  if (!cluster) {
-    const isDivided = [...clusters.keys()].some(each => each.startsWith(`${name}/backend/`));
-    return isDivided
-      ? { differences: [], lines: [`has a cluster for each backend of ${name}, which are not compared`] }
-      : { differences: [`has no cluster ${name}: ${NOT_SENT}`], lines: [] };
-  }
-  const expected = expectedOf(traffic);
+  if (!cluster) return { differences: [`has no cluster ${name}: ${NOT_SENT}`], lines: [] };
   return { differences: [...differencesOf(cluster, expected)], lines: linesOf(cluster, expected) };
 }
 
@@ -43,7 +63,8 @@ type Expected = {
   readonly address: string;
   /** Its name and address; the address alone of an endpoint of a Service. */
   readonly title: string;
-  readonly health: HealthStatus;
+  /** Undefined where it depends on checks of Envoy that the rule as a whole does not have. */
+  readonly health: HealthStatus | undefined;
   readonly priority: number;
   readonly weight: number;
   readonly backendWeight: number;
@@ -52,7 +73,7 @@ type Expected = {
   readonly verdict: HealthStatus | undefined;
 };
 
-function expectedOf({ rule, localities }: RuleTraffic): readonly Expected[] {
+function expectedOf({ rule, localities }: Pick<RuleTraffic, 'rule' | 'localities'>): readonly Expected[] {
   const known = knownIn(rule);
   return localities.flatMap(({ priority, weight: backendWeight, endpoints }) =>
     endpoints.map((endpoint): Expected => {
@@ -64,6 +85,16 @@ function expectedOf({ rule, localities }: RuleTraffic): readonly Expected[] {
       return { address, title, health, priority, weight, backendWeight, proxy, verdict };
     }),
   );
+}
+
+/** The cluster of one backend has priorities of its own, and may have checks of Envoy that decide where all endpoints are unhealthy. */
+function expectedOfBackend({ rule, localities }: RuleTraffic, index: number): readonly Expected[] {
+  const own = localities.filter(({ backend }) => backend === index);
+  const priorities = [...new Set(own.map(({ priority }) => priority))].sort((a, b) => a - b);
+  const renumbered = own.map(each => ({ ...each, priority: priorities.indexOf(each.priority) }));
+  const expected = expectedOf({ rule, localities: renumbered });
+  const isUnhealthy = ({ health }: Expected) => health === 'UNHEALTHY' || health === 'DRAINING';
+  return expected.every(isUnhealthy) ? expected.map(each => ({ ...each, health: undefined })) : expected;
 }
 
 /** The names and verdicts of MeshEndpoints by what Envoy connects to. */
@@ -126,7 +157,7 @@ function staleIn(expected: Expected, host: EnvoyHost): readonly string[] {
     ...weighs('with weight', host.weight, weight),
     ...weighs('of a backend with weight', host.backendWeight, backendWeight),
     // Envoy does not distinguish what is not known.
-    ['as', host.health, health === 'UNKNOWN' ? 'HEALTHY' : health],
+    ...(health ? [['as', host.health, health === 'UNKNOWN' ? 'HEALTHY' : health] as const] : []),
     ['at priority', String(host.priority), String(priority)],
     ['through', host.proxy ?? 'no proxy', proxy ?? 'no proxy'],
   ];
