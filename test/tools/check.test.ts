@@ -376,6 +376,18 @@ describe('check finds', () => {
     ]);
   });
 
+  it('devices that match and are all offline, by what the operator has found', () => {
+    const conditions = [
+      { type: 'Discovered', status: 'False', reason: 'DevicesAway', message: 'a is offline' },
+    ];
+    const discovery = { tailnet: 'example.ts.net', devices: 7, matched: 0 };
+    const spec = { tagSelectors: [{ key: 'web', operator: 'Exists' }], endpoints: undefined };
+    const object = { ...named(meshEndpoints(spec), 'default/web'), status: { conditions, discovery } };
+    expect(found(object).filter(each => each.startsWith('error'))).toEqual([
+      'error DevicesAway: spec.tagSelectors: a is offline',
+    ]);
+  });
+
   it('the place of each, sorted by file, line and column', () => {
     const { findings } = check([
       { name: 'a.yaml', text: stringify(routeTo(meshBackend({ group: 'mesh-gatewy.dev' }))) },

@@ -135,6 +135,10 @@ export const MESH_ENDPOINTS = {
       '`endpointTemplate` has a `tls` or `healthCheck` that does not fit the protocol of a device, which is left out',
       'correct the template, or the tag `protocol-x` of the device',
     ),
+    DevicesAway: error(
+      'every device that matches `tagSelectors` is offline, or its key has expired',
+      'start it or renew its key, or set `endpointTemplate.include`',
+    ),
     PortUnknown: error(
       'a device has a protocol without a default port and no port, and is left out',
       'give it a tag `port-N`, or set `endpointTemplate.port`',

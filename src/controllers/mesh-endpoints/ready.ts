@@ -49,7 +49,8 @@ function problemOf({
   const { entries, summary, discovered } = rest;
   if (!tailnet) return tailnetNotFound(object.spec.tailnet, controlURL);
   if (!isAllowed) return namespaceNotAllowed(tailnet.metadata.name, object.metadata.namespace ?? '');
-  const credentials = credentialsProblem(tailnet);
+  // A pool that carries traffic needs no credentials for it.
+  const credentials = poolProblemOf(tailnet) && credentialsProblem(tailnet);
   if (credentials) return credentials;
   const references = planned.flatMap(({ endpoint, inputs }) => {
     const problem = inputs.problem ?? inputs.checkProblem ?? inputs.outdated;
@@ -110,7 +111,7 @@ function credentialsProblem({ metadata, spec, status }: Kinds['MeshTailnet']): P
   if (spec.pool.mode !== 'Managed') return undefined;
   const { status: is, reason = '', message } = findCondition(status?.conditions, 'Authenticated') ?? {};
   if (is !== 'False' || !CREDENTIAL_REASONS.includes(reason)) return undefined;
-  const text = `MeshTailnet ${metadata.name} has no valid credentials: ${reason}: ${message}`;
+  const text = `MeshTailnet ${metadata.name} has no valid credentials (${reason}): ${message}`;
   return { reason: 'CredentialsInvalid', text };
 }
 

@@ -49,6 +49,9 @@ export function checkSelectors({ resource, at }: Declared): readonly Finding[] {
   if (resource?.kind !== 'MeshEndpoints' || !discovers(resource)) return [];
   const { devices, matched } = resource.status?.discovery ?? {};
   if (matched !== 0) return [];
+  const discovered = findCondition(resource.status?.conditions, 'Discovered');
+  if (discovered?.reason === 'DevicesAway')
+    return [at({ reason: 'DevicesAway', at: ['spec', 'tagSelectors'], text: discovered.message })];
   const selectors = (resource.spec.tagSelectors ?? []).map(({ key, operator, values = [] }) =>
     [key, operator, values.join('|')].filter(text => text !== '').join(' '),
   );

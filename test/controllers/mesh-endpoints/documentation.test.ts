@@ -13,6 +13,7 @@ import type {
 } from '../../../src/controllers/mesh-endpoints/events.ts';
 import { endpointMetrics, healthMetrics } from '../../../src/telemetry/metrics.ts';
 import type { MetricDeclarations } from '../../../src/telemetry/metrics.ts';
+import { healthCheckOf } from '../../../src/traffic/settings/envoy-health-check.ts';
 import { resourceOf } from '../../support/store/resources.ts';
 import { configMapObject, managedTailnet, relaysObject } from '../../support/traffic/objects.ts';
 import { CERTIFICATE } from '../../support/traffic/certificates.ts';
@@ -64,7 +65,7 @@ describe('the examples of docs/mesh-endpoints.md', () => {
     const endpoints = examples.flatMap(({ object }) => object.spec.endpoints ?? []);
     const protocols = new Set(endpoints.map(({ protocol }) => protocol));
     expect([...protocols].sort()).toEqual(['HTTP', 'HTTPS', 'TCP', 'TLS', 'UDP', 'gRPC']);
-    const checks = new Set(endpoints.flatMap(({ healthCheck }) => healthCheck?.type ?? []));
+    const checks = new Set(endpoints.flatMap(endpoint => healthCheckOf({ endpoint })?.type ?? []));
     expect([...checks].sort()).toEqual(['GRPC', 'HTTP', 'TCP', 'UDP']);
     const kinds = new Set(examples.map(({ route }) => route.kind));
     expect([...kinds].sort()).toEqual([...ROUTE_KINDS].sort());

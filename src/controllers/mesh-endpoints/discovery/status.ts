@@ -92,11 +92,17 @@ function staleSince(tailnet: string, lastSync: Date | undefined): Problem {
 }
 
 function problemsOf(
-  { beyondAllowed, misfits, withoutPort, truncated }: Discovered,
+  { beyondAllowed, away, misfits, withoutPort, truncated }: Discovered,
   tailnet: string,
 ): readonly Problem[] {
   const problems: Problem[] = [];
   if (beyondAllowed.length > 0) problems.push(tagNotAllowed(tailnet, beyondAllowed));
+  if (away.length > 0)
+    problems.push({
+      reason: 'DevicesAway',
+      text: `every device that matches is offline or expired: ${firstOf(away)}`,
+      fix: 'start them or renew their keys, or set spec.endpointTemplate.include',
+    });
   if (misfits.length > 0)
     problems.push({
       reason: 'ProtocolMismatch',

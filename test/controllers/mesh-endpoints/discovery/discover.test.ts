@@ -143,12 +143,12 @@ describe('the port and protocol of an endpoint', () => {
   it.each([
     [{ tls: {} }, [], 'protocol HTTP has no tls'],
     [
-      { healthCheck: { enabled: true } },
+      { healthCheck: { enabled: true, type: 'HTTP' } },
       ['protocol-udp', 'port-53'],
       'protocol UDP needs healthCheck.type UDP',
     ],
     [
-      { healthCheck: { enabled: true } },
+      { healthCheck: { enabled: true, type: 'HTTP' } },
       ['protocol-grpc', 'port-1'],
       'protocol gRPC needs healthCheck.type GRPC or TCP',
     ],

@@ -191,6 +191,13 @@ describe('who may discover what', () => {
 describe('the condition Discovered', () => {
   it.each([
     [{ protocol: 'TCP' }, [device('a')], 'PortUnknown', 'a.example.ts.net: give them a tag port-N'],
+    [
+      {},
+      [device('a', ['web'], { isOnline: false })],
+      'DevicesAway',
+      'a.example.ts.net is offline: start them',
+    ],
+    [{}, [device('a', ['web'], { isExpired: true })], 'DevicesAway', 'a.example.ts.net is expired'],
     [{ tls: {} }, [device('a')], 'ProtocolMismatch', 'a.example.ts.net: protocol HTTP has no tls'],
     [
       {},
