@@ -16,7 +16,7 @@ export function showRoutes(read: ReadResources, screen: Screen): () => void {
   let shown: readonly string[] = [];
   let timer: NodeJS.Timeout | undefined;
   const show = () => {
-    const routes = traced().map(routeText);
+    const routes = traced().map(route => routeText(route));
     const texts = routes.length > 0 ? routes : ['no route has MeshEndpoints among its backends'];
     screen.draw('routes', `\n${texts.join('\n')}`);
     if (!screen.isTerminal)

@@ -112,7 +112,7 @@ const DIFFERENCES: readonly (readonly [
     "Envoy's own checks",
     envoy([{ ...near, health: FAILING }, far]),
     { web: 'Healthy', far: 'Healthy' },
-    'does not use web at 100.64.0.1:8080 (failed_active_health_check), which is HEALTHY by the objects: see mesh-gateway doctor for NetworkPolicies between Envoy and mesh pods',
+    'does not use web at 100.64.0.1:8080 (failed_active_health_check), which is HEALTHY by the objects: its own health check fails there, so compare healthCheck with what the service answers to Envoy; if it uses no endpoint at all, see mesh-gateway doctor for NetworkPolicies between Envoy and mesh pods',
   ],
   [
     'all endpoints being unhealthy, so that Envoy decides',

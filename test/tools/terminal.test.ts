@@ -69,6 +69,14 @@ describe('on a terminal', () => {
     expect(plain.at(-1)).toBe('                  fix: use one that it has (it has 80)');
   });
 
+  it('trace --all has them, too', async () => {
+    const lines = await onTerminal(80, () => runTrace(['--all', '--file', file], {}));
+    const plain = lines.map(stripVTControlCharacters);
+    expect(lines.join('\n')).toContain('\u001b[1m\u001b[31mnot used');
+    expect(plain.filter(line => line.length > 80)).toEqual([]);
+    expect(plain).toContain('      fix: use one that it has (it has 80)');
+  });
+
   it('doctor wraps what it found, and never a command to copy', () => {
     const [text, fix] = [`${'word '.repeat(30)}end`, `kubectl ${'--flag '.repeat(30)}`];
     const lines = formatLines([{ check: 'hook', is: 'failed', text, fix }], { hasColor: false, columns: 80 });

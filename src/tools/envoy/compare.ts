@@ -170,12 +170,20 @@ function disagreement({ title, verdict }: Expected, host: EnvoyHost): readonly s
   const failing = refusalsOf(host);
   if (verdict === 'HEALTHY' && failing.length > 0)
     return [
-      `does not use ${title} (${failing.join(', ')}), which is HEALTHY by the objects: see mesh-gateway doctor for NetworkPolicies between Envoy and mesh pods`,
+      `does not use ${title} (${failing.join(', ')}), which is HEALTHY by the objects: ${failing.some(isOwnCheck) ? CHECKED : FAILED}`,
     ];
   if (verdict === 'UNHEALTHY' && host.health === 'HEALTHY' && failing.length === 0)
     return [`uses ${title}, which is UNHEALTHY for the operator: see status.endpoints of its MeshEndpoints`];
   return [];
 }
+
+function isOwnCheck(flag: string): boolean {
+  return flag.includes('active_health_check');
+}
+
+const CHECKED =
+  'its own health check fails there, so compare healthCheck with what the service answers to Envoy; if it uses no endpoint at all, see mesh-gateway doctor for NetworkPolicies between Envoy and mesh pods';
+const FAILED = 'requests to it have failed: see its log, and outlierDetection of BackendTrafficPolicies';
 
 /** Other flags, such as active_hc_timeout, go with one of these, or keep nothing from being used. */
 function refusalsOf({ failing }: EnvoyHost): readonly string[] {

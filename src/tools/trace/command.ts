@@ -107,7 +107,7 @@ export async function runTrace(
     const useless = (['from', 'send', 'address', 'envoy', 'method', 'header'] as const).find(isGiven);
     if (useless) throw new Error(`trace: --${useless} is about one request: leave it out, or --all`);
     if (positionals.length > 0) throw new Error('trace: name a URL or HOST:PORT, or give --all');
-    return await traceAll(from, values.output);
+    return await traceAll(from, values.output, lookOf('trace', values.color, environment));
   }
   return await traceOne(positionals, values, from);
 
@@ -169,13 +169,15 @@ async function declarationsOf({ files, cluster }: TraceSource): Promise<Declarat
 }
 
 /** Prints all routes. What is left out may be a route, so that not all are known to work. */
-async function traceAll(from: TraceSource, output: 'text' | 'json'): Promise<number> {
+async function traceAll(from: TraceSource, output: 'text' | 'json', look: Look): Promise<number> {
   const declarations = await declarationsOf(from);
   const isWhole = printLeftOut(declarations);
   const catalog = new Catalog(declarations);
   const routes = routeTracer(trackingOf(catalog), from.settings, catalog)();
-  const text = routes.map(routeText).join('\n\n') || 'no route has MeshEndpoints among its backends';
-  console.log(output === 'json' ? outputJson({ routes: routes.map(routeJson) }) : plainText(text));
+  const text =
+    routes.map(route => routeText(route, look)).join('\n\n') ||
+    'no route has MeshEndpoints among its backends';
+  console.log(output === 'json' ? outputJson({ routes: routes.map(routeJson) }) : text);
   const reach = routes.length === 0 ? 'all' : reachOfAll(routes);
   return reach === 'all' && !isWhole ? EXIT_CODES.unknown : EXIT_CODES[reach];
 }

@@ -5,7 +5,7 @@ import type { Route } from '../../api/objects/gateway-api.ts';
 import { metadataText } from '../../api/objects/metadata-text.ts';
 import { oldestOf } from '../../api/objects/oldest.ts';
 import { refTo } from '../../api/objects/references.ts';
-import { formatProblem, formatWithReason, titleOfSubject } from '../../api/problem.ts';
+import { formatProblem, formatWithReason, severityOf, titleOfSubject } from '../../api/problem.ts';
 import type { Problem } from '../../api/problem.ts';
 import type { SocketAddress } from '../../api/socket-address.ts';
 import { Derived } from '../../store/derived.ts';
@@ -21,6 +21,9 @@ import { resolverFrom } from '../check/traffic.ts';
 import type { TrafficSettings } from '../check/traffic.ts';
 import { EXPECTED } from '../check/undiscovered.ts';
 import { problemJson } from '../json.ts';
+import { plainText } from '../plain-text.ts';
+import { fitting, painted, PLAIN } from '../terminal.ts';
+import type { Look } from '../terminal.ts';
 import { routePolicyLines } from './route-policies.ts';
 import { trafficPolicyLines } from './traffic-policies.ts';
 
@@ -133,13 +136,15 @@ export function routeJson({ route, outcome, settings, policies }: TracedRoute) {
 }
 
 /** A route for users: each rule, its endpoints and how Envoy reaches them, and what is not used and why. */
-export function routeText({ route, outcome, settings, policies }: TracedRoute): string {
+export function routeText({ route, outcome, settings, policies }: TracedRoute, look: Look = PLAIN): string {
   const hosts = route.hostnames.length > 0 ? ` for ${route.hostnames.join(', ')}` : '';
   return [
-    `${titleOfSubject(refTo(route))}${hosts} at ${placeOf(outcome.gateways)}`,
-    ...settings.map(line => `  ${line}`),
-    ...outcome.rules.flatMap((rule, index) => ruleLines(rule, policies[index] ?? [])),
-  ].join('\n');
+    plainText(`${titleOfSubject(refTo(route))}${hosts} at ${placeOf(outcome.gateways)}`),
+    ...settings.map(line => plainText(`  ${line}`)),
+    ...outcome.rules.flatMap((rule, index) => ruleLines(rule, policies[index] ?? [], look)),
+  ]
+    .flatMap(line => fitting(line, INDENT, look))
+    .join('\n');
 }
 
 function placeOf(gateways: readonly Ref<'Gateway'>[]): string {
@@ -151,7 +156,9 @@ function pathOf({ namespace, name }: Ref<'Gateway'>): string {
   return `${namespace}/${name}`;
 }
 
-function ruleLines(outcome: RuleOutcome, policies: readonly string[]): readonly string[] {
+const INDENT = 6;
+
+function ruleLines(outcome: RuleOutcome, policies: readonly string[], look: Look): readonly string[] {
   const { rule, isHealthCheckOff, isServed, reaches, problems, undecided } = outcome;
   const endpoints = tableOf(
     endpointsOf(outcome).map(({ endpoint, name, backend, weight, priority, metadata }) => [
@@ -164,12 +171,14 @@ function ruleLines(outcome: RuleOutcome, policies: readonly string[]): readonly 
   const none = endpoints.length === 0 ? 'no endpoint' : 'no endpoint can take traffic';
   const [onlyMesh, mixed] = CONSEQUENCES[rule.protocol];
   return [
-    `  cluster ${rule.cluster.text}: ${rule.protocol}${isHealthCheckOff ? ', not checked by Envoy' : ''}`,
-    ...policies.map(line => `    ${line}`),
-    ...endpoints,
-    ...(isServed || reaches === 'unknown' ? [] : [`    ${none}: ${rule.isMixed ? mixed : onlyMesh}`]),
-    ...problems.filter(isCause).map(problem => `    ${problemText(problem, rule)}`),
-    ...undecided.map(problem => `    not known from these objects: ${formatWithReason(problem)}`),
+    `  cluster ${plainText(rule.cluster.text)}: ${rule.protocol}${isHealthCheckOff ? ', not checked by Envoy' : ''}`,
+    ...policies.map(line => plainText(`    ${line}`)),
+    ...endpoints.map(plainText),
+    ...(isServed || reaches === 'unknown'
+      ? []
+      : [`    ${painted(none, 'error', look)}: ${rule.isMixed ? mixed : onlyMesh}`]),
+    ...problems.filter(isCause).flatMap(each => problemLines(each, problemTitle(each, rule), look)),
+    ...undecided.flatMap(each => problemLines(each, 'not known from these objects', look)),
   ];
 }
 
@@ -178,13 +187,23 @@ function isCause({ reason }: Problem): boolean {
   return reason !== 'NoHealthyEndpoints';
 }
 
-function problemText(problem: Problem, { policy }: ResolvedRule): string {
-  const { reason, about, endpoint } = problem;
-  if (reason === 'PoolNotReady' && about)
-    return `not ready: ${titleOfSubject(about)}: ${formatProblem(problem)}`;
+/** On a terminal the fix is on a line of its own. */
+function problemLines(problem: Problem, title: string, look: Look): readonly string[] {
+  const { fix, ...rest } = problem;
+  const isApart = look.columns !== undefined && fix !== undefined;
+  const shown = isApart ? rest : problem;
+  const text = problem.reason === 'PoolNotReady' ? formatProblem(shown) : formatWithReason(shown);
+  return [
+    `    ${painted(plainText(title), severityOf(problem), look)}: ${plainText(text)}`,
+    ...(isApart ? [`      ${painted('fix:', 'fix', look)} ${plainText(fix)}`] : []),
+  ];
+}
+
+function problemTitle({ reason, about, endpoint }: Problem, { policy }: ResolvedRule): string {
+  if (reason === 'PoolNotReady' && about) return `not ready: ${titleOfSubject(about)}`;
   if (about?.kind === 'MeshRoutePolicy' || reason === 'ServiceInRule')
-    return `MeshRoutePolicy ${policy?.metadata.name}: ${formatWithReason(problem)}`;
-  return `not used${endpoint === undefined ? '' : ` (endpoint ${endpoint})`}: ${formatWithReason(problem)}`;
+    return `MeshRoutePolicy ${policy?.metadata.name}`;
+  return `not used${endpoint === undefined ? '' : ` (endpoint ${endpoint})`}`;
 }
 
 const REQUESTS = [
