@@ -21,8 +21,8 @@ import { runSynthPool } from './pool-command.ts';
 /** What `mesh-gateway help synth` prints. */
 export const SYNTH_HELP = `mesh-gateway synth [--config FILE] --out FOLDER [--only NAME,...]
                    [--check | --diff]
-       mesh-gateway synth pool --tailnet FILE --address IP [--namespace NAME]
-                   [--config FILE]
+       mesh-gateway synth pool --tailnet FILE [--address IP]
+                   [--namespace NAME] [--config FILE]
 
 Writes the manifests of an installation, as files to apply or to keep under
 GitOps. With pool, prints those of a pool of mesh pods that you run yourself.
@@ -46,8 +46,8 @@ GitOps. With pool, prints those of a pool of mesh pods that you run yourself.
 Of a pool:
   --tailnet FILE    a MeshTailnet; spec.pool has the settings of the pods
   --address IP      the address of the Service of the pool, which the printed
-                    MeshTailnet has in spec.pool.addresses: a free one of the
-                    Service addresses of the cluster
+                    MeshTailnet has in spec.pool.addresses. Without it the
+                    cluster chooses one, and no MeshTailnet is printed
   --namespace NAME  the namespace of the pods, mesh-pools by default. Before
                     they can join, each needs a Secret of its own name there
                     with a join key under authkey, such as meshd-example-0

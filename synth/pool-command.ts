@@ -17,8 +17,6 @@ export async function runSynthPool(args: readonly string[]): Promise<number> {
   });
   const { config, tailnet, address, namespace } = values;
   if (tailnet === undefined) throw new Error('synth pool: name the file of a MeshTailnet: --tailnet FILE');
-  if (address === undefined)
-    throw new Error('synth pool: name a free address of a Service of the cluster: --address IP');
   const read = readConfiguration(config === undefined ? '' : await readText(config));
   if (read.faults) return refused(config ?? 'the defaults', read.faults);
   const { installation } = read;
@@ -26,8 +24,12 @@ export async function runSynthPool(args: readonly string[]): Promise<number> {
   if (pool.faults) return refused(tailnet, pool.faults);
   // Without the anchors of objects that are there twice.
   process.stdout.write(Yaml.stringify(...(JSON.parse(JSON.stringify(pool.objects)) as readonly object[])));
+  if (address === undefined) console.error(NEXT);
   return 0;
 }
+
+const NEXT =
+  'without --address there is no MeshTailnet: apply the objects, and print them again with the address of the Service';
 
 function refused(file: string, faults: readonly string[]): number {
   for (const fault of faults)

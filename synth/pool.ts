@@ -21,8 +21,8 @@ export type UserPoolOptions = {
   readonly tailnet: string;
   /** The namespace of the pods. */
   readonly namespace: string;
-  /** The IP address of its Service. */
-  readonly address: string;
+  /** The IP address of its Service; undefined until the cluster has chosen one. */
+  readonly address: string | undefined;
 };
 
 /** The objects of a pool, or each thing that is wrong with its options on a line of its own. */
@@ -31,7 +31,8 @@ export type UserPool =
   | { readonly faults: readonly string[] };
 
 /**
- * The objects of a pool that a user runs, as the operator makes those of one that it runs, and the MeshTailnet that uses it.
+ * The objects of a pool that a user runs, as the operator makes those of one that it runs, and the MeshTailnet that uses it by the
+ * address of its Service.
  * The pods have no front, whose lists the operator writes for its own pools alone, so that their NetworkPolicy is all that keeps
  * others away.
  */
@@ -62,14 +63,14 @@ export function userPool(options: UserPoolOptions): UserPool {
   });
   const services = supporting.map(object =>
     object.kind === 'Service' && object.metadata.name === metadata.name
-      ? { ...object, spec: { clusterIP: address, ...object.spec } }
+      ? { ...object, spec: { ...(address === undefined ? {} : { clusterIP: address }), ...object.spec } }
       : object,
   );
   const objects = [...services, ...policies, { ...statefulSet, metadata, spec }];
   return {
     objects: [
       ...objects.map(object => ({ ...object, metadata: { ...object.metadata, namespace } })),
-      externalTailnet(written, address),
+      ...(address === undefined ? [] : [externalTailnet(written, address)]),
     ],
   };
 }
@@ -108,7 +109,9 @@ function readTailnet(text: string): ReadTailnet {
 
 function faultsOfPlace({ installation, namespace, address }: UserPoolOptions): readonly string[] {
   return [
-    ...(familyOf(address) ? [] : [`--address: ${JSON.stringify(address)} is not an IP address`]),
+    ...(address === undefined || familyOf(address)
+      ? []
+      : [`--address: ${JSON.stringify(address)} is not an IP address`]),
     ...(isLabel(namespace)
       ? []
       : [`--namespace: ${JSON.stringify(namespace)} is not the name of a namespace`]),

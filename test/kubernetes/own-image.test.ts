@@ -59,7 +59,7 @@ it.each([{ items: [] }, { items: [{ spec: {} }] }, {}, null])('there is none in 
 
 it('is read again while the API server does not answer, until that is stopped', async () => {
   const away = new KubeError('Forbidden', 'forbidden', { status: 403 });
-  const { image, due, waitedMs, warnings, settled } = readFrom(...Array(7).fill(away), {
+  const { image, due, waitedMs, warnings, settled } = readFrom(...Array.from({ length: 7 }, () => away), {
     items: [{ spec: { containers } }],
   });
   for (let time = 0; time < 7; time++) {

@@ -314,7 +314,8 @@ export function namesOf(
       held: new Map([...ledger].map(([name, { object }]) => [name, object])),
       left: new Map(left),
       full: fullIn(ledger, maxVipServices),
-      ...{ addresses, maxVipServices },
+      addresses,
+      maxVipServices,
     };
   });
 }

@@ -84,8 +84,12 @@ type Known = {
 /** Creates a reader of one MeshTailnet that has read nothing yet. */
 export function offeringReader(users: Users, clock: Pick<Clock, 'now' | 'soon'>): ReadOffering {
   const known: Known = {
-    ...{ users: new Map(), listers: new Map(), names: new Map(), groups: new Map() },
-    ...{ settled: undefined, changed: new Set() },
+    users: new Map(),
+    listers: new Map(),
+    names: new Map(),
+    groups: new Map(),
+    settled: undefined,
+    changed: new Set(),
   };
   return async ({ metadata: { name } }, read) => {
     await inSlices(update(known, name, users, read), clock);

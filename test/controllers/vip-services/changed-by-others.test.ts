@@ -18,7 +18,7 @@ const OWNER: Owner = {
   ...{ ports: ['tcp:443'], tags: ['tag:mesh'], shareWith: [], heartbeat: NOW },
 };
 
-/** What is decided about a service of ours, with some of its fields replaced by others. */
+/** What is decided about a service that the claim has, with some of its fields replaced by others. */
 function decided(changed: Partial<VipService>, owner: Owner = OWNER) {
   const annotations = withOwners({}, [owner], false);
   const fields = { name: 'svc:web', ports: ['tcp:443'], tags: ['tag:mesh'], annotations };
@@ -26,7 +26,7 @@ function decided(changed: Partial<VipService>, owner: Owner = OWNER) {
   return decide(service, CLAIM, { installation: OURS, now: NOW, isOnline: () => false, leavingForMs: 0 });
 }
 
-describe('a VIP service of ours', () => {
+describe('a VIP service of this installation', () => {
   it.each([
     ['its port', { ports: ['tcp:80'] }],
     ['a tag', { tags: ['tag:mesh', 'tag:other'] }],
