@@ -253,11 +253,6 @@ describe('mesh-gateway synth', () => {
       ],
       'is not a MeshTailnet',
     ],
-    [
-      'a pool without an address',
-      ['synth', 'pool', '--tailnet', 'x.yaml'],
-      'synth pool: name a free address',
-    ],
     ['no part', ['synth', '--out', 'x', '--only', ''], 'synth: there is no part ""; there are '],
     ['no such file', ['synth', '--out', 'x', '--config', 'none.yaml'], 'none.yaml'],
     ['a folder as file', ['synth', '--out', 'x', '--config', 'dist'], 'synth: dist is not a file'],

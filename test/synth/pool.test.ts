@@ -81,6 +81,12 @@ describe('a pool that a user runs', () => {
     expect(at(dual, 'spec', 'pool', 'addresses')).toEqual(['[fd00::1]:1055']);
   });
 
+  it('has no MeshTailnet until the cluster has chosen the address of its Service', () => {
+    const objects = objectsOf({}, {}, { address: undefined });
+    expect(objects.map(({ kind }) => kind)).not.toContain('MeshTailnet');
+    expect(objectOf(objects, 'Service', 'meshd-example')['spec']).not.toHaveProperty('clusterIP');
+  });
+
   it('is open to Envoys and the operator alone, unless the configuration has no network policies', () => {
     const policy = objectOf(objectsOf(), 'NetworkPolicy');
     const [proxy] = at(policy, 'spec', 'ingress') as readonly unknown[];

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { NETWORK } from '../../../lab/cluster/network.ts';
 import { tailnetBehind } from '../../../lab/control-api/real-tailnet.ts';
+import { parseManifests } from '../../../lab/kube/manifests.ts';
 import { waitForCondition } from '../../../lab/kube/wait.ts';
 import { kubeClient } from '../../../lab/kube/client.ts';
 import type { KubeObject } from '../../../lab/kube/object.ts';
@@ -20,7 +21,7 @@ const cluster = testCluster();
 const { admin, url } = cluster.tailnet;
 
 /** The MeshTailnet of a scene that it is read from. */
-const declared = (name: string) =>
+const written = (name: string) =>
   named(meshTailnet({ loginServer: url, pool: { replicas: 2 } }), name) as KubeObject;
 
 /** Removes the devices of the pods, which no operator does. */
@@ -40,25 +41,30 @@ async function joinKey(description: string): Promise<string> {
 }
 
 let scene: InstallScene;
-let printed: string;
+/** The MeshTailnet that is printed. */
+let declared: KubeObject | undefined;
 beforeAll(async () => {
   let pool = '';
-  scene = await installScene({ tailnet: { tailnetNamed: declared, end: () => removeDevices(pool) } });
+  scene = await installScene({
+    tailnet: { tailnetNamed: name => declared ?? written(name), end: () => removeDevices(pool) },
+  });
   const { namespace, shell } = scene;
   pool = poolName(namespace);
-  const address = await shell.sh(
-    `kubectl -n ${namespace} create service clusterip ${pool} --tcp=1055 --dry-run=server --output=jsonpath={.spec.clusterIP}`,
-  );
   for (const ordinal of [0, 1]) {
     const secret = `kubectl -n ${namespace} create secret generic ${pool}-${ordinal}`;
     await shell.sh(`${secret} --from-literal=authkey=${await joinKey(`${pool} ${ordinal}`)}`);
   }
-  writeFileSync(join(shell.folder, 'tailnet.yaml'), yamlOf(declared(namespace)));
-  const flags = `--config mesh-gateway.yaml --tailnet tailnet.yaml --namespace ${namespace} --address ${address}`;
-  printed = await shell.sh(`mesh-gateway synth pool ${flags}`);
+  writeFileSync(join(shell.folder, 'tailnet.yaml'), yamlOf(written(namespace)));
+  const synth = `mesh-gateway synth pool --config mesh-gateway.yaml --tailnet tailnet.yaml --namespace ${namespace}`;
+  await shell.sh(`${synth} | kubectl apply --server-side -f -`);
+  const address = await shell.sh(
+    `kubectl -n ${namespace} get service ${pool} --output=jsonpath={.spec.clusterIP}`,
+  );
+  const printed = await shell.sh(`${synth} --address ${address}`);
   writeFileSync(join(shell.folder, 'pool.yaml'), printed);
+  declared = parseManifests(printed, 'synth pool').find(({ kind }) => kind === 'MeshTailnet');
+  await shell.sh('kubectl apply --server-side -f pool.yaml');
   await scene.use();
-  await shell.sh('kubectl apply --server-side --force-conflicts -f pool.yaml');
 });
 afterAll(async () => {
   await scene.end();
@@ -73,5 +79,5 @@ it('mesh pods that a user runs carry traffic, and the operator takes none of the
   await scene.answerOf('web-1');
   const tailnet = { apiVersion: 'mesh-gateway.dev/v1alpha1', kind: 'MeshTailnet', name: namespace };
   await waitForCondition(client, tailnet, 'Ready');
-  expect(await scene.shell.sh('kubectl diff --server-side --force-conflicts -f pool.yaml')).toBe('');
+  expect(await scene.shell.sh('kubectl diff --server-side -f pool.yaml')).toBe('');
 });
