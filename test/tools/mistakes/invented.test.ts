@@ -1,0 +1,325 @@
+import { add, append, edit, head, mistake, testMistakes } from '../../support/tools/mistakes.ts';
+
+testMistakes('check finds', [
+  mistake('the API version of the group is another one', edit('MeshEndpoints', 'v1alpha1', 'v1'), [
+    'error Invalid',
+    'apiVersion',
+    '"mesh-gateway.dev/v1" is not mesh-gateway.dev/v1alpha1',
+  ]),
+  mistake('a misspelled group', edit('MeshEndpoints', 'mesh-gateway.dev', 'mesh-gatewy.dev'), [
+    'error Invalid',
+    'apiVersion',
+    '"mesh-gatewy.dev/v1alpha1" is not mesh-gateway.dev/v1alpha1',
+  ]),
+  mistake('a misspelled kind', edit('MeshEndpoints', 'kind: MeshEndpoints', 'kind: MeshEndpoint'), [
+    'error UnknownKind',
+    'kind',
+    '"MeshEndpoint" is not a kind of mesh-gateway.dev/v1alpha1; did you mean MeshEndpoints?',
+  ]),
+  mistake('endpoints that are a map', edit('MeshEndpoints', '    - name: web-1\n', '      name: web-1\n'), [
+    'error Invalid',
+    'spec.endpoints',
+    'an object is not a list',
+  ]),
+  mistake('an endpoint without a name', edit('MeshEndpoints', 'name: web-1\n      ', ''), [
+    'error Invalid',
+    'spec.endpoints[0].name',
+    "is required: give a DNS label (lower-case letters, digits and '-', at most 63 characters, no '_' or '.')",
+  ]),
+  mistake('a name in capitals', edit('MeshEndpoints', 'name: web-1', 'name: Web-1'), [
+    'error Invalid',
+    'spec.endpoints[0].name',
+    "\"Web-1\" is not a DNS label (lower-case letters, digits and '-', at most 63 characters, no '_' or '.')",
+  ]),
+  mistake('a port in quotes', edit('MeshEndpoints', 'port: 8080', 'port: "8080"'), [
+    'error Invalid',
+    'spec.endpoints[0].port',
+    '"8080" is not a port (1 to 65535); write it without quotes: 8080',
+  ]),
+  mistake('port 0', edit('MeshEndpoints', 'port: 8080', 'port: 0'), [
+    'error Invalid',
+    'spec.endpoints[0].port',
+    '0 is not a port (1 to 65535)',
+  ]),
+  mistake('a protocol in lower case', edit('MeshEndpoints', 'protocol: HTTP', 'protocol: http'), [
+    'error Invalid',
+    'spec.endpoints[0].protocol',
+    '"http" is not one of HTTP, HTTPS, TCP, UDP, TLS, gRPC; write HTTP',
+  ]),
+  mistake('a protocol of Services', edit('MeshEndpoints', 'protocol: HTTP', 'protocol: SCTP'), [
+    'error Invalid',
+    'spec.endpoints[0].protocol',
+    '"SCTP" is not one of HTTP, HTTPS, TCP, UDP, TLS, gRPC',
+  ]),
+  mistake('an address with its port', edit('MeshEndpoints', '100.64.0.11', '100.64.0.11:8080'), [
+    'error Invalid',
+    'spec.endpoints[0].meshIP',
+    '"100.64.0.11:8080" is not a mesh address (100.64.0.0 to 100.127.255.255, or in fd7a:115c:a1e0::/48; `tailscale ip` prints it)',
+  ]),
+  mistake('an address of loopback', edit('MeshEndpoints', '100.64.0.11', '127.0.0.1'), [
+    'error Invalid',
+    'spec.endpoints[0].meshIP',
+    '"127.0.0.1" is not a mesh address (100.64.0.0 to 100.127.255.255, or in fd7a:115c:a1e0::/48; `tailscale ip` prints it)',
+  ]),
+  mistake('a name in place of the address', edit('MeshEndpoints', '100.64.0.11', 'web-1'), [
+    'error Invalid',
+    'spec.endpoints[0].meshIP',
+    '"web-1" is not a mesh address (100.64.0.0 to 100.127.255.255, or in fd7a:115c:a1e0::/48; `tailscale ip` prints it)',
+  ]),
+  mistake('a short name as meshFQDN', edit('MeshEndpoints', 'web-1.example.ts.net', 'web-1'), [
+    'error Invalid',
+    'spec.endpoints[0].meshFQDN',
+    '"web-1" is not a full DNS name inside the tailnet (lower-case, no final dot), such as web-1.example.ts.net',
+  ]),
+  mistake(
+    'a meshFQDN with a final dot',
+    edit('MeshEndpoints', 'web-1.example.ts.net', 'web-1.example.ts.net.'),
+    [
+      'error Invalid',
+      'spec.endpoints[0].meshFQDN',
+      '"web-1.example.ts.net." is not a full DNS name inside the tailnet (lower-case, no final dot), such as web-1.example.ts.net',
+    ],
+  ),
+  mistake(
+    'a meshFQDN of another tailnet',
+    edit('MeshEndpoints', 'web-1.example.ts.net', 'web-1.other.ts.net'),
+    ['warning NameNotInTailnet', '', 'write the name of the device, which `tailscale status` prints'],
+  ),
+  mistake('a path of a check without a slash', edit('MeshEndpoints', '/healthz', 'healthz'), [
+    'error Invalid',
+    'spec.endpoints[0].healthCheck.path',
+    '"healthz" is not a path that begins with \'/\', without spaces, at most 1024 characters',
+  ]),
+  mistake('an interval without a unit', edit('MeshEndpoints', 'path: /healthz', 'interval: 30'), [
+    'error Invalid',
+    'spec.endpoints[0].healthCheck.interval',
+    '30 is not a duration from 1s to 1h, such as 30s or 1m30s',
+  ]),
+  mistake('a check of gRPC on HTTP', edit('MeshEndpoints', 'path: /healthz', 'type: GRPC'), [
+    'error Invalid',
+    'spec.endpoints[0].healthCheck.type',
+    'healthCheck.type must be HTTP or TCP for an HTTP, TCP or TLS endpoint',
+  ]),
+  mistake('a misspelled field of a check', edit('MeshEndpoints', 'path: /healthz', 'pth: /healthz'), [
+    'warning UnknownField',
+    'spec.endpoints[0].healthCheck.pth',
+    'is not a field of MeshEndpoints and is dropped by the API server; did you mean path?',
+  ]),
+  mistake('tls on HTTP', append('MeshEndpoints', '      tls: {}'), [
+    'error Invalid',
+    'spec.endpoints[0].tls',
+    'tls may be given only where protocol is HTTPS, TLS or gRPC',
+  ]),
+  mistake(
+    'two endpoints of one name',
+    append(
+      'MeshEndpoints',
+      '    - {name: web-1, meshIP: 100.64.0.12, meshFQDN: web-2.example.ts.net, port: 8080, protocol: HTTP}',
+    ),
+    ['error Invalid', 'spec.endpoints[1]', '"web-1" is already at spec.endpoints[0]: each may be there once'],
+  ),
+  mistake(
+    'two endpoints of one address',
+    append(
+      'MeshEndpoints',
+      '    - {name: web-2, meshIP: 100.64.0.11, meshFQDN: web-2.example.ts.net, port: 8080, protocol: HTTP}',
+    ),
+    ['error DuplicateAddress', 'spec.endpoints[1]', 'correct one, or remove it'],
+    ['error DuplicateAddress', 'spec.rules[0].backendRefs[0]', 'remove one of them'],
+  ),
+  mistake(
+    'a selector without values',
+    append('MeshEndpoints', '  tagSelectors: [{key: web, operator: In}]'),
+    [
+      'error Invalid',
+      'spec.tagSelectors[0].values',
+      'values must hold at least one value when operator is In or NotIn',
+    ],
+  ),
+  mistake(
+    'selectors that only exclude',
+    append('MeshEndpoints', '  tagSelectors: [{key: web, operator: DoesNotExist}]'),
+    [
+      'error Invalid',
+      'spec.tagSelectors',
+      'tagSelectors must hold at least one selector with operator In or Exists: NotIn and DoesNotExist alone would match the whole tailnet',
+    ],
+  ),
+  mistake(
+    'a VIP service whose target is not there',
+    append(
+      'MeshEndpoints',
+      '  serviceDiscovery: {vipServices: [{name: svc:web, port: 443, targetEndpoint: web-2}]}',
+    ),
+    [
+      'error TargetNotFound',
+      'spec.serviceDiscovery.vipServices[0].targetEndpoint',
+      'use the name of one that it has (web-1)',
+    ],
+  ),
+  mistake(
+    'two MeshTailnets of one domain',
+    add(
+      'apiVersion: mesh-gateway.dev/v1alpha1\nkind: MeshTailnet\nmetadata: {name: second}\nspec: {tailnet: example.ts.net}',
+    ),
+    ['error Conflicted', 'spec.tailnet', 'remove it from one of them'],
+  ),
+  mistake('a negative number of replicas', append('MeshTailnet', '  pool: {replicas: -1}'), [
+    'error Invalid',
+    'spec.pool.replicas',
+    '-1 is too small: the least is 1',
+  ]),
+  mistake('an External pool without addresses', append('MeshTailnet', '  pool: {mode: External}'), [
+    'error Invalid',
+    'spec.pool.addresses',
+    'addresses must hold at least one host:port when mode is External',
+  ]),
+  mistake('a control URL without a scheme', append('MeshTailnet', '  controlURL: headscale.example.com'), [
+    'error Invalid',
+    'spec.controlURL',
+    'the value (not shown) is not an http:// or https:// URL without user name, password, query or fragment, at most 1024 characters',
+  ]),
+  mistake('tags without their prefix', append('MeshTailnet', '  tags: [mesh]'), [
+    'error Invalid',
+    'spec.tags[0]',
+    '"mesh" is not a tag such as tag:web (tag: and a letter, then letters, digits or -_.:, at most 128 characters)',
+  ]),
+  mistake(
+    'the spec at the top',
+    edit('MeshTailnet', 'spec:\n  tailnet', 'tailnet'),
+    ['error Invalid', 'spec', 'is required: give an object with fields'],
+    ['warning UnknownField', 'tailnet', 'is not a field of MeshTailnet and is dropped by the API server'],
+  ),
+  mistake('a tab', edit('MeshTailnet', '  tailnet', '\ttailnet'), [
+    'error Syntax',
+    '',
+    'tabs must not indent: use spaces',
+  ]),
+  mistake('a key that is written twice', append('MeshTailnet', '  tailnet: example.ts.net'), [
+    'error Syntax',
+    '',
+    'this key is in line 6 already: remove one of them',
+  ]),
+  mistake(
+    'a MeshRoutePolicy of a route that is not there',
+    add(
+      head('mesh-gateway.dev/v1alpha1', 'MeshRoutePolicy', 'p') +
+        'spec: {targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: wbe}]}',
+    ),
+    ['error TargetNotFound', 'spec.targetRefs[0]', 'create it, or correct the name'],
+  ),
+  mistake(
+    'a MeshGateway of a Gateway that is not there',
+    add(
+      head('mesh-gateway.dev/v1alpha1', 'MeshGateway', 'g') +
+        'spec: {targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: publik}]}',
+    ),
+    ['error TargetNotFound', 'spec.targetRefs[0]', 'create it, or correct the name'],
+  ),
+  mistake(
+    'a route in another namespace without a grant',
+    edit('HTTPRoute', 'namespace: default', 'namespace: shop'),
+    ['note NoRoute', '', 'no route names MeshEndpoints default/web in its backendRefs'],
+    ['error ParentNotFound', 'spec.parentRefs[0].name', 'create it, or correct name and namespace'],
+    ['error BackendNotFound', 'spec.rules[0].backendRefs[0]', 'create it, or correct name and namespace'],
+  ),
+  mistake(
+    'a hostname that the listener does not have',
+    edit('Gateway', 'port: 80\n', 'port: 80\n      hostname: other.example.com\n'),
+    ['error HostnamesDoNotIntersect', 'spec.parentRefs[0]', 'change either'],
+  ),
+  mistake(
+    'a section that the Gateway does not have',
+    edit('HTTPRoute', 'name: public', 'name: public\n      sectionName: https'),
+    ['error ListenerNotFound', 'spec.parentRefs[0].sectionName', 'use one that it has (http)'],
+  ),
+  mistake(
+    'a port that the Gateway does not have',
+    edit('HTTPRoute', 'name: public', 'name: public\n      port: 8080'),
+    ['error ListenerNotFound', 'spec.parentRefs[0].port', 'use one that it has (80)'],
+  ),
+  mistake('no parent', edit('HTTPRoute', '  parentRefs:\n    - name: public\n', ''), [
+    'error NoParent',
+    'spec.parentRefs',
+    'name the Gateway of the route',
+  ]),
+  mistake(
+    'a mirror to MeshEndpoints',
+    append(
+      'HTTPRoute',
+      '      filters: [{type: RequestMirror, requestMirror: {backendRef: {group: mesh-gateway.dev, kind: MeshEndpoints, name: web, port: 8080}}}]',
+    ),
+    ['error NotSupported', 'spec.rules[0].backendRefs[0]', 'mirror to a Service, or remove the filter'],
+  ),
+]);
+
+testMistakes('check finds nothing in', [
+  mistake('an IPv6 address', edit('MeshEndpoints', '100.64.0.11', '"fd7a:115c:a1e0::11"')),
+  mistake('the last address of the range', edit('MeshEndpoints', '100.64.0.11', '100.127.255.254')),
+  mistake('a port as a hexadecimal number', edit('MeshEndpoints', 'port: 8080', 'port: 0x1F90')),
+  mistake('an interval of several units', edit('MeshEndpoints', 'path: /healthz', 'interval: 1m30s')),
+  mistake('a weight of an endpoint', append('MeshEndpoints', '      weight: 1')),
+  mistake('metadata', append('MeshEndpoints', '      metadata: {region: eu, "example.com/rack": r1}')),
+  mistake('an object that is paused', append('MeshEndpoints', '  paused: true')),
+  mistake(
+    'a route with two hostnames',
+    edit('HTTPRoute', '    - web.example.com', '    - web.example.com\n    - "*.example.org"'),
+  ),
+  mistake(
+    'a wildcard of the listener',
+    edit('Gateway', 'port: 80\n', 'port: 80\n      hostname: "*.example.com"\n'),
+  ),
+  mistake('a route without hostnames', edit('HTTPRoute', '  hostnames:\n    - web.example.com\n', '')),
+  mistake(
+    'a second rule with another path',
+    append(
+      'HTTPRoute',
+      '    - {matches: [{path: {value: /b}}], backendRefs: [{group: mesh-gateway.dev, kind: MeshEndpoints, name: web, port: 8080}]}',
+    ),
+  ),
+  mistake('two references to one object with weights', append('HTTPRoute', '          weight: 9')),
+  mistake('objects of others', add('apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {}')),
+  mistake(
+    'a Secret with a value',
+    add(
+      'apiVersion: v1\nkind: Secret\nmetadata: {name: mesh-oauth, namespace: mesh-system}\nstringData: {client-id: a, client-secret: b}',
+    ),
+  ),
+  mistake('an empty document', add('# nothing')),
+  mistake(
+    'labels and annotations',
+    edit(
+      'MeshEndpoints',
+      '  namespace: default',
+      '  namespace: default\n  labels: {app: web}\n  annotations: {a: b}',
+    ),
+  ),
+  mistake('a rule with a name', edit('HTTPRoute', '- backendRefs', '- name: main\n      backendRefs')),
+  mistake(
+    'the name of the listener',
+    edit('HTTPRoute', 'name: public', 'name: public\n      sectionName: http'),
+  ),
+  mistake('a Gateway in another namespace', world =>
+    edit(
+      'HTTPRoute',
+      'name: public',
+      'name: public\n      namespace: infra',
+    )(
+      edit(
+        'Gateway',
+        'port: 80\n',
+        'port: 80\n      allowedRoutes: {namespaces: {from: All}}\n',
+      )(edit('Gateway', 'namespace: default', 'namespace: infra')(world)),
+    ),
+  ),
+  mistake(
+    'a MeshTailnet that all namespaces may use',
+    append('MeshTailnet', '  allowedNamespaces: {from: All}'),
+  ),
+  mistake('a server name of its own', world =>
+    append(
+      'MeshEndpoints',
+      '      tls: {serverName: web.example.com}',
+    )(edit('MeshEndpoints', 'protocol: HTTP', 'protocol: HTTPS')(world)),
+  ),
+]);
