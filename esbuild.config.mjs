@@ -21,9 +21,9 @@ const { metafile } = await build({
   target: 'node20',
   sourcemap: true,
   metafile: true,
-  // Names stay, so that stacks can be read without source maps.
-  minifyWhitespace: true,
-  minifySyntax: true,
+  // Functions and classes keep their names, so that stacks can be read without source maps.
+  minify: true,
+  keepNames: true,
   legalComments: 'linked',
   define: { VERSION_OF_PACKAGE: JSON.stringify(version) },
   alias: {

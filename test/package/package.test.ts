@@ -46,9 +46,10 @@ describe('the package', () => {
   it('keeps the names of functions and classes, those of other packages too', () => {
     const parts = join(packed.unpacked, 'dist/js/parts');
     const text = readdirSync(parts)
+      .filter(name => name.endsWith('.js'))
       .map(name => readFileSync(join(parts, name), 'utf8'))
       .join('\n');
-    const names = ['function parseAllDocuments(', 'Http2SubchannelConnector=class{'];
+    const names = ['"parseAllDocuments"', '"Http2SubchannelConnector"'];
     expect(names.filter(name => !text.includes(name))).toEqual([]);
   });
 });

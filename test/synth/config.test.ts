@@ -212,7 +212,7 @@ describe('a configuration', () => {
     [
       'an affinity to pods of no place',
       'scheduling: {affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{}]}}}',
-      'scheduling.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey: is missing',
+      'scheduling.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey: is required: give a text',
     ],
     [
       'variables of mesh pods that no process could be started with',

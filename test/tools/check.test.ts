@@ -378,7 +378,13 @@ describe('check finds', () => {
 
   it('devices that match and are all offline, by what the operator has found', () => {
     const conditions = [
-      { type: 'Discovered', status: 'False', reason: 'DevicesAway', message: 'a is offline' },
+      {
+        type: 'Discovered',
+        status: 'False',
+        reason: 'DevicesAway',
+        message: 'a is offline',
+        lastTransitionTime: '2026-01-31T12:00:00Z',
+      },
     ];
     const discovery = { tailnet: 'example.ts.net', devices: 7, matched: 0 };
     const spec = { tagSelectors: [{ key: 'web', operator: 'Exists' }], endpoints: undefined };

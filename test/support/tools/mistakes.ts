@@ -146,11 +146,10 @@ function exitOf(finds: readonly Expected[]): number {
   return finds.some(([is]) => !is.startsWith('note')) ? 1 : 0;
 }
 
-const printed = captureConsole();
-
 /** Tests each row: check finds this and exits so, and trace and the controller contradict it in nothing. */
 export function testMistakes(title: string, rows: readonly Row[]): void {
   describe(title, () => {
+    const printed = captureConsole();
     it.each(rows)('$input', async ({ changes, finds }) => {
       const world = changes.reduce((before, change) => change(before), RIGHT);
       const text = Object.values(world).join('---\n');

@@ -112,7 +112,7 @@ testMistakes('an invalid object hides what depends on it:', [
   mistake('a route', edit('HTTPRoute', 'port: 8080', 'port: eighty'), [
     'error Invalid',
     'spec.rules[0].backendRefs[0].port',
-    'is not a whole number from 1 to 65535',
+    '"eighty" is not a whole number from 1 to 65535',
   ]),
   mistake('a MeshTailnet', append('MeshTailnet', '  syncInterval: soon'), [
     'error Invalid',
@@ -127,7 +127,7 @@ testMistakes('an invalid object hides what depends on it:', [
   mistake('a Gateway', edit('Gateway', 'port: 80\n', 'port: web\n'), [
     'error Invalid',
     'spec.listeners[0].port',
-    'is not a whole number from 1 to 65535',
+    '"web" is not a whole number from 1 to 65535',
   ]),
   mistake(
     'a ReferenceGrant',
@@ -141,7 +141,7 @@ testMistakes('an invalid object hides what depends on it:', [
     [
       'error Invalid',
       'spec.from[0].namespace',
-      'is required: give a name of lower-case letters, digits and -, at most 63',
+      "is required: give a name (lower-case letters, digits and '-')",
     ],
   ),
   mistake(
@@ -160,6 +160,6 @@ testMistakes('an invalid object hides what depends on it:', [
         `${head('mesh-gateway.dev/v1alpha1', 'MeshRoutePolicy', 'web')}spec: {targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: web}]}`,
       ),
     ],
-    ['error Invalid', 'spec.rules[0].backendRefs[0].port', 'is not a whole number from 1 to 65535'],
+    ['error Invalid', 'spec.rules[0].backendRefs[0].port', '"eighty" is not a whole number from 1 to 65535'],
   ),
 ]);

@@ -16,7 +16,11 @@ const GATEWAY_API = 'gateway.networking.k8s.io/v1';
 function policy(kind: string, group: string, target: string, name: string, more = '') {
   const apiVersion = kind === 'BackendTLSPolicy' ? GATEWAY_API : ENVOY_GATEWAY;
   const ref = `{group: '${group}', kind: ${target}, name: ${name}${more}}`;
-  return add(`${head(apiVersion, kind, 'policy')}spec:\n  targetRefs: [${ref}]`);
+  const validation =
+    kind === 'BackendTLSPolicy'
+      ? '\n  validation: {hostname: web.example.com, wellKnownCACertificates: System}'
+      : '';
+  return add(`${head(apiVersion, kind, 'policy')}spec:\n  targetRefs: [${ref}]${validation}`);
 }
 
 const ROUTES = 'gateway.networking.k8s.io';
@@ -37,18 +41,29 @@ const UNKNOWN_API =
 const TO_SECRET = 'remove it, revoke it where others could read it, and store an OAuth client in a Secret';
 
 testMistakes('check, trace --all and status agree about', [
-  ...[
-    ['BackendTLSPolicy', 'set tls of its endpoints'],
-    ['BackendTrafficPolicy', 'name the route or the Gateway'],
-    ['SecurityPolicy', 'name the route or the Gateway'],
-    ['ClientTrafficPolicy', 'name the Gateway'],
-  ].map(([kind = '', instead = '']) =>
-    mistake(`a ${kind} that targets a MeshEndpoints`, policy(kind, OURS, 'MeshEndpoints', 'web'), [
-      'warning NoEffect',
-      'spec.targetRefs[0]',
-      instead,
-    ]),
+  mistake(
+    'a BackendTLSPolicy that targets a MeshEndpoints',
+    policy('BackendTLSPolicy', OURS, 'MeshEndpoints', 'web'),
+    ['warning NoEffect', 'spec.targetRefs[0]', 'set tls of its endpoints'],
   ),
+  ...[
+    [
+      'BackendTrafficPolicy',
+      'Gateway/ListenerSet/HTTPRoute/GRPCRoute/TCPRoute/UDPRoute/TLSRoute',
+      'name the route or the Gateway',
+    ],
+    ['SecurityPolicy', 'Gateway/ListenerSet/HTTPRoute/GRPCRoute/TCPRoute', 'name the route or the Gateway'],
+    ['ClientTrafficPolicy', 'Gateway or ListenerSet', 'name the Gateway'],
+  ].map(([kind = '', kinds = '', instead = '']) => {
+    const only = (what: string) => `this policy can only have a targetRefs[*].${what}`;
+    return mistake(
+      `a ${kind} that targets a MeshEndpoints`,
+      policy(kind, OURS, 'MeshEndpoints', 'web'),
+      ['error Invalid', 'spec', only(`group of ${ROUTES}`)],
+      ['error Invalid', 'spec', only(`kind of ${kinds}`)],
+      ['warning NoEffect', 'spec.targetRefs[0]', instead],
+    );
+  }),
   mistake(
     'a SecurityPolicy whose route is misspelled',
     policy('SecurityPolicy', ROUTES, 'HTTPRoute', 'wbe'),
@@ -85,7 +100,7 @@ testMistakes('check, trace --all and status agree about', [
         'GatewayClass',
         '  parametersRef: {group: gateway.envoyproxy.io, kind: EnvoyProxy, name: smal, namespace: default}',
       ),
-      add(head(ENVOY_GATEWAY, 'EnvoyProxy', 'small')),
+      add(`${head(ENVOY_GATEWAY, 'EnvoyProxy', 'small')}spec: {}`),
     ],
     ['error InvalidParameters', 'spec.parametersRef', 'did you mean small?'],
   ),
