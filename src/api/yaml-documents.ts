@@ -17,7 +17,7 @@ import type { Steps } from './problem.ts';
 export type Position = { readonly line: number; readonly column: number };
 
 /** A document of a YAML file, with a function that finds where a path is. */
-export type SourceDocument = {
+type SourceDocument = {
   readonly value: unknown;
   readonly positionOf: (steps: Steps) => Position;
 };

@@ -27,7 +27,7 @@ export type TailnetDestinations = {
 };
 
 /** Lines of destinations, by the namespace that declares them. */
-export type DeclaredLines = ReadonlyMap<string, readonly string[]>;
+type DeclaredLines = ReadonlyMap<string, readonly string[]>;
 
 /** By the domain of a tailnet: what its MeshEndpoints declare. An edit derives the lines of a group of them, and joins all lines. */
 export function destinationsFrom(

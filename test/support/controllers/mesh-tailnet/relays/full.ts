@@ -16,7 +16,7 @@ export const FULL_DESTINATIONS: TailnetDestinations = declaredBy(
 );
 
 /** 2,000 callers more than fit, with the longest addresses. */
-export const FULL_CALLERS: Callers = {
+const FULL_CALLERS: Callers = {
   addresses: Array.from(
     { length: MAX_CALLERS + 2000 },
     (_, n) => `fd00:aaaa:aaaa:aaaa:aaaa:aaaa:aaaa:${digits(n)}`,
