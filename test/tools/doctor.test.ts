@@ -257,15 +257,24 @@ describe('doctor', () => {
     ]);
   });
 
-  it('fails where Envoy Gateway has started before the CRDs existed, which it looks for at its start', () => {
+  it.each([
+    ['before the CRDs existed', { created: '2026-11-26T10:30:00Z' }],
+    ['before the API server served them', { served: '2026-11-26T10:30:00Z' }],
+    ['in the second in which the API server began to serve them', { served: '2026-11-26T10:00:00Z' }],
+  ])('fails where Envoy Gateway, which looks for CRDs at its start, has started %s', (_, times) => {
+    const { created, served } = { created: undefined, served: undefined, ...times };
     const installation = healthyInstallation();
     const definition = find(installation.definitions, 'meshendpoints.mesh-gateway.dev');
-    set(definition, 'metadata.creationTimestamp', '2026-11-26T10:30:00Z');
+    if (created !== undefined) set(definition, 'metadata.creationTimestamp', created);
+    if (served !== undefined)
+      set(definition, 'status.conditions', [
+        { type: 'Established', status: 'True', lastTransitionTime: served },
+      ]);
     expect(lines(installation).filter(({ is }) => is !== 'ok')).toEqual([
       {
         check: 'restarted',
         is: 'failed',
-        text: 'pod envoy-gateway-system/envoy-gateway-1 has started before CRD meshendpoints.mesh-gateway.dev was created, and sees no MeshEndpoints until it is restarted',
+        text: 'pod envoy-gateway-system/envoy-gateway-1 has started before CRD meshendpoints.mesh-gateway.dev was served, and sees no MeshEndpoints until it is restarted',
         fix: 'kubectl -n envoy-gateway-system rollout restart deployment/envoy-gateway',
       },
     ]);

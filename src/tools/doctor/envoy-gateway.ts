@@ -238,10 +238,10 @@ function restartLine({
   const pods = (envoyGatewayPods.items ?? []).filter(
     pod => hasLabels(pod, ENVOY_GATEWAY_LABELS) && Number.isFinite(startOf(pod)),
   );
-  const [changed, created] = [changedAt(config), createdAt(definitions.items ?? [])];
-  const [blind] = pods.filter(pod => created !== undefined && startOf(pod) < created);
+  const [changed, served] = [changedAt(config), servedSince(definitions.items ?? [])];
+  const [blind] = pods.filter(pod => served !== undefined && startOf(pod) <= served);
   if (blind) {
-    const text = `pod ${nameOf(blind)} has started before CRD ${ENDPOINTS} was created, and sees no MeshEndpoints until it is restarted`;
+    const text = `pod ${nameOf(blind)} has started before CRD ${ENDPOINTS} was served, and sees no MeshEndpoints until it is restarted`;
     return failed(check, text, restartIn(namespace));
   }
   if (changed === undefined || pods.length === 0)
@@ -254,9 +254,19 @@ function restartLine({
 
 const ENDPOINTS = `${kinds.MeshEndpoints.plural}.${GROUP}`;
 
-function createdAt(definitions: readonly Fields[]): number | undefined {
-  const time = Date.parse(textAt(namedIn(definitions, ENDPOINTS), 'metadata', 'creationTimestamp'));
-  return Number.isFinite(time) ? time : undefined;
+/** When the API server began to serve MeshEndpoints, as far as is known; times in objects have no fractions of a second. */
+function servedSince(definitions: readonly Fields[]): number | undefined {
+  const definition = namedIn(definitions, ENDPOINTS);
+  const established = listAt(definition, 'status', 'conditions').find(
+    condition => textAt(condition, 'type') === 'Established',
+  );
+  const times = [
+    textAt(definition, 'metadata', 'creationTimestamp'),
+    textAt(established, 'lastTransitionTime'),
+  ]
+    .map(text => Date.parse(text))
+    .filter(Number.isFinite);
+  return times.length === 0 ? undefined : Math.max(...times);
 }
 
 /** When data was last written; labels may change without it. */

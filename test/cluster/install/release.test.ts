@@ -63,6 +63,7 @@ it('all that is applied at once, Envoy Gateway first, ends with traffic, or doct
     'helm upgrade --install eg "$ENVOY_GATEWAY_CHART" --values manifests/envoy-gateway/values.yaml',
   );
   await shell.sh('kubectl -n envoy-gateway-system rollout restart deployment/envoy-gateway');
+  await shell.sh('kubectl -n envoy-gateway-system rollout status deployment/envoy-gateway --timeout=300s');
   const chart = join(shell.folder, 'older-chart');
   rmSync(chart, { recursive: true, force: true });
   const { from } = putOlderChart(chart);
