@@ -4,7 +4,8 @@ import { readDeclarations } from '../../src/tools/check/cluster.ts';
 import { KubeError } from '../../src/kubernetes/transport/transport.ts';
 import type { KubeErrorReason, KubeTransport } from '../../src/kubernetes/transport/transport.ts';
 import { meshEndpoints } from '../support/objects.ts';
-import { named } from '../support/declared.ts';
+import { gatewayObject, named } from '../support/declared.ts';
+import { findingText } from '../support/tools/checked.ts';
 
 const WEB = named(meshEndpoints(), 'default/web');
 
@@ -84,6 +85,65 @@ describe('a kind of a cluster', () => {
         return path.includes('/namespaces/') ? then : first;
       });
       await expect(readFrom(transport, 'default')).rejects.toMatchObject({ reason: 'Failed' });
+    },
+  );
+});
+
+/** A cluster with one HTTPRoute, and a CRD with one field and one rule, or why that cannot be read. */
+function clusterWithRoute(spec: object, why?: KubeErrorReason): KubeTransport {
+  const empty = clusterWhere(path => (path.includes('customresourcedefinitions') ? why : undefined));
+  const route = gatewayObject('HTTPRoute', 'default/web', spec);
+  const parts = {
+    properties: { hostnames: { type: 'array', items: { type: 'string' } }, parentRefs: OPEN },
+    'x-kubernetes-validations': [{ rule: 'has(self.hostnames)', message: 'hostnames are required here' }],
+  };
+  const openAPIV3Schema = { type: 'object', properties: { spec: { type: 'object', ...parts } } };
+  const crd = { spec: { versions: [{ name: 'v1', schema: { openAPIV3Schema } }] } };
+  return {
+    ...empty,
+    send: request =>
+      why === undefined &&
+      request.path.endsWith('/customresourcedefinitions/httproutes.gateway.networking.k8s.io')
+        ? Promise.resolve(crd)
+        : request.path.endsWith('/v1/httproutes')
+          ? Promise.resolve({ items: [route] })
+          : empty.send(request),
+  };
+}
+
+const OPEN = { 'x-kubernetes-preserve-unknown-fields': true };
+
+describe('an object of Gateway API in a cluster', () => {
+  const read = async (transport: KubeTransport) => {
+    const { objects, findings } = await readDeclarations(transport, {
+      namespace: undefined,
+      onKind: () => undefined,
+    });
+    const routes = objects.filter(({ resource }) => resource?.kind === 'HTTPRoute');
+    return { read: routes.length, findings: findings.map(findingText) };
+  };
+  const parentRefs = [{ name: 'public' }];
+
+  it('that the CRD of the cluster refuses counts, with a warning', async () => {
+    expect(await read(clusterWithRoute({ parentRefs }))).toEqual({
+      read: 1,
+      findings: [
+        'warning Invalid: spec: hostnames are required here: the CRDs refuse the next change of the object',
+      ],
+    });
+  });
+
+  it('is right where that CRD accepts it, whatever newer ones have', async () => {
+    const found = await read(clusterWithRoute({ parentRefs, hostnames: ['web.example.com'] }));
+    expect(found).toEqual({ read: 1, findings: [] });
+  });
+
+  it.each(['Forbidden', 'NotFound'] as const)(
+    'is not validated where its CRD is %s, with one note',
+    async why => {
+      const { read: count, findings } = await read(clusterWithRoute({ parentRefs }, why));
+      expect(count).toBe(1);
+      expect(findings).toEqual([expect.stringMatching(/^note NotRead: CRDs cannot be read, so objects/)]);
     },
   );
 });

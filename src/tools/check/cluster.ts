@@ -4,6 +4,8 @@ import type { Duplex } from 'node:stream';
 import type { KindName } from '../../api/generated/kinds.ts';
 import { kinds } from '../../api/generated/kinds.ts';
 import { isRecord } from '../../api/json.ts';
+import { ENVOY_GATEWAY_GROUP } from '../../api/objects/backends.ts';
+import { GATEWAY_GROUP } from '../../api/objects/gateway-api.ts';
 import { ROUTE_KINDS } from '../../api/key.ts';
 import type { ResourceKind } from '../../api/key.ts';
 import { restConfigSource } from '../../kubernetes/auth/config-source.ts';
@@ -14,6 +16,9 @@ import { openTransport } from '../../kubernetes/transport/open-transport.ts';
 import { KubeError } from '../../kubernetes/transport/transport.ts';
 import type { KubeTransport, TextTransport } from '../../kubernetes/transport/transport.ts';
 import { systemClock } from '../../runtime/clock.ts';
+import { definitionIn } from '../crds/definition.ts';
+import type { Definition } from '../crds/definition.ts';
+import type { FindDefinition } from './definitions.ts';
 import { servedObjects } from './objects.ts';
 import type { Declarations, Finding } from './objects.ts';
 
@@ -81,16 +86,58 @@ export async function readDeclarations(
   const objects: unknown[] = [];
   const complete = new Set<ResourceKind>();
   const findings: Finding[] = [];
+  const definitions = new Map<string, unknown>();
   for (const kind of KINDS) {
     onKind(kind);
     const listed = await listOf(kind, namespace, transport);
-    if ('items' in listed) objects.push(...listed.items);
+    objects.push(...listed.items);
+    if (listed.items.length > 0 && DEFINED_ELSEWHERE.includes(SERVED[kind].group)) {
+      const read = await definitionOf(kind, transport);
+      if ('crd' in read) definitions.set(kind, read.crd);
+      else if (!findings.some(isAboutDefinitions)) findings.push(read);
+    }
     if (listed.isComplete) complete.add(kind);
     if (listed.problem !== undefined)
       findings.push({ reason: 'NotRead', about: { kind }, text: listed.problem });
   }
-  const served = servedObjects(objects, complete);
+  const served = servedObjects(objects, complete, finderIn(definitions));
   return { ...served, findings: [...findings, ...served.findings] };
+}
+
+/** The groups of other projects, whose kinds have CRDs. */
+const DEFINED_ELSEWHERE: readonly string[] = [GATEWAY_GROUP, ENVOY_GATEWAY_GROUP];
+
+const DEFINITIONS = 'CustomResourceDefinition';
+
+function isAboutDefinitions({ about }: Finding): boolean {
+  return about?.kind === DEFINITIONS;
+}
+
+/** The CRD of a kind, or the note that it may not be read. */
+async function definitionOf(
+  kind: ResourceKind,
+  transport: KubeTransport,
+): Promise<{ readonly crd: unknown } | Finding> {
+  const { group, plural } = SERVED[kind];
+  const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${plural}.${group}`;
+  try {
+    return { crd: await transport.send({ verb: 'get', path }) };
+  } catch (error) {
+    if (!(error instanceof KubeError) || (error.reason !== 'Forbidden' && error.reason !== 'NotFound'))
+      throw error;
+    const text = `CRDs cannot be read, so objects of Gateway API and Envoy Gateway are not validated by them: ${error.message}`;
+    return { reason: 'NotRead', mattersAs: 'note', about: { kind: DEFINITIONS }, text };
+  }
+}
+
+/** Finds the definitions in CRDs, by the kinds of their objects. */
+function finderIn(crds: ReadonlyMap<string, unknown>): FindDefinition {
+  const known = new Map<string, Definition | undefined>();
+  return (group, version, kind) => {
+    const key = `${group}/${version}/${kind}`;
+    if (!known.has(key)) known.set(key, definitionIn(crds.get(kind), version));
+    return known.get(key);
+  };
 }
 
 type Listed = {

@@ -3,7 +3,7 @@ import type { Problem } from '../../api/problem.ts';
 import { typedSteps } from '../../api/validation/fault.ts';
 import { fieldsBeyond } from '../../api/validation/unknown-fields.ts';
 import { validateWith } from '../../api/validation/validate.ts';
-import type { Definition } from '../crds/shipped.ts';
+import type { Definition } from '../crds/definition.ts';
 import { meanText, problemOfFault } from './validity.ts';
 
 /** The CRD of a kind, if it is known. */

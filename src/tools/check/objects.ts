@@ -66,7 +66,11 @@ export function readObjects(files: readonly SourceFile[]): Declarations {
       return again[index]?.positionOf(steps) ?? { line: 1, column: 1 };
     };
     const all = placed.flatMap(({ object }, index) =>
-      declaredIn(object, steps => ({ file: name, ...positionIn(index, steps) })),
+      declaredIn(
+        object,
+        steps => ({ file: name, ...positionIn(index, steps) }),
+        fields => problemsByDefinition(fields, shippedDefinition),
+      ),
     );
     return { objects: all.map(({ declared }) => declared), findings: [...own, ...all.flatMap(faultsOf)] };
   });
@@ -79,20 +83,28 @@ export function readObjects(files: readonly SourceFile[]): Declarations {
   };
 }
 
-/** The objects that an API server has, which are valid. */
+/**
+ * The objects that an API server has. One that its CRDs would refuse now was written before them: it counts, as everyone reads
+ * it, until it is changed.
+ */
 export function servedObjects(
   objects: readonly unknown[],
   complete: ReadonlySet<ResourceKind>,
+  definitionOf: FindDefinition = () => undefined,
 ): Declarations {
-  // The server has validated them by its own CRDs.
   const all = objects.flatMap(object =>
     declaredIn(
       object,
       () => ({}),
-      () => undefined,
+      fields => problemsByDefinition(fields, definitionOf).map(beforeChange),
     ),
   );
   return { objects: all.map(({ declared }) => declared), findings: all.flatMap(faultsOf), complete };
+}
+
+function beforeChange(problem: Problem): Problem {
+  const text = `${problem.text}: the CRDs refuse the next change of the object`;
+  return problem.reason === 'Invalid' ? { ...problem, mattersAs: 'warning', text } : problem;
 }
 
 type Read = {
@@ -104,12 +116,12 @@ type Read = {
 function declaredIn(
   object: unknown,
   placeOf: (steps: Steps) => FilePlace | { readonly file?: undefined },
-  definitionOf: FindDefinition = shippedDefinition,
+  problemsOf: (object: Fields) => readonly Problem[],
 ): readonly Read[] {
   // Files of other tools may be in the same folder, and are no objects.
   if (!isRecord(object) || object['apiVersion'] === undefined || object['kind'] === undefined) return [];
   const decoding = decode(object);
-  const problems = problemsByDefinition(object, definitionOf);
+  const problems = problemsOf(object);
   const isValid = problems.every(problem => severityOf(problem) !== 'error');
   const resource = decoding.is === 'resource' && isValid ? decoding.resource : undefined;
   const about = resource ? refTo(resource) : subjectIn(object);

@@ -1,14 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
-import type { GeneratedValidator } from '../../api/validation/validator.ts';
+import type { Definition } from './definition.ts';
 import type { Schema } from './schema.ts';
 import { validatorOf } from './validator.ts';
-
-/** How objects of a kind are validated, and where its CRD is from. */
-export type Definition = {
-  readonly validator: GeneratedValidator;
-  /** Such as Gateway API v1.6.1. */
-  readonly release: string;
-};
 
 /** A file of `npm run schemas`: a version may be the name of another with the same schema. */
 type ShippedFile = {

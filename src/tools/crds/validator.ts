@@ -21,8 +21,10 @@ export function validatorOf(schema: Schema): GeneratedValidator {
   };
 }
 
-/** What no schema has more of: the API server validates metadata by itself, and controllers write the status. */
+/** What is not of a schema: the API server validates the type and metadata by itself, and controllers write the status. */
 const SERVERS: Readonly<Record<string, Schema>> = {
+  apiVersion: { type: 'string' },
+  kind: { type: 'string' },
   metadata: { 'x-kubernetes-preserve-unknown-fields': true },
   status: { 'x-kubernetes-preserve-unknown-fields': true },
 };

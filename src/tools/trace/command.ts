@@ -238,7 +238,10 @@ const LEFT_OUT: readonly Reason[] = ['NotRead', 'Syntax', 'Invalid', 'UnknownKin
 
 /** Returns whether nothing is left out. */
 function printLeftOut({ findings }: Declarations): boolean {
-  const leftOut = findings.filter(({ reason }) => LEFT_OUT.includes(reason));
+  // What matters less than usual leaves nothing out.
+  const leftOut = findings.filter(
+    ({ reason, mattersAs }) => LEFT_OUT.includes(reason) && mattersAs === undefined,
+  );
   for (const finding of leftOut) {
     const message = formatProblem(finding);
     const where = finding.file === undefined ? (objectOf(finding) ?? '') : `${finding.file}:${finding.line}`;
