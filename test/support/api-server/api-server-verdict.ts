@@ -50,7 +50,8 @@ async function judgeStatus(client: KubeClient, path: string, object: Fields): Pr
   }
 }
 
-function judgementOf(answer: KubeAnswer): Judgement {
+/** The verdict in a response. */
+export function judgementOf(answer: KubeAnswer): Judgement {
   if (answer.status < 300) return { valid: true, object: answer.body as Fields };
   const { message, causes } = errorOfAnswer('the server', answer);
   // 400: not even its kind can be decoded. Any other status code is not about the object.
