@@ -90,7 +90,7 @@ describe('a kind of a cluster', () => {
 });
 
 /** A cluster with one HTTPRoute, and a CRD with one field and one rule, or why that cannot be read. */
-function clusterWithRoute(spec: object, why?: KubeErrorReason): KubeTransport {
+function clusterWithRoute(spec: Readonly<Record<string, unknown>>, why?: KubeErrorReason): KubeTransport {
   const empty = clusterWhere(path => (path.includes('customresourcedefinitions') ? why : undefined));
   const route = gatewayObject('HTTPRoute', 'default/web', spec);
   const parts = {
