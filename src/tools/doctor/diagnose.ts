@@ -42,7 +42,11 @@ function routeLines({ declarations }: Observed): readonly Line[] {
   const errors = findings.filter(
     finding => severityOf(finding) === 'error' && !OF_CONDITIONS.includes(finding.reason),
   );
-  const unread = findings.flatMap(({ reason, about }) => (reason === 'NotRead' && about ? [about.kind] : []));
+  const unread = findings.flatMap(finding => {
+    const { reason, about } = finding;
+    // A note is about CRDs, on which no route depends.
+    return reason === 'NotRead' && about && severityOf(finding) !== 'note' ? [about.kind] : [];
+  });
   const lines = errors.map(finding => {
     const text = `${objectOf(finding) ?? ''}: ${formatWithReason(finding)}`;
     const { reason, about, example } = finding;
