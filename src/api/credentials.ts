@@ -1,5 +1,5 @@
-/** What keys and tokens of control servers begin with, and passwords in URLs. */
-const CREDENTIAL = /\b(tskey|hskey)-|:[^\s:/@]*@/;
+/** What keys and tokens of control servers begin with, and passwords before a host; the digest of an image is none. */
+const CREDENTIAL = /\b(tskey|hskey)-|:[^\s:/@]*@(?!sha\d+:)/;
 
 /** Whether a text is, or contains, a credential that must never be shown. */
 export function isCredential(text: string): boolean {

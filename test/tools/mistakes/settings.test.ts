@@ -200,6 +200,10 @@ const NOTHING: [string, string, string] = [
 
 testMistakes('nothing is wrong with', [
   mistake(
+    'an image with its tag and digest',
+    append('MeshTailnet', `  pool: {image: 'example.com:5000/meshd:v1.2@sha256:${'0123'.repeat(16)}'}`),
+  ),
+  mistake(
     'policies alone',
     only(
       `${head(ENVOY_GATEWAY, 'SecurityPolicy', 'p')}spec: {targetRef: {group: ${ROUTES}, kind: HTTPRoute, name: web}}`,
