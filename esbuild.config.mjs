@@ -2,7 +2,7 @@
  * `npm run build`: bundles what runs into dist/js or the folder that is named, with all packages that it needs. The library and
  * the command share parts, and each of the commands loads the parts that it needs.
  */
-import { cp, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { build } from 'esbuild';
 
@@ -52,15 +52,26 @@ await cp('src/tools/crds/shipped', join(outdir, 'parts/shipped'), { recursive: t
 await cp('node_modules/grpc-health-check/proto/health', join(outdir, 'proto/health'), { recursive: true });
 await cp('node_modules/@grpc/reflection/build/proto/grpc', join(outdir, 'proto/grpc'), { recursive: true });
 
-/** The packages that are bundled, as name@version, for the bill of materials of a release. */
+/** The packages that are bundled: their names and versions for the bill of materials of a release, and their licenses. */
 const folders = new Set(
   Object.keys(metafile.inputs).flatMap(path => path.match(/^.*node_modules\/(?:@[^/]+\/)?[^/]+/) ?? []),
 );
-const packages = await Promise.all(
+const bundled = await Promise.all(
   [...folders].map(async folder => {
-    const { name, version: bundled } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
-    return `${name}@${bundled.replace(/^v/, '')}`;
+    const { name, version, license } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
+    const files = (await readdir(folder)).filter(file => /^(licen[cs]e|copying|notice)/i.test(file)).sort();
+    const texts = await Promise.all(files.map(file => readFile(join(folder, file), 'utf8')));
+    return { id: `${name}@${version.replace(/^v/, '')}`, license, text: texts.join('\n').trim() };
   }),
 );
-const list = [...new Set(packages)].sort();
+const packages = [...new Map(bundled.map(each => [each.id, each])).values()].sort((a, b) =>
+  a.id < b.id ? -1 : 1,
+);
+// A text that several packages have is written once.
+const sections = new Map();
+for (const { id, license, text } of packages)
+  sections.set(text, `${sections.get(text) ?? ''}${id} (${license})\n`);
+const licenses = [...sections].map(([text, of]) => `${of}\n${text}`.trim());
+const list = packages.map(({ id }) => id);
 await writeFile(join(outdir, 'packages.json'), `${JSON.stringify(list, undefined, 2)}\n`);
+await writeFile(join(outdir, 'LICENSES.txt'), `${licenses.join(`\n\n${'-'.repeat(80)}\n\n`)}\n`);

@@ -43,6 +43,17 @@ describe('the package', () => {
     expect(bytes).toBeLessThan(6_000_000);
   });
 
+  it('has the license of each package that is bundled', () => {
+    const bundled = JSON.parse(readFileSync('dist/js/packages.json', 'utf8')) as readonly string[];
+    const text = readFileSync(join(packed.unpacked, 'dist/js/LICENSES.txt'), 'utf8');
+    const named = bundled.filter(id => text.split('\n').some(line => line.startsWith(`${id} (`)));
+    expect(bundled.length).toBeGreaterThan(20);
+    expect(named).toEqual(bundled);
+    // stream-buffers and protobuf-es name theirs and bring no text; that of the second is there by others.
+    const bare = text.split(/\n\n-{80}\n\n/).filter(section => !section.includes('\n\n'));
+    expect(bare.join('\n').match(/^\S+(?=@)/gm)).toEqual(['@bufbuild/protobuf', 'stream-buffers']);
+  });
+
   it('keeps the names of functions and classes, those of other packages too', () => {
     const parts = join(packed.unpacked, 'dist/js/parts');
     const text = readdirSync(parts)
