@@ -15,12 +15,12 @@ const run = promisify(execFile);
 /** The folder of the project. */
 export const PROJECT = join(import.meta.dirname, '..', '..');
 
-/** Builds the product as it is now, into a folder of its own. */
-export async function buildProduct(): Promise<string> {
+/** Builds the product of a checkout, by default of this one, into a folder of its own. */
+export async function buildProduct(project = PROJECT): Promise<string> {
   const product = mkdtempSync(join(tmpdir(), 'mesh-install-product-'));
-  await run(process.execPath, ['esbuild.config.mjs', join(product, 'dist/js')], { cwd: PROJECT });
-  cpSync(join(PROJECT, 'dist/crds'), join(product, 'dist/crds'), { recursive: true });
-  cpSync(join(PROJECT, 'package.json'), join(product, 'package.json'));
+  await run(process.execPath, ['esbuild.config.mjs', join(product, 'dist/js')], { cwd: project });
+  cpSync(join(project, 'dist/crds'), join(product, 'dist/crds'), { recursive: true });
+  cpSync(join(project, 'package.json'), join(product, 'package.json'));
   return product;
 }
 

@@ -1,8 +1,11 @@
-import { rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { buildProduct, nodeImages } from '../../../lab/install/image.ts';
 import { kubeClient } from '../../../lab/kube/client.ts';
 import { readManifests } from '../../../lab/kube/manifests.ts';
+import { locateBinaries } from '../../../lab/parts/locate.ts';
 import { refOf } from '../../../lab/kube/object.ts';
 import { waitForAbsence } from '../../../lab/kube/wait.ts';
 import { tryAll } from '../../../lab/process/errors.ts';
@@ -10,7 +13,7 @@ import { until } from '../../../lab/process/wait.ts';
 import { COMPONENTS } from '../../../src/api/names.ts';
 import { testCluster } from '../../support/cluster/cluster.ts';
 import { printLogsOnFailure } from '../../support/cluster/logs.ts';
-import { putOlderChart } from '../../support/cluster/install/older.ts';
+import { putOlderCheckout } from '../../support/cluster/install/older.ts';
 import { waitForReplicas } from '../../support/cluster/install/replicas.ts';
 import { failuresUnderLoad } from '../../support/cluster/install/scene-load.ts';
 import { installScene, PLACE } from '../../support/cluster/install/scene.ts';
@@ -24,17 +27,49 @@ import { CHART, helm } from '../../support/synth/chart.ts';
 const { operator, extensionServer } = COMPONENTS;
 const { kubeconfig, access } = testCluster();
 const client = kubeClient(access);
+const images = nodeImages(locateBinaries(process.env));
 
 /** Runs a command of helm on the release. */
 const release = (command: string, ...args: readonly string[]) =>
   helm([command, 'mesh-gateway', ...args, '--namespace', PLACE.system, '--kubeconfig', kubeconfig]);
 
-/** The image of this build, also for a chart of another version. */
-const [repository = '', tag = ''] = IMAGE.documented.split(/:(?=[^:]*$)/);
-const IMAGE_VALUES = ['--set', `image.repository=${repository},image.tag=${tag}`];
+/** The flags with which a chart runs an image. */
+function withImage(image: string): readonly string[] {
+  const [repository = '', tag = ''] = image.split(/:(?=[^:]*$)/);
+  return ['--set', `image.repository=${repository},image.tag=${tag}`];
+}
+
+/** The image of this build, and that of the version from which it is upgraded. */
+const [NEW, OLD] = [IMAGE.documented, 'registry.example.com/mesh-gateway:older'];
+
+/** Makes the image of an older version, and writes its chart. */
+async function makeOlderRelease(): Promise<string> {
+  const folder = join(mkdtempSync(join(tmpdir(), 'mesh-older-')), 'checkout');
+  onTestFinished(() => rmSync(join(folder, '..'), { recursive: true }));
+  const { from, chart } = putOlderCheckout(folder);
+  const product = await buildProduct(folder);
+  onTestFinished(() => rmSync(product, { recursive: true }));
+  await images.importProduct(product, OLD);
+  console.log(`installed: ${from}`);
+  return chart;
+}
+
+/** Replaces the image of a process alone, and waits until its pods run. */
+async function replaceImage(name: string, container: string, image: string): Promise<void> {
+  await shell.sh(`kubectl -n ${PLACE.system} set image deployment/${name} ${container}=${image}`);
+  await waitForReplicas(client, name, 2);
+}
 
 async function replaced(): Promise<void> {
   for (const name of [operator, extensionServer]) await waitForReplicas(client, name, 2);
+}
+
+/** kubectl owns what it has applied and set, too. */
+const FORCE = '--force-conflicts';
+
+async function upgrade(): Promise<void> {
+  await release('upgrade', CHART, FORCE, ...withImage(NEW));
+  await replaced();
 }
 
 let shell: Shell;
@@ -54,6 +89,7 @@ afterAll(async () => {
     },
     () => release('uninstall', '--ignore-not-found'),
     () => shell.sh('kubectl delete --ignore-not-found -f manifests/crds.yaml -f manifests/namespace.yaml'),
+    () => images.remove(OLD),
   ]);
 });
 
@@ -64,11 +100,7 @@ it('all that is applied at once, Envoy Gateway first, ends with traffic, or doct
   );
   await shell.sh('kubectl -n envoy-gateway-system rollout restart deployment/envoy-gateway');
   await shell.sh('kubectl -n envoy-gateway-system rollout status deployment/envoy-gateway --timeout=300s');
-  const chart = join(shell.folder, 'older-chart');
-  rmSync(chart, { recursive: true, force: true });
-  const { from } = putOlderChart(chart);
-  console.log(`installed: ${from}`);
-  await release('install', chart, '--create-namespace', ...IMAGE_VALUES);
+  await release('install', await makeOlderRelease(), '--create-namespace', ...withImage(OLD));
   scene = await installScene({ installed: shell });
   await scene.use();
   await replaced();
@@ -84,15 +116,20 @@ it('all that is applied at once, Envoy Gateway first, ends with traffic, or doct
   expect((await scene.request()).status).toBe(200);
 });
 
-it('a release is upgraded from the last chart of another form under load, and no request fails', async () => {
-  const failures = await failuresUnderLoad(scene, 'upgrade', async () => {
-    await release('upgrade', CHART, ...IMAGE_VALUES);
-    await replaced();
+it('the version before works beside new CRDs and a new extension server, and is upgraded under load, and no request fails', async () => {
+  const failures = await failuresUnderLoad(scene, 'upgrade', async hostIsAdded => {
+    await shell.sh('kubectl apply --server-side --force-conflicts -f manifests/crds.yaml');
+    await hostIsAdded();
+    await replaceImage(extensionServer, 'extension-server', NEW);
+    await hostIsAdded();
+    await upgrade();
     if (!IS_LONG) return;
-    await release('rollback');
+    // The other order: a new operator beside the extension server of the version before.
+    await release('rollback', FORCE);
     await replaced();
-    await release('upgrade', CHART, ...IMAGE_VALUES);
-    await replaced();
+    await replaceImage(operator, 'manager', NEW);
+    await hostIsAdded();
+    await upgrade();
   });
   expect(failures).toEqual([]);
 });

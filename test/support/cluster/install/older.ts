@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PROJECT } from '../../lab/command-line.ts';
 
@@ -32,19 +32,33 @@ export function olderManifests(): Manifests {
   };
 }
 
-/** Writes the chart of the last commit that had another one, or the current one as an older version might have had it. */
-export function putOlderChart(folder: string): { readonly from: string } {
+/**
+ * Writes a checkout of the last commit that had another chart, with the packages of this one, or without history the current
+ * sources with a chart as an older version might have had it.
+ */
+export function putOlderCheckout(folder: string): { readonly from: string; readonly chart: string } {
   const commit = commitsOf(CHART).find(each => git('diff', '--quiet', each, '--', CHART) === undefined);
+  const chart = join(folder, CHART);
+  mkdirSync(folder);
+  symlinkSync(join(PROJECT, 'node_modules'), join(folder, 'node_modules'));
   if (commit !== undefined) {
-    const archive = execFileSync('git', ['archive', `${commit}:${CHART}`], { cwd: PROJECT });
-    mkdirSync(folder);
+    const archive = execFileSync('git', ['archive', commit], { cwd: PROJECT, maxBuffer: 2 ** 28 });
     execFileSync('tar', ['-x', '-C', folder], { input: archive });
-    return { from: `the chart of commit ${commit.slice(0, 7)}` };
+    return { from: `commit ${commit.slice(0, 7)}`, chart };
   }
-  cpSync(join(PROJECT, CHART), folder, { recursive: true });
-  const file = join(folder, 'Chart.yaml');
+  for (const name of [
+    'src',
+    'proto',
+    'dist/chart',
+    'dist/crds',
+    'package.json',
+    'esbuild.config.mjs',
+    'tsconfig.json',
+  ])
+    cpSync(join(PROJECT, name), join(folder, name), { recursive: true });
+  const file = join(chart, 'Chart.yaml');
   writeFileSync(file, readFileSync(file, 'utf8').replaceAll(/^(version|appVersion): .*/gm, '$1: 0.0.9'));
-  return { from: 'the chart of an invented version 0.0.9' };
+  return { from: 'an invented version 0.0.9', chart };
 }
 
 const CHART = 'dist/chart';

@@ -7,11 +7,14 @@ import type { InstallScene } from './scene.ts';
 
 const MIN_LOAD = { requests: 100, changes: 1 };
 
-/** Calls a function while requests go through the Gateway and hosts are added to the route; returns the failures. */
+/**
+ * Calls a function while requests go through the Gateway and hosts are added to the route; returns the failures. The function
+ * gets another that waits until a host that is added from then on has answered.
+ */
 export async function failuresUnderLoad(
   scene: InstallScene,
   what: string,
-  work: () => Promise<unknown>,
+  work: (hostIsAdded: () => Promise<unknown>) => Promise<unknown>,
 ): Promise<readonly string[]> {
   printLogsOnFailure(scene.client, scene.namespace, PLACE.system);
   const requests = startLoad(4, async () => {
@@ -22,7 +25,12 @@ export async function failuresUnderLoad(
   const isEnough = () => requests.attempts() > MIN_LOAD.requests && changes.attempts() > MIN_LOAD.changes;
   // On a slow machine the work may be done before.
   const loaded = () => until('more load', () => isEnough());
-  const wentWell = work().then(loaded);
+  const hostIsAdded = async () => {
+    // One may be under way, and has perhaps been answered already.
+    const wanted = changes.attempts() + 2;
+    await until('a new host to answer', () => changes.attempts() >= wanted);
+  };
+  const wentWell = work(hostIsAdded).then(loaded);
   await wentWell.catch(() => undefined);
   const [requested, changed] = await Promise.all([requests.end(), changes.end()]);
   await wentWell;
