@@ -199,12 +199,18 @@ describe('the name of a VIP service of another cluster', () => {
     expect(scene.owned()).toEqual(['ffffffff', INSTALLATION]);
   });
 
-  it('is not replaced while its owner is isolated, and away for less than a day', async () => {
-    const scene = await startBesideOther({ strategy: 'isolated', shareWith: [INSTALLATION] });
+  it('is replaced once its owner, which is isolated, was away for a day, and no earlier', async () => {
+    const scene = await startBesideOther({
+      ...{ strategy: 'isolated', shareWith: [INSTALLATION] },
+      heartbeat: '2026-01-14T12:05:00Z',
+    });
     await scene.put(ATTACKERS);
-    for (let hours = 0; hours < 23; hours++) await scene.clock.advance(3_600_000);
+    for (let minutes = 0; minutes < 4; minutes++) await scene.clock.advance(60_000);
     const { owned } = await scene.isReported('attacker', '^Conflict OwnedByOther$');
     expect(owned).toEqual(['ffffffff']);
+    for (let minutes = 0; minutes < 2; minutes++) await scene.clock.advance(60_000);
+    await scene.isReported('attacker', '^Registered ');
+    expect(scene.owned()).toEqual([INSTALLATION]);
   });
 });
 
