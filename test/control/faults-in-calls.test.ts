@@ -4,8 +4,9 @@ import type { Fault } from '../../lab/control-api/faults.ts';
 import type { Dialect } from '../../lab/control-api/state.ts';
 import type { ControlErrorReason } from '../../src/control/control.ts';
 import { CALL_SCOPES, CALLS, CALL_BOUND_MS, outcomeOf } from '../support/control/calls.ts';
-import type { CallName } from '../support/control/calls.ts';
+import type { CallName, TestedCall } from '../support/control/calls.ts';
 import { startClient } from '../support/control/client.ts';
+import { IS_LONG } from '../support/eventually.ts';
 
 type Outcome = ControlErrorReason | 'success';
 
@@ -103,6 +104,12 @@ const ROWS: readonly Row[] = [
   { name: 'a slow response', fault: { is: 'drip', bytes: 200, everyMs: 1 }, is: 'success', but: {} },
 ];
 
+/** In the short form, a row is tried at one of the dialects where it is not said to differ between them. */
+function isTried(row: Row, { name, dialects }: TestedCall, dialect: Dialect): boolean {
+  const differs = dialects.some(each => row.but[`${name} at ${each}`] !== undefined);
+  return IS_LONG || differs || dialects[ROWS.indexOf(row) % dialects.length] === dialect;
+}
+
 const combinations = CALLS.flatMap(call => call.dialects.map(dialect => ({ call, dialect })));
 
 describe.each(combinations)(
@@ -113,39 +120,42 @@ describe.each(combinations)(
     const route = name === 'hasServices' && dialect === 'headscale' ? 'unknown' : call.route;
     const needsToken = name !== 'token' && name !== 'token exchange';
 
-    it.each(ROWS)('$name', async ({ name: what, fault, is, isTransient = false, but }) => {
-      const client = await startClient({ api: { dialect }, scopes: CALL_SCOPES });
-      onTestFinished(client.close);
-      const { api, clock, tokens, credentials } = client;
-      await tokens.use(credentials);
-      const token = await tokens.get();
-      const send = await call.prepare(client);
-      const stepMs = fault.is === 'hang' ? 100 : 5;
+    it.each(ROWS.filter(row => isTried(row, call, dialect)))(
+      '$name',
+      async ({ name: what, fault, is, isTransient = false, but }) => {
+        const client = await startClient({ api: { dialect }, scopes: CALL_SCOPES });
+        onTestFinished(client.close);
+        const { api, clock, tokens, credentials } = client;
+        await tokens.use(credentials);
+        const token = await tokens.get();
+        const send = await call.prepare(client);
+        const stepMs = fault.is === 'hang' ? 100 : 5;
 
-      if (isTransient && call.isRetried) {
-        api.fail({ routes: [route], fault, times: 1 });
-        expect((await outcomeOf(client, send, stepMs)).error).toBeUndefined();
-      }
+        if (isTransient && call.isRetried) {
+          api.fail({ routes: [route], fault, times: 1 });
+          expect((await outcomeOf(client, send, stepMs)).error).toBeUndefined();
+        }
 
-      const before = api.countByRoute()[route] ?? 0;
-      const heal = api.fail({ routes: [route], fault });
-      const { error, tookMs } = await outcomeOf(client, send, stepMs);
-      heal();
-      const expected = but[`${name} at ${dialect}`] ?? but[name] ?? is;
-      expect(error?.reason ?? 'success').toBe(expected);
-      expect(error?.message ?? '').not.toContain(token);
-      expect(tookMs).toBeLessThanOrEqual(CALL_BOUND_MS + stepMs);
-      if (expected !== 'success') {
-        // The second try without a response uses up the time that a call has.
-        const tries = fault.is === 'hang' ? 2 : 4;
-        const isRenewed = what === '401' && needsToken;
-        const sent = isRenewed ? 2 : isTransient && call.isRetried ? tries : 1;
-        expect((api.countByRoute()[route] ?? 0) - before).toBe(sent);
-      }
+        const before = api.countByRoute()[route] ?? 0;
+        const heal = api.fail({ routes: [route], fault });
+        const { error, tookMs } = await outcomeOf(client, send, stepMs);
+        heal();
+        const expected = but[`${name} at ${dialect}`] ?? but[name] ?? is;
+        expect(error?.reason ?? 'success').toBe(expected);
+        expect(error?.message ?? '').not.toContain(token);
+        expect(tookMs).toBeLessThanOrEqual(CALL_BOUND_MS + stepMs);
+        if (expected !== 'success') {
+          // The second try without a response uses up the time that a call has.
+          const tries = fault.is === 'hang' ? 2 : 4;
+          const isRenewed = what === '401' && needsToken;
+          const sent = isRenewed ? 2 : isTransient && call.isRetried ? tries : 1;
+          expect((api.countByRoute()[route] ?? 0) - before).toBe(sent);
+        }
 
-      await clock.advance(60_000);
-      expect((await outcomeOf(client, send, 5)).error).toBeUndefined();
-      api.audit();
-    });
+        await clock.advance(60_000);
+        expect((await outcomeOf(client, send, 5)).error).toBeUndefined();
+        api.audit();
+      },
+    );
   },
 );

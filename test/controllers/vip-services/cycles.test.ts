@@ -6,7 +6,8 @@ import { endpoint, meshEndpoints } from '../../support/objects.ts';
 
 type Scene = Awaited<ReturnType<typeof startVipScene>>;
 
-const CYCLES = IS_LONG ? 1000 : 50;
+/** More than in a life, so that names are used again. */
+const CYCLES = IS_LONG ? 1000 : 30;
 
 /** Objects that are created in the same round. */
 const AT_ONCE = 4;
