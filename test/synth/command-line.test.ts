@@ -12,11 +12,12 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text as readAll } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseManifests } from '../../lab/kube/manifests.ts';
-import { errorText } from '../../src/tools/usage.ts';
 import { runSynth, SYNTH_HELP } from '../../synth/command.ts';
 import { builtProduct } from '../support/programs/programs.ts';
+import { runHere } from '../support/tools/run-here.ts';
+import type { Run } from '../support/tools/run-here.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'mesh-gateway-synth-'));
 const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { readonly version: string };
@@ -29,8 +30,6 @@ beforeAll(() => {
 
 afterAll(() => rmSync(root, { recursive: true }));
 
-type Run = { readonly status: number | null; readonly out: string; readonly err: string };
-
 /** Runs the command as users do. */
 async function runProcess(...args: readonly string[]): Promise<Run> {
   const child = spawn(process.execPath, [join(root, 'dist/js/cli.js'), ...args], { cwd: root });
@@ -41,25 +40,8 @@ async function runProcess(...args: readonly string[]): Promise<Run> {
 }
 
 /** Runs the command in this process. */
-async function run(...args: readonly string[]): Promise<Run> {
-  const texts = { out: '', err: '' };
-  const out = vi
-    .spyOn(process.stdout, 'write')
-    .mockImplementation(text => ((texts.out += String(text)), true));
-  const err = vi.spyOn(console, 'error').mockImplementation(text => void (texts.err += `${text}\n`));
-  const before = process.cwd();
-  process.chdir(root);
-  try {
-    return { status: await runSynth(args, version), ...texts };
-  } catch (error) {
-    const text = errorText(error, { name: 'synth', help: SYNTH_HELP });
-    return { status: 2, ...texts, err: `${texts.err}mesh-gateway: ${text}\n` };
-  } finally {
-    process.chdir(before);
-    out.mockRestore();
-    err.mockRestore();
-  }
-}
+const run = (...args: readonly string[]) =>
+  runHere(root, () => runSynth(args, version), { name: 'synth', help: SYNTH_HELP });
 
 function written(name: string, text: string): string {
   writeFileSync(join(root, name), text);

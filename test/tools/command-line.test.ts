@@ -1,39 +1,27 @@
 import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text as readAll } from 'node:stream/consumers';
-import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CHECK_HELP, runCheck } from '../../src/tools/check/command.ts';
+import { programPath } from '../support/programs/programs.ts';
+import { runHere } from '../support/tools/run-here.ts';
+import type { Run } from '../support/tools/run-here.ts';
 
-/** The output of a run and its exit code. */
-type Run = { readonly status: number | null; readonly out: string; readonly err: string };
+const cli = programPath('src/cli.ts');
+const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { readonly version: string };
 
 let folder = '';
 
 /** Runs `mesh-gateway` with these arguments in the folder of this test. */
 async function run(args: readonly string[], input = ''): Promise<Run> {
-  const child = spawn(process.execPath, [join(folder, 'program/cli.mjs'), ...args], { cwd: folder });
+  const child = spawn(process.execPath, [cli, ...args], { cwd: folder });
   child.stdin.end(input);
   const ended = new Promise<number | null>(resolve => child.once('close', resolve));
   const [out, err, status] = await Promise.all([readAll(child.stdout), readAll(child.stderr), ended]);
   return { status, out, err };
-}
-
-/** Bundled as for users, which starts faster than a TypeScript loader; there are many runs. */
-async function bundle(): Promise<void> {
-  const banner =
-    "import { createRequire as requireFor } from 'node:module'; const require = requireFor(import.meta.url);";
-  await build({
-    entryPoints: ['src/cli.ts'],
-    outfile: join(folder, 'program/cli.mjs'),
-    bundle: true,
-    platform: 'node',
-    format: 'esm',
-    define: { VERSION_OF_PACKAGE: '"1.2.3"' },
-    banner: { js: banner },
-  });
 }
 
 const GOOD = `apiVersion: mesh-gateway.dev/v1alpha1
@@ -78,7 +66,6 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'mesh-gateway-check-'));
   await mkdir(join(folder, 'folder/a'), { recursive: true });
   await mkdir(join(folder, 'empty'));
-  await bundle();
   await Promise.all(Object.entries(FILES).map(([name, text]) => writeFile(join(folder, name), text)));
 });
 
@@ -170,10 +157,17 @@ const JUDGED: readonly Row[] = [
   ],
 ];
 
-describe.concurrent('mesh-gateway check', () => {
+describe('mesh-gateway check', () => {
+  const help = { name: 'check', help: CHECK_HELP };
+
   it.each(JUDGED)('checks %s', async (_sentence, args, out, err, status) => {
-    const result = await run(['check', ...args]);
+    const result = await runHere(folder, () => runCheck(args, {}), help);
     expect({ ...result, out: linesOf(result.out) }).toEqual({ out, err: `${err}\n`, status });
+  });
+
+  it('prints the same as a process', async () => {
+    const args = ['good.yaml', 'bad.yaml', 'odd.yaml'];
+    expect(await run(['check', ...args])).toEqual(await runHere(folder, () => runCheck(args, {}), help));
   });
 
   it('checks standard input', async () => {
@@ -186,7 +180,7 @@ describe.concurrent('mesh-gateway check', () => {
 describe.concurrent('the output of mesh-gateway', () => {
   it('may be closed before all is written, as head does', async () => {
     await writeFile(join(folder, 'many.txt'), `${BAD}---\n`.repeat(900));
-    const args = [join(folder, 'program/cli.mjs'), 'check', 'many.txt', 'bad.yaml'];
+    const args = [cli, 'check', 'many.txt', 'bad.yaml'];
     const child = spawn(process.execPath, args, { cwd: folder });
     child.stdout.once('data', () => child.stdout.destroy());
     const ended = new Promise<number | null>(resolve => child.once('close', resolve));
@@ -198,7 +192,7 @@ describe.concurrent('the output of mesh-gateway', () => {
   });
 
   it.runIf(existsSync('/dev/full'))('is reported where the disk is full', async () => {
-    const child = spawn('sh', ['-c', `"$0" program/cli.mjs check bad.yaml >/dev/full`, process.execPath], {
+    const child = spawn('sh', ['-c', `"$0" "$1" check bad.yaml >/dev/full`, process.execPath, cli], {
       cwd: folder,
     });
     const ended = new Promise<number | null>(resolve => child.once('close', resolve));
@@ -247,8 +241,8 @@ const ASKED: readonly (readonly [args: readonly string[], out: RegExp])[] = [
   [['-h'], /^mesh-gateway sends /],
   [['check', '-h'], /^mesh-gateway check \[options\] \[PATH\.\.\.\]\n/],
   [['help', 'check'], /^mesh-gateway check \[options\] \[PATH\.\.\.\]\n[^]*Exit status: 0 .*, 1 .*, 2 /],
-  [['version'], /^1\.2\.3\n$/],
-  [['--version'], /^1\.2\.3\n$/],
+  [['version'], new RegExp(`^${version.replaceAll('.', '\\.')}\n$`)],
+  [['--version'], new RegExp(`^${version.replaceAll('.', '\\.')}\n$`)],
 ];
 
 describe.concurrent('mesh-gateway', () => {
