@@ -4,19 +4,20 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { documentedObjects } from '../../lab/install/installer.ts';
+import { runTrace, TRACE_HELP } from '../../src/tools/trace/command.ts';
 import { makeFolders } from '../support/files/folder.ts';
 import { PROJECT, typescript } from '../support/lab/command-line.ts';
 import { parseOutput } from '../support/tools/output.ts';
-
-type Run = { readonly status: number; readonly out: string; readonly err: string };
+import { runHere } from '../support/tools/run-here.ts';
+import type { Run } from '../support/tools/run-here.ts';
 
 const EXAMPLES = join(PROJECT, 'examples', 'quickstart');
 
-/** Runs `mesh-gateway trace --all`. */
-function traceAll(...args: readonly string[]): Promise<Run> {
-  return traceAllWith({}, ...args);
-}
+/** Runs `mesh-gateway trace --all` in this process. */
+const traceAll = (...args: readonly string[]): Promise<Run> =>
+  runHere(PROJECT, () => runTrace(['--all', ...args], process.env), { name: 'trace', help: TRACE_HELP });
 
+/** Runs it as a process, with these variables. */
 function traceAllWith(variables: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<Run> {
   const [program = '', ...rest] = typescript('src/cli.ts', 'trace', '--all', ...args);
   return new Promise(resolve => {
@@ -49,7 +50,7 @@ ${status}
 
 describe('mesh-gateway trace --all', () => {
   it('prints the endpoints of every route of the quickstart', async () => {
-    const { status, out } = await traceAll('--file', EXAMPLES);
+    const { status, out } = await traceAllWith({}, '--file', EXAMPLES);
     expect(out).toMatch(/^GRPCRoute default\/greeter .*^HTTPRoute default\/web .*^TCPRoute default\/echo /ms);
     expect(out).toContain('through 127.0.0.1:1055');
     expect(status).toBe(0);
