@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { callsOf, keyBody, simulated } from '../support/control/simulated.ts';
 import type { SendCall, Simulated } from '../support/control/simulated.ts';
+import { IS_LONG } from '../support/eventually.ts';
 
 const DEVICES = '/tailnet/-/devices';
 
@@ -156,7 +157,7 @@ describe('requirement 9: devices', () => {
 });
 
 describe('requirement 10: size', () => {
-  it.each([10_000, 50_000])('%i devices come in one answer', async count => {
+  it.each(IS_LONG ? [10_000, 50_000] : [10_000])('%i devices come in one answer', async count => {
     const [api, call] = await withDevices();
     for (let number = 0; number < count; number++)
       api.addDevice({ hostname: `device-${number}`, tags: ['tag:web'] });

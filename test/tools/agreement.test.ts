@@ -18,6 +18,7 @@ import { readCorpus } from '../support/schema/corpus.ts';
 import { cacheOver } from '../support/store/traffic.ts';
 import { condition } from '../support/tools/installation.ts';
 import { serviceObject, sliceObject } from '../support/traffic/objects.ts';
+import { runs } from '../support/runs.ts';
 
 /** The same worlds in every run; SEED=2 npm test tries others. */
 const seed = Number(process.env['SEED'] ?? 1);
@@ -153,7 +154,7 @@ describe('check, both forms of trace, and EDS agree', () => {
           ...(require === undefined ? [] : [named(policy, 'default/policy')]),
         ]);
       }),
-      { seed, numRuns: 300 },
+      { ...runs(300), seed },
     );
   });
 

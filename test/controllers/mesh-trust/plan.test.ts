@@ -5,6 +5,7 @@ import { caRefIn, formatTrust, othersOf } from '../../../src/api/trust.ts';
 import type { Trust, TrustedCa } from '../../../src/api/trust.ts';
 import type { Input } from '../../../src/controllers/mesh-trust/plan.ts';
 import { isAsPlanned, planTrust } from '../../../src/controllers/mesh-trust/plan.ts';
+import { runs } from '../../support/runs.ts';
 
 const bundle = (text: string, kilobytes = 1): TrustedCa => ({
   is: 'found',
@@ -179,7 +180,7 @@ describe('the plan of mesh-trust', () => {
           list.map(([of, name, text, size]) => [`${of}/c${name}/k`, bundle(`${of}${text}`, size)] as const),
         ),
     );
-  const options = { seed: Number(process.env['SEED'] ?? 1), numRuns: 200 };
+  const options = { ...runs(200), seed: Number(process.env['SEED'] ?? 1) };
 
   it('is stable, and always fits', () => {
     fc.assert(

@@ -13,12 +13,13 @@ import {
   worlds,
 } from '../../../support/controllers/mesh-endpoints/discovery-model.ts';
 import type { ListedDevice, World } from '../../../support/controllers/mesh-endpoints/discovery-model.ts';
+import { runs } from '../../../support/runs.ts';
 
 /** The same worlds in every run; SEED=2 npm test tries others. */
 const seed = Number(process.env['SEED'] ?? 1);
 
 function check(property: fc.IPropertyWithHooks<[World]>, numRuns: number): void {
-  fc.assert(property, { seed, numRuns });
+  fc.assert(property, { ...runs(numRuns), seed });
 }
 
 /** The spec as it is stored, with the defaults of its fields. */
@@ -136,7 +137,7 @@ describe('objects of one list of devices', () => {
       for (const other of others) find(other);
       expect(find(world)).toEqual(discovered(world));
     });
-    fc.assert(property, { seed, numRuns: 300 });
+    fc.assert(property, { ...runs(300), seed });
   });
 
   it('do not take a selector for the allowed tags', () => {
