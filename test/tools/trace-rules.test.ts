@@ -137,9 +137,53 @@ const CHOICES: readonly (readonly [string, readonly object[], string, TraceOptio
   ['one of several matches', [rule(path('/a')), rule(path('/b'), path('/c'))], '/c', {}, 1],
   [
     'no pattern that takes for ever',
-    [rule(path('(a+)+!', 'RegularExpression'))],
+    [rule(path('/(a+)+!', 'RegularExpression'))],
     `/${'a'.repeat(40)}`,
     {},
+    undefined,
+  ],
+  ['no pattern that cannot be read', [rule(path('/(', 'RegularExpression'))], '/(', {}, undefined],
+  [
+    'a pattern before a longer prefix',
+    [rule(path('/a/b/c')), rule(path('/a/.*', 'RegularExpression'))],
+    '/a/b/c',
+    {},
+    1,
+  ],
+  [
+    'an exact path before a longer pattern',
+    [rule(path('/a[a-z]?[a-z]?', 'RegularExpression')), rule(path('/ab', 'Exact'))],
+    '/ab',
+    {},
+    1,
+  ],
+  [
+    'two headers before a method',
+    [
+      rule({ method: 'GET' }),
+      rule({
+        headers: [
+          { name: 'X', value: '1' },
+          { name: 'Z', value: '2' },
+        ],
+      }),
+    ],
+    '/',
+    { headers: ['x: 1', 'z: 2'] },
+    1,
+  ],
+  [
+    'no header by pattern that is missing',
+    [rule({ headers: [{ name: 'X', value: '.*', type: 'RegularExpression' }] })],
+    '/',
+    {},
+    undefined,
+  ],
+  [
+    'an exact header as it is, and not as a pattern',
+    [rule({ headers: [{ name: 'X', value: 'a.b' }] })],
+    '/',
+    { headers: ['x: axb'] },
     undefined,
   ],
 ];
@@ -149,6 +193,16 @@ describe('trace chooses', () => {
     const [steps = []] = ways([...all, routeOf({ rules })], `http://a${target}`, options);
     const [, chosen] = /^ok rule: spec\.rules\[(\d+)\]/.exec(steps[1] ?? '') ?? [];
     expect(chosen === undefined ? undefined : Number(chosen)).toBe(expected);
+  });
+
+  it('a rule, and says what the request matches in it', () => {
+    const match = {
+      ...{ method: 'POST', ...path('/a/') },
+      ...{ headers: [{ name: 'X', value: '1' }], queryParams: [{ name: 'q', value: '2' }] },
+    };
+    const objects = [...all, routeOf({ rules: [rule(match)] })];
+    const [steps = []] = ways(objects, 'http://a/a?q=2', { method: 'POST', headers: ['x: 1'] });
+    expect(steps[1]).toMatch(/: POST, path prefix \/a, header X: 1, query q=2$/);
   });
 
   it('the closest hostname, and looks at the rules of no other', () => {
@@ -208,7 +262,8 @@ describe('trace chooses', () => {
   it('the first by namespace, and then by name, of routes of one age', () => {
     const parentRefs = [{ name: 'public', namespace: 'default' }];
     const routes = ['infra/a', 'default/c', 'default/b'].map(name => named(routeOf({ parentRefs }), name));
-    expect(ways([...all, ...routes], 'http://a/')[0]?.[1]).toContain('HTTPRoute default/b');
+    for (const inOrder of [routes, routes.toReversed()])
+      expect(ways([...all, ...inOrder], 'http://a/')[0]?.[1]).toContain('HTTPRoute default/b');
   });
 
   it('methods of GRPCRoutes by pattern', () => {
@@ -226,15 +281,20 @@ describe('trace chooses', () => {
   });
 
   it('methods and services of GRPCRoutes', () => {
-    const rules = [{}, { service: 'web.Echo' }, { service: 'web.Echo', method: 'Say' }].map(method => ({
+    const web = { service: 'web.Echo' };
+    const methods = [{}, web, { ...web, method: 'Say' }, { method: 'Sing' }];
+    const rules = methods.map(method => ({
       ...(Object.keys(method).length > 0 && { matches: [{ method }] }),
       backendRefs: [meshBackend()],
     }));
     const endpoints = named(meshEndpoints({ endpoints: [endpoint({ protocol: 'gRPC' })] }), 'default/web');
     const objects = [endpoints, tailnet, gateway, route('GRPCRoute', 'default/web', { rules })];
-    const chosen = ['/web.Echo/Say', '/web.Echo/Other', '/other.Echo/Say'].map(
+    const chosen = [
+      ...['/web.Echo/Say', '/web.Echo/Other', '/other.Echo/Say', '/web-Echo/Say', '/web-Echo/Other'],
+      '/other.Echo/Sing',
+    ].map(
       path => /rules\[(\d)\]/.exec(ways(objects, `http://a${path}`, { method: 'POST' })[0]?.[1] ?? '')?.[1],
     );
-    expect(chosen).toEqual(['2', '1', '0']);
+    expect(chosen).toEqual(['2', '1', '0', '0', '0', '3']);
   });
 });
