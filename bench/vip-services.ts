@@ -88,8 +88,10 @@ function decisions(store: ResourceStore) {
     const ledger = await inSlices(nextLedger(input), systemClock);
     offering.settle(ledger);
     ledgers.set(TAILNET, ledger);
+    const claimed = claimsOf(tailnet, offering, ledger, { connection: undefined, read, values });
+    const claims = await inSlices(claimed, systemClock);
+    // Meanwhile the ledger is stored.
     await turn();
-    const claims = claimsOf(tailnet, offering, ledger, { connection: undefined, read, values });
     const names = namesOf(claims, ledger, { addresses, ...most });
     await turn();
     const states = statesOf(claims, registered(claims));

@@ -15,3 +15,17 @@ export function keptLast<V>(): (of: object, others: readonly unknown[], make: ()
     return value;
   };
 }
+
+/** The same of a value that is made in small steps: see `inSlices`. */
+export function keptLastWork<V extends object>(): (
+  of: object,
+  others: readonly unknown[],
+  make: () => Generator<undefined, V>,
+) => Generator<undefined, V> {
+  const last = keptLast<{ value?: V }>();
+  return function* (of, others, make) {
+    const kept = last(of, others, () => ({}));
+    kept.value ??= yield* make();
+    return kept.value;
+  };
+}

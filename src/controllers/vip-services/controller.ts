@@ -7,6 +7,7 @@ import type { Tailnets } from '../../control/control.ts';
 import type { Controller } from '../../runtime/controller.ts';
 import type { Outcome } from '../../runtime/queue/queue.ts';
 import type { RunContext } from '../../runtime/runs.ts';
+import { inSlices } from '../../runtime/slices.ts';
 import { isBeingDeleted } from '../../store/lifecycle.ts';
 import type { WriteResources } from '../../store/resources.ts';
 import type { TrackedRead, Tracking } from '../../store/tracking.ts';
@@ -232,10 +233,8 @@ async function plan(input: Input, read: TrackedRead, deps: Deps): Promise<Planne
   const { tailnet, connection, offering } = input;
   if (connection?.is === 'without-services') return undefined;
   const ledger = await planLedger(tailnet, input, read, deps);
-  return {
-    ledger,
-    claims: claimsOf(tailnet, offering, ledger ?? NO_HOLDERS, { ...deps, connection, read }),
-  };
+  const claims = claimsOf(tailnet, offering, ledger ?? NO_HOLDERS, { ...deps, connection, read });
+  return { ledger, claims: await inSlices(claims, deps.clock) };
 }
 
 /** Nothing is registered before it is stored who has the names. */

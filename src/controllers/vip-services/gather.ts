@@ -11,7 +11,7 @@ import { refTo } from '../../api/objects/references.ts';
 import { fullServiceName } from '../../api/served-services.ts';
 import { tailnetsByDomain } from '../../store/traffic/resources.ts';
 import type { ReadObjects } from '../../store/resources.ts';
-import { keptLast } from '../../runtime/kept.ts';
+import { keptLast, keptLastWork } from '../../runtime/kept.ts';
 import { isBeingDeleted } from '../../store/lifecycle.ts';
 import type { TrackedRead } from '../../store/tracking.ts';
 import type { TrafficValues } from '../../store/traffic/values.ts';
@@ -111,18 +111,18 @@ type ClaimDeps = {
 };
 
 const placesIn = keptLast<readonly string[]>();
-const claimsIn = keptLast<Claims>();
+const claimsIn = keptLastWork<Claims>();
 
 /**
  * What the MeshEndpoints of a tailnet want registered: each name by its holder, which alone are read. The same value while
- * everything that it depends on is the same.
+ * everything that it depends on is the same. There may be a thousand names.
  */
-export function claimsOf(
+export function* claimsOf(
   tailnet: MeshTailnet,
   { userAt }: Pick<Offering, 'userAt'>,
   ledger: Ledger,
   { connection, read, values }: ClaimDeps,
-): Claims {
+): Generator<undefined, Claims> {
   const uid = read.exceptStatus.get({ kind: 'Namespace', namespace: '', name: 'kube-system' })?.metadata.uid;
   const places = placesIn(ledger, [], () => {
     const held = [...ledger.values()].filter(({ leftAt }) => !leftAt);
@@ -131,17 +131,19 @@ export function claimsOf(
   const objects = places.flatMap(place => userAt(place, read) ?? []);
   const gateways = objects.map(object => gatewayOf(object, read, values));
   const entries = entriesBeyond(tailnet, connection);
-  return claimsIn(
-    ledger,
-    [tailnet.metadata.name, tailnet.spec, uid, entries, ...objects, ...gateways],
-    () => {
-      const users = objects.map((object, at) => userOf(object, { tailnet, uid, gateway: gateways[at] }));
-      return claimsOfUsers(users, ledger, entries);
-    },
-  );
+  const because = [tailnet.metadata.name, tailnet.spec, uid, entries, ...objects, ...gateways];
+  return yield* claimsIn(ledger, because, function* () {
+    yield;
+    const users = objects.map((object, at) => userOf(object, { tailnet, uid, gateway: gateways[at] }));
+    return yield* claimsOfUsers(users, ledger, entries);
+  });
 }
 
-function claimsOfUsers(users: readonly User[], ledger: Ledger, entries: ReadonlyMap<string, Owner>): Claims {
+function* claimsOfUsers(
+  users: readonly User[],
+  ledger: Ledger,
+  entries: ReadonlyMap<string, Owner>,
+): Generator<undefined, Claims> {
   const byPlace = new Map(users.map(user => [user.place, user]));
   const listings: Listing[] = [];
   const claims = new Map<string, Claim>();
@@ -151,13 +153,14 @@ function claimsOfUsers(users: readonly User[], ledger: Ledger, entries: Readonly
     const service = user?.services.get(name);
     if (!user || !service) continue;
     const entry = entries.get(name);
-    const registration =
-      (entry ? undefined : user.known.get(name)) ?? registrationOf(name, service, user, entry);
+    const known = entry ? undefined : user.known.get(name);
+    const registration = known ?? registrationOf(name, service, user, entry);
     if (!entry) user.known.set(name, registration);
     const { listing, claim, target } = registration;
     listings.push(listing);
     if (claim) claims.set(name, claim);
     if (target) targets.set(name, target);
+    if (!known) yield;
   }
   return { listings, claims, targets };
 }

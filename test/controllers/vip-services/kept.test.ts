@@ -172,11 +172,12 @@ async function startWorld() {
       services: [...services.values()],
     } as const;
     const deps = { connection: usable, read, values };
-    const claims = claimsOf(tailnet, offering, ledger, deps);
+    const claims = await inSlices(claimsOf(tailnet, offering, ledger, deps), systemClock);
     const copies = {
       userAt: (...args: Parameters<typeof offering.userAt>) => structuredClone(offering.userAt(...args)),
     };
-    const fresh = claimsOf(structuredClone(tailnet), copies, new Map(ledger), deps);
+    const again = claimsOf(structuredClone(tailnet), copies, new Map(ledger), deps);
+    const fresh = await inSlices(again, systemClock);
     const objects = [...new Set([...ledger.values()].map(({ object }) => object))].flatMap(
       object => offering.userAt(object, read) ?? [],
     );
