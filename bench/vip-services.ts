@@ -73,7 +73,7 @@ function decisions(store: ResourceStore) {
     const read = reads.open();
     const tailnet = read.get({ kind: 'MeshTailnet', namespace: '', name: TAILNET }) as Kinds['MeshTailnet'];
     const offering = await offerings(tailnet, read);
-    const rest = { exists: () => true, isUnserved: () => true, registrants: new Map<string, string>() };
+    const rest = { hasDropped: () => true, isUnserved: () => true, registrants: new Map<string, string>() };
     const most = { maxNames: NAMES, maxVipServices: NAMES };
     const before = ledgers.get(TAILNET) ?? new Map<string, Holder>();
     const { listers } = offering;

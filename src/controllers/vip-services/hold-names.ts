@@ -1,6 +1,8 @@
 import type { Clock } from '../../api/clock.ts';
 import type { Kinds } from '../../api/generated/types.ts';
+import { vipServicesIn } from '../../api/objects/endpoints.ts';
 import { refAt } from '../../api/objects/oldest.ts';
+import { fullServiceName } from '../../api/served-services.ts';
 import type { Published } from '../../runtime/published.ts';
 import { inSlices } from '../../runtime/slices.ts';
 import { isBeingDeleted } from '../../store/lifecycle.ts';
@@ -50,9 +52,11 @@ export async function planLedger(
     before,
     listers: offering.listers,
     changed: offering.changedSince(before),
-    exists: place => {
+    hasDropped: (place, name) => {
       const object = read.exceptStatus.get(refAt('MeshEndpoints', place));
-      return object !== undefined && !isBeingDeleted(object);
+      if (!object || isBeingDeleted(object)) return false;
+      const isListed = vipServicesIn(object).some(listed => fullServiceName(listed.name) === name);
+      return !isListed || object.spec.tailnet !== tailnet.spec.tailnet;
     },
     isUnserved: (name, holder) => isNeverServed || departures?.get(name) === departureOf(holder),
     registrants:

@@ -20,7 +20,10 @@ export type Holder = {
 /** Who has the name of which VIP service of a tailnet in this installation, by the name with `svc:` before it. */
 export type Ledger = ReadonlyMap<string, Holder>;
 
-/** For how long a holder that was deleted keeps its name: tools delete and create an object to replace it. */
+/**
+ * For how long a holder keeps its name that was deleted, or may not use the tailnet: tools delete and create objects to replace them,
+ * also MeshTailnets and the labels of namespaces.
+ */
 export const HELD_MS = 600_000;
 
 /** A MeshEndpoints that lists names. */
@@ -48,8 +51,8 @@ export type LedgerInput = {
   readonly listers: Listers;
   /** The names whose listers have changed since the ledger before was made; undefined where any may have. */
   readonly changed?: ReadonlySet<string> | undefined;
-  /** Whether an object such as `default/web` exists, and is not being deleted. */
-  readonly exists: (object: string) => boolean;
+  /** Whether an object such as `default/web` exists, is not being deleted, and lists a name no more. */
+  readonly hasDropped: (object: string, name: string) => boolean;
   /** Whether no mesh pod serves a name that its holder has left. */
   readonly isUnserved: (name: string, holder: Holder) => boolean;
   /** The objects that have registered a service before there was a ledger, by its name. */
@@ -65,6 +68,7 @@ export type LedgerInput = {
  *   its holder                        while that lists it, and the tailnet allows its namespace
  *   its holder, which lists it not    until no mesh pod serves it
  *   its holder, which was deleted     the same, and for 10 minutes: for an object with its namespace and name
+ *   or is not allowed
  *   where it has no holder            the object that registered it, before there was a ledger; else
  *                                     the oldest that lists it, of a namespace that has fewer names than its share
  */
@@ -77,7 +81,7 @@ export function* nextLedger({
   before,
   listers,
   changed,
-  exists,
+  hasDropped,
   isUnserved,
   registrants,
   maxNames,
@@ -136,7 +140,7 @@ export function* nextLedger({
   }
 
   function isFree(name: string, holder: Holder & { readonly leftAt: Date }): boolean {
-    const isOver = exists(holder.object) || now.getTime() - holder.leftAt.getTime() >= HELD_MS;
+    const isOver = hasDropped(holder.object, name) || now.getTime() - holder.leftAt.getTime() >= HELD_MS;
     return isOver && isUnserved(name, holder);
   }
 

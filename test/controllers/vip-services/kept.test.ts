@@ -156,7 +156,12 @@ async function startWorld() {
     const offering = await offerings(tailnet, read);
     const options = {
       ...{ before: known.ledger, listers: offering.listers, registrants: new Map<string, string>() },
-      ...{ exists: () => true, isUnserved: (of: string) => freed.has(of), maxNames: 100, now: new Date() },
+      ...{
+        hasDropped: () => true,
+        isUnserved: (of: string) => freed.has(of),
+        maxNames: 100,
+        now: new Date(),
+      },
     };
     const changed = offering.changedSince(known.ledger);
     const ledger = await inSlices(nextLedger({ ...options, changed }), systemClock);

@@ -36,7 +36,7 @@ function holderAfter(
   return ledgerAfter({
     before: new Map(holder ? [['svc:web', holder]] : []),
     listers: new Map(objects.length > 0 ? [['svc:web', objects]] : []),
-    exists: place => listers.includes(place),
+    hasDropped: () => false,
     isUnserved: () => true,
     registrants: new Map(),
     maxNames: 1000,
@@ -47,7 +47,7 @@ function holderAfter(
 
 const LEFT: Holder = { ...HOLDER, leftAt: before(HELD_MS - 1000) };
 const LONG_LEFT: Holder = { ...HOLDER, leftAt: before(HELD_MS) };
-const EXISTS = { exists: () => true };
+const DROPPED = { hasDropped: () => true };
 const SERVED = { isUnserved: () => false };
 
 describe('the holder of a name', () => {
@@ -71,8 +71,8 @@ describe('the holder of a name', () => {
     ['stays for ten minutes after it was deleted', LEFT, ['b/web'], {}, 'a/web'],
     ['stays for as long while another object of its namespace lists it', LEFT, ['a/other'], {}, 'a/web'],
     ['is another after ten minutes', LONG_LEFT, ['b/web'], {}, 'b/web'],
-    ['is another at once where it lists the name no more', HOLDER, ['b/web'], EXISTS, 'b/web'],
-    ['stays while a mesh pod serves it', HOLDER, ['b/web'], { ...EXISTS, ...SERVED }, 'a/web'],
+    ['is another at once where it lists the name no more', HOLDER, ['b/web'], DROPPED, 'b/web'],
+    ['stays while a mesh pod serves it', HOLDER, ['b/web'], { ...DROPPED, ...SERVED }, 'a/web'],
     ['stays while a mesh pod serves it, however long', LONG_LEFT, ['b/web'], SERVED, 'a/web'],
     ['is none where no object lists it', LONG_LEFT, [], {}, undefined],
   ])('%s', (_, holder, listers, more, expected) => {
@@ -94,7 +94,7 @@ describe('the holder of a name', () => {
   it('is in the same ledger while nothing changes, so that what follows from it can be kept', () => {
     const known = new Map([['svc:web', { ...HOLDER, uid: 'uid-new' }]]);
     const input = {
-      ...{ before: known, listers: new Map([['svc:web', [lister('a/web')]]]), exists: () => true },
+      ...{ before: known, listers: new Map([['svc:web', [lister('a/web')]]]), hasDropped: () => true },
       ...{ isUnserved: () => true, registrants: new Map<string, string>(), maxNames: 1000, now: NOW },
     };
     expect(ledgerAfter(input)).toBe(known);
@@ -116,7 +116,7 @@ describe('a namespace', () => {
     new Map(names(count).map(name => [name, [lister(place)]] as const));
   const next = (more: Partial<LedgerInput>) =>
     ledgerAfter({
-      ...{ before: new Map(), listers: new Map(), exists: () => true, isUnserved: () => true },
+      ...{ before: new Map(), listers: new Map(), hasDropped: () => true, isUnserved: () => true },
       ...{ registrants: new Map(), maxNames: 24, now: NOW, ...more },
     });
 

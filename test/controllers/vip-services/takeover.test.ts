@@ -27,7 +27,7 @@ function listing(
 const VICTIMS = listing('victim/payments', ['payments']);
 const ATTACKERS = listing('attacker/payments', ['payments']);
 
-async function startWithPods(options: Pick<VipSceneOptions, 'maxVipServices'> = {}) {
+async function startWithPods(options: Pick<VipSceneOptions, 'maxVipServices' | 'spec'> = {}) {
   const namespace = new MemoryNamespace();
   const meshPods = new ServingPods(namespace);
   const scene = await startVipScene({ namespace, meshPods, ...options });
@@ -126,6 +126,41 @@ describe('the name of a VIP service', () => {
     await scene.pass(590);
     expect(scene.meshPods.targetsOf(SERVICE)).toEqual([]);
     await scene.isServed(ATTACKER);
+  });
+
+  it('is kept for ten minutes for an object that may not use the tailnet, whose namespace lost a label', async () => {
+    const matchLabels = { team: 'shop' };
+    const labelled = (name: string, labels: object) =>
+      scene.put({ apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } });
+    const scene = await startWithPods({
+      spec: { allowedNamespaces: { from: 'Selector', selector: { matchLabels } } },
+    });
+    await labelled('victim', matchLabels);
+    await labelled('attacker', matchLabels);
+    await scene.put(VICTIMS);
+    await scene.isServed(VICTIM);
+    await scene.put(ATTACKERS);
+    await labelled('victim', {});
+    await scene.pass(590);
+    expect(scene.meshPods.targetsOf(SERVICE)).toEqual([]);
+    await labelled('victim', matchLabels);
+    await scene.isServed(VICTIM);
+  });
+
+  it('is kept for ten minutes where the MeshTailnet is deleted and created again', async () => {
+    const scene = await startWithPods();
+    const tailnet = scene.tailnet();
+    // Older than the object of the victim.
+    await scene.put(listing('attacker/payments', ['other']));
+    await scene.put(VICTIMS);
+    await scene.isServed(VICTIM);
+    await scene.put(ATTACKERS);
+    await scene.memory.author.remove({ kind: 'MeshTailnet', namespace: '', name: 'example' });
+    await scene.until(() => expect(scene.tailnet()).toBeUndefined());
+    await scene.put({ ...tailnet, metadata: { name: 'example' } });
+    await scene.until(() => expect(scene.stateOf('victim')).toMatch(/^Registered /));
+    await scene.pass(90);
+    expect(scene.stateOf('attacker')).toBe('Conflict ListedByOther');
   });
 
   it('changes hands only once each mesh pod serves the old target no more', async () => {
