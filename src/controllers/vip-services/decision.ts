@@ -82,6 +82,7 @@ const TAKEOVER_MS = 300_000;
  *   not owned; the first of the others does not share it  Conflict
  *   not owned; all others are removing it                 Pending, for 5 minutes
  *   not owned otherwise                                   add the owner
+ *   owned for another object, and not as the first        the same: add this object, or remove the owner
  *   owned, as it should be                                Registered; Conflict for isolated ones beside others
  *   owned otherwise, or the heartbeat is due              write it
  *
@@ -140,22 +141,17 @@ function foreign(
     const text = `the tailnet has a service ${name} that mesh-gateway did not create`;
     return { action: NOTHING, state: conflict(service, { reason: 'NotOwned', text, fix }) };
   }
-  if (claim.notAdoptable !== undefined) {
-    return { action: NOTHING, state: notAdoptable(service, claim.notAdoptable) };
-  }
-  const missing = missingPort(service, claim);
-  if (missing) return { action: NOTHING, state: missing };
+  const refusal = adoptionRefusal(service, claim) ?? missingPort(service, claim);
+  if (refusal) return { action: NOTHING, state: refusal };
   const annotations = withOwners(service.annotations, [ownerOf(claim, context)], true);
   const fields = { ...service.fields, annotations };
   return { action: { do: 'put', result: 'adopted', fields }, state: REGISTERING };
 }
 
-function notAdoptable(service: VipService, fix: string): VipServiceState {
-  return conflict(service, {
-    reason: 'NotAdoptable',
-    text: `someone else has made service ${service.name}`,
-    fix,
-  });
+function adoptionRefusal(service: VipService, { notAdoptable: fix }: Claim): VipServiceState | undefined {
+  if (fix === undefined) return undefined;
+  const text = `someone else has made service ${service.name}`;
+  return conflict(service, { reason: 'NotAdoptable', text, fix });
 }
 
 function conflict(
@@ -178,14 +174,13 @@ function owned(service: VipService, { owners, isAdopted }: Owned, claim: Claim, 
   const own = owners.find(({ installation }) => installation === context.installation);
   const others = owners.filter(owner => owner !== own && !isStale(owner, context, claim.staleMs));
   const active = others.filter(({ leaving }) => !leaving);
-  if (!own) {
-    const refusal = claim.kept
-      ? notRegistered(claim.kept)
-      : refusalOf({ service, active, others, claim, context });
-    if (refusal) return { action: NOTHING, state: refusal };
-    if (isAdopted && claim.notAdoptable !== undefined) {
-      return { action: NOTHING, state: notAdoptable(service, claim.notAdoptable) };
-    }
+  const hasLeft = own?.leaving !== undefined && active.length > 0;
+  if (own?.object !== claim.object || hasLeft) {
+    const [first] = owners.filter(owner => (owner === own && !hasLeft) || active.includes(owner));
+    const refusal = own && first === own ? undefined : refusalOf({ service, active, others, claim, context });
+    const state = refusal ?? (isAdopted ? adoptionRefusal(service, claim) : undefined);
+    if (state)
+      return { action: own ? put('released', withOnly(service, others, isAdopted)) : NOTHING, state };
   }
   const missing = isAdopted && missingPort(service, claim);
   if (missing && !own) return { action: NOTHING, state: missing };
@@ -226,6 +221,7 @@ type Joining = {
 
 /** Why an installation may not join; undefined where it may. */
 function refusalOf({ service, active, others, claim, context }: Joining): VipServiceState | undefined {
+  if (claim.kept) return notRegistered(claim.kept);
   const isolated = active.find(({ strategy }) => strategy === 'isolated');
   const other = claim.strategy === 'isolated' ? active[0] : isolated;
   if (other) {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { FAULTS } from '../../../lab/control-api/faults.ts';
 import { OWNERS, ownersOf } from '../../../src/controllers/vip-services/owners.ts';
 import type { Owner } from '../../../src/controllers/vip-services/owners.ts';
 import { named } from '../../support/declared.ts';
@@ -232,6 +233,21 @@ describe('the name of a VIP service of another cluster', () => {
     await scene.put(VICTIMS);
     await scene.isReported('victim', '^Registered ');
     expect(scene.owned()).toEqual(['ffffffff', INSTALLATION]);
+  });
+
+  it('is not inherited with the name here, by an object that its owner does not share it with', async () => {
+    const scene = await startBesideOther({ shareWith: [`${INSTALLATION}/victim`] });
+    await scene.put(VICTIMS);
+    await scene.isReported('victim', '^Registered ');
+    await scene.put(ATTACKERS);
+    await scene.isReported('attacker', '^Conflict ListedByOther$');
+    // The entry of the victim stays until it can be written.
+    const repair = scene.api.fail({ routes: ['services.put'], fault: FAULTS.unavailable });
+    await scene.put(listing('victim/payments', []));
+    await scene.isReported('attacker', '^(?!Conflict ListedByOther$)');
+    repair();
+    await scene.isReported('attacker', '^Conflict NotShared$');
+    expect(scene.owned()).toEqual(['ffffffff']);
   });
 
   it('is replaced once its owner, which is isolated, was away for a day, and no earlier', async () => {
