@@ -101,7 +101,7 @@ export function startController<K extends ResourceKind, M = undefined>(
     const run = runs.begin(key, memories.get(key) as M);
     const reading = objects.begin(key);
     const { result, outcome, error } = await attempt(() => reconcile(refOf(key) as Ref<K>, reading, run));
-    if (objects.end(key, reading, outcome)) memories.delete(key);
+    if (objects.end(key, reading, { outcome, written: run.written })) memories.delete(key);
     const ms = runs.end(run);
     if (!run.isAbandoned) observer.ran(result, ms);
     if (result === 'error') observer.failed(key, error);
@@ -115,8 +115,8 @@ export function startController<K extends ResourceKind, M = undefined>(
   }
 
   const unfollow = [
-    read.subscribe(({ key, isInInitialList }) => {
-      if (kindOf(key) === kind) objects.enqueue(key, isInInitialList ? 'first' : 'change');
+    read.subscribe(change => {
+      if (kindOf(change.key) === kind) objects.enqueueChanged(change);
     }),
     subscribe?.(ref => objects.enqueue(keyOf(ref), 'change')),
     () => wanted?.stop(),

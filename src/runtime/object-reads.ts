@@ -1,4 +1,5 @@
 import type { Clock } from '../api/clock.ts';
+import { isEqual } from '../api/json.ts';
 import { refOf } from '../api/key.ts';
 import type { Key, ResourceKind } from '../api/key.ts';
 import type { Dependent } from '../store/dependencies.ts';
@@ -39,14 +40,25 @@ export class ObjectReads {
     this.#options.enqueue(key, cause);
   }
 
+  /** Enqueues an object that has changed; one that has the status which its last reconcile has written is not reconciled. */
+  enqueueChanged({ key, isInInitialList, isOfStatus }: Change): void {
+    const object = this.#objects.get(key);
+    if (isOfStatus) object?.noteStatus();
+    else object?.force();
+    this.#options.enqueue(key, isInInitialList ? 'first' : 'change');
+  }
+
   /**
-   * Where an object was enqueued because a derived value might have changed, and none has: what is left of its last outcome.
-   * Where it was reconciled too recently: the rest of that time. Undefined where it must be reconciled.
+   * Where an object was enqueued because a derived value or its status might be another one, and none is: what is left of its last
+   * outcome. Where it was reconciled too recently: the rest of that time. Undefined where it must be reconciled.
    */
   restOf(key: Key): Outcome | undefined {
-    const { clock, minIntervalMs } = this.#options;
+    const { tracking, clock, minIntervalMs } = this.#options;
     const object = this.#objects.get(key);
-    return object?.restAt(clock.now()) ?? object?.pauseAt(clock.now(), minIntervalMs);
+    return (
+      object?.restAt(clock.now(), () => statusOf(key, tracking)) ??
+      object?.pauseAt(clock.now(), minIntervalMs)
+    );
   }
 
   begin(key: Key): OpenReads {
@@ -57,10 +69,13 @@ export class ObjectReads {
   }
 
   /** An object that does not exist is forgotten once a reconcile has succeeded; returns whether that is so. */
-  end(key: Key, run: OpenReads, outcome: Outcome): boolean {
+  end(key: Key, run: OpenReads, { outcome, written }: Omit<Ended, 'at'>): boolean {
     const { tracking, clock } = this.#options;
     const object = this.#objects.get(key);
-    const hasSucceeded = object?.end(run, outcome, clock.now()) === true;
+    // The stored one, which takes no memory of its own.
+    const status = written === undefined ? undefined : statusOf(key, tracking);
+    const ended = { outcome, at: clock.now(), written: isEqual(status, written) ? status : undefined };
+    const hasSucceeded = object?.end(run, ended) === true;
     const isGone = hasSucceeded && tracking.untracked.get(refOf(key)) === undefined;
     if (object && (this.#isStopped || (isGone && !this.#options.isWanted(key)))) {
       object.clear();
@@ -76,15 +91,23 @@ export class ObjectReads {
   }
 }
 
+function statusOf(key: Key, { untracked }: Tracking): unknown {
+  return (untracked.get(refOf(key)) as { readonly status?: unknown } | undefined)?.status;
+}
+
+/** How a reconcile ended, when, and the status that it has written. */
+type Ended = { readonly outcome: Outcome; readonly at: number; readonly written: unknown };
+
 /** An object, with what its last reconcile has read. */
 class TrackedObject implements Dependent {
   readonly #reads: ReadSet;
   readonly #enqueue: (cause: Cause) => void;
-  /** The outcome of its last reconcile, and when that ended; undefined where it has failed, or still runs. */
-  #last: { readonly outcome: Outcome; readonly at: number } | undefined;
+  /** The end of its last reconcile; undefined where that has failed, or still runs. */
+  #last: Ended | undefined;
   /** It must be reconciled, whether derived values have changed or not. */
   #isForced = true;
   #mayHaveChanged = false;
+  #hasOtherStatus = false;
 
   constructor(tracking: Tracking, enqueue: (cause: Cause) => void) {
     this.#reads = tracking.readsOf(this);
@@ -101,12 +124,20 @@ class TrackedObject implements Dependent {
     this.#isForced = true;
   }
 
-  restAt(now: number): Outcome | undefined {
+  /** Its status has changed. */
+  noteStatus(): void {
+    this.#mayHaveChanged = true;
+    this.#hasOtherStatus = true;
+  }
+
+  restAt(now: number, statusOf: () => unknown): Outcome | undefined {
     if (this.#isForced || !this.#last || !this.#mayHaveChanged) return undefined;
-    const { outcome, at } = this.#last;
+    const { outcome, at, written } = this.#last;
+    if (this.#hasOtherStatus && (written === undefined || statusOf() !== written)) return undefined;
     const leftMs = outcome.requeue === 'after' ? at + outcome.ms - now : Infinity;
     if (leftMs <= 0 || this.#reads.hasOtherValues()) return undefined;
     this.#mayHaveChanged = false;
+    this.#hasOtherStatus = false;
     return outcome.requeue === 'after' ? { requeue: 'after', ms: leftMs } : outcome;
   }
 
@@ -119,14 +150,16 @@ class TrackedObject implements Dependent {
     this.#last = undefined;
     this.#isForced = false;
     this.#mayHaveChanged = false;
+    this.#hasOtherStatus = false;
     return this.#reads.open(scope);
   }
 
   /** Returns whether the reconcile has succeeded. */
-  end(run: OpenReads, outcome: Outcome, now: number): boolean {
+  end(run: OpenReads, ended: Ended): boolean {
+    const { outcome } = ended;
     const hasSucceeded = outcome.requeue === 'on-change' || outcome.requeue === 'after';
     this.#reads.close(run, hasSucceeded);
-    this.#last = hasSucceeded ? { outcome, at: now } : undefined;
+    this.#last = hasSucceeded ? ended : undefined;
     return hasSucceeded;
   }
 

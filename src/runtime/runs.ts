@@ -6,6 +6,11 @@ export interface RunContext<M = unknown> {
   readonly signal: AbortSignal;
   /** What the controller remembers of the object, which it changes. */
   readonly memory: M;
+  /**
+   * Its object has this status now. That is no reason to reconcile it again, because a reconcile that found it would write the same
+   * one; any other status is.
+   */
+  wrote(status: unknown): void;
 }
 
 /** The age at which a run is reported, and at which its signal is aborted. */
@@ -25,6 +30,8 @@ class Run<K, M> implements RunContext<M> {
   reportMs = REPORT_MS;
   /** It went on after it was aborted, and its slot was released. */
   isAbandoned = false;
+  /** The status that it has written last. */
+  written: unknown;
   #abort: AbortController | undefined;
   #reason: Error | undefined;
 
@@ -39,6 +46,10 @@ class Run<K, M> implements RunContext<M> {
     this.#abort ??= new AbortController();
     if (this.#reason) this.#abort.abort(this.#reason);
     return this.#abort.signal;
+  }
+
+  wrote(status: unknown): void {
+    this.written = status;
   }
 
   abort(reason: Error): void {

@@ -117,6 +117,30 @@ describe('an object whose reconcile has read', () => {
     expect(woken).toEqual(['one']);
   });
 
+  it('its own object does not run for the status that it has written, but for any other', async () => {
+    const desired = { observedGeneration: 7 };
+    const { memory, author, after, initial } = await tracked(
+      async (name, _read, { memory: { read, write } }, run) => {
+        const own = read.get(refOfTailnet(name));
+        if (name !== 'one' || !own) return DONE;
+        await write.replaceStatus(own, desired);
+        run.wrote(desired);
+        return DONE;
+      },
+    );
+    expect(initial).toEqual(['one', 'two']);
+    const byAnother = (status: object) =>
+      after(() => {
+        const own = memory.read.get(refOfTailnet('one'));
+        return own && memory.write.replaceStatus(own, status);
+      });
+    expect(await byAnother({ observedGeneration: 8 })).toEqual(['one']);
+    expect(memory.read.get(refOfTailnet('one'))?.status).toEqual(desired);
+    expect(await after(() => author.put(tailnet('one', 'new.ts.net')))).toEqual(['one']);
+    expect(await byAnother({})).toEqual(['one']);
+    expect(memory.read.get(refOfTailnet('one'))?.status).toEqual(desired);
+  });
+
   it('something in an earlier run, but not in the last, does not run for it', async () => {
     const names = ['a', 'b'];
     const { author, after } = await tracked((name, read) => {

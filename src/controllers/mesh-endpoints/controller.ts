@@ -7,6 +7,7 @@ import { REPORT } from '../../api/names.ts';
 import { refTo } from '../../api/objects/references.ts';
 import type { HealthMonitor } from '../../health/health.ts';
 import type { Controller } from '../../runtime/controller.ts';
+import type { RunContext } from '../../runtime/runs.ts';
 import { selectingByTailnet, udpEndpointsByTailnet, vipServicesByTailnet } from '../../store/indexes.ts';
 import type { Index, ReadObjects, RecordEvents, WriteResources } from '../../store/resources.ts';
 import type { TrackedRead } from '../../store/tracking.ts';
@@ -83,7 +84,7 @@ export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoi
       };
     },
     memory: () => ({ hasExpected: false }),
-    reconcile: async (ref, read, { signal, memory }) => {
+    reconcile: async (ref, read, run) => {
       const object = read.get(ref);
       if (!object || object.spec.paused) {
         health.remove(keyOf(ref));
@@ -91,14 +92,14 @@ export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoi
       }
       if (!object) return { requeue: 'on-change' };
       if (object.spec.paused) {
-        await writeStatus(object, pausedStatusOf(object, now()));
+        await writeStatus(object, pausedStatusOf(object, now()), run);
         return { requeue: 'on-change' };
       }
-      const input = await gather(declare(object, read, memory), read, signal);
+      const input = await gather(declare(object, read, run.memory), read, run);
       const planned = plan(input);
       health.set(keyOf(ref), checkedEndpoints(planned));
       const verdictOf = (endpoint: string) => health.verdict(keyOf(ref), endpoint);
-      await writeStatus(object, statusOf({ ...input, planned, verdictOf, controlURL }));
+      await writeStatus(object, statusOf({ ...input, planned, verdictOf, controlURL }), run);
       const ms = unanchoredInMs(input.unanchored, input.now);
       return ms > 0 ? { requeue: 'after', ms } : { requeue: 'on-change' };
     },
@@ -113,9 +114,14 @@ export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoi
     return found;
   }
 
-  async function writeStatus(object: MeshEndpoints, status: NonNullable<MeshEndpoints['status']>) {
+  async function writeStatus(
+    object: MeshEndpoints,
+    status: NonNullable<MeshEndpoints['status']>,
+    run: Pick<RunContext, 'wrote'>,
+  ) {
     if (status === object.status) return;
     await write.replaceStatus(object, status);
+    run.wrote(status);
     for (const event of eventsOf(object, status)) events.record(event);
   }
 }

@@ -11,13 +11,14 @@ import { gatewaysOf } from '../../traffic/attachments.ts';
 import type { DataPathMode } from '../../traffic/data-path.ts';
 import { isAllowed, isPermitted } from '../../traffic/permissions.ts';
 import { hasSettings } from '../../traffic/settings/revision.ts';
+import type { Revision } from '../../traffic/settings/revision.ts';
 import { oldestOf } from '../../api/objects/oldest.ts';
 import type { TrafficResources } from '../../traffic/traffic-resources.ts';
 import type { ReadCaBundle } from '../../traffic/upstream-tls.ts';
 import type { DeviceLists, Discovery, OwnTailnet, ReadDiscovery } from './discovery/discovery.ts';
 import { withFound } from './discovery/found-endpoints.ts';
 import { readInputs } from './inputs/inputs.ts';
-import type { EndpointInputs, InputSource } from './inputs/inputs.ts';
+import type { EndpointInputs, InputContext, InputSource } from './inputs/inputs.ts';
 import type { NamedGateway } from './programmed.ts';
 import type { PortsOfTailnet, RelayPorts } from './relay-ports.ts';
 import type { ServicesOfTailnet, VipServices } from './vip-services.ts';
@@ -104,10 +105,10 @@ export function findDevices(
 /** Reads everything else that decides the status of an object, and its checks. */
 export function gatherer(
   deps: Omit<GatherDeps, 'tailnets'>,
-): (found: Found, read: TrackedRead, signal: AbortSignal) => Promise<Input> {
+): (found: Found, read: TrackedRead, run: InputContext['run']) => Promise<Input> {
   const { values, relayPorts, vipServices, inputs, now, dataPath, anchorNamespace } = deps;
   const gatewaysNamed = gatewaysReader(deps);
-  return async (found, read, signal) => {
+  return async (found, read, run) => {
     const traffic = values.resources(read);
     const { object, tailnet } = found;
     const routes = routesTo(keyOf(refTo(object)), read.exceptStatus).filter(
@@ -117,7 +118,7 @@ export function gatherer(
       ...found,
       relayPorts: tailnet && relayPorts?.of(tailnet.metadata.name),
       services: vipServices ? tailnet && vipServices.of(tailnet.metadata.name) : 'without a cluster',
-      inputs: await readInputs(inputs, object, { traffic, signal }),
+      inputs: await readInputs(inputs, object, { traffic, run }),
       readCa: pem => traffic.caBundle(pem),
       routes,
       gateways: gatewaysNamed(routes, traffic, read),
@@ -136,12 +137,13 @@ function mayReferTo(ref: Ref<'MeshEndpoints'>, traffic: TrafficResources): (rout
 
 /** Reads the Gateways that routes name, each once, in an order that does not change. */
 function gatewaysReader({ values }: Pick<GatherDeps, 'values'>) {
+  const { translated, settingsOfRoutes } = values;
   const isTranslated = (gateway: Key, routes: readonly Key[], read: TrackedRead) => {
-    const revision = read.value(values.translated, gateway);
-    return (
-      revision !== undefined &&
-      routes.every(route => hasSettings(revision, route, read.value(values.settingsOfRoutes, route)))
-    );
+    const hasOwn = (revision: Revision | undefined, settingsOf: (route: Key) => string) =>
+      revision !== undefined && routes.every(route => hasSettings(revision, route, settingsOf(route)));
+    // What has been translated stays so whatever is next: an object that depended on it would run for each edit of the others.
+    if (hasOwn(translated.read(gateway), route => settingsOfRoutes.read(route))) return true;
+    return hasOwn(read.value(translated, gateway), route => read.value(settingsOfRoutes, route));
   };
   return (
     routes: readonly Route[],

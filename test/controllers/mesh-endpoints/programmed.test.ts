@@ -104,6 +104,20 @@ describe('the condition Programmed', () => {
     expect([programmedOf(scene)?.status, scene.writes]).toEqual(['True', writes]);
   });
 
+  it('as it becomes True is read once, and no revision of others is afterwards', async () => {
+    const scene = await EndpointsScene.start(openGateway('default/public'), tailnet, toWeb());
+    await bind(scene);
+    await scene.put(web());
+    await bind(scene);
+    await accept(scene);
+    // One wrote that it is Unknown, one that it is True.
+    expect([programmedOf(scene)?.status, await scene.reconciles()]).toEqual(['True', 2]);
+    await scene.put(other('a'));
+    await bind(scene);
+    await accept(scene);
+    expect([programmedOf(scene)?.status, await scene.reconciles()]).toEqual(['True', 2]);
+  });
+
   it.each<readonly [string, object]>([
     ['the object', web('/a')],
     ['its routes', toWeb('default/other')],

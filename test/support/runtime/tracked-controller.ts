@@ -3,6 +3,7 @@ import { endpointsByTailnet } from '../../../src/store/indexes.ts';
 import type { TrackedRead } from '../../../src/store/tracking.ts';
 import type { Controller, ControllerOptions } from '../../../src/runtime/controller.ts';
 import type { Outcome } from '../../../src/runtime/queue/queue.ts';
+import type { RunContext } from '../../../src/runtime/runs.ts';
 import { DONE, refOfWeb, tailnet, web } from './running-controller.ts';
 import { Runtime } from './runtime.ts';
 
@@ -11,6 +12,7 @@ export type Reading = (
   name: string,
   read: TrackedRead,
   runtime: Runtime,
+  run: RunContext,
 ) => Promise<Outcome | undefined> | Outcome | undefined;
 
 type TrackedOptions = {
@@ -45,9 +47,9 @@ export async function tracked(
       kind: 'MeshTailnet',
       reads: ['MeshEndpoints'],
       ...controller,
-      reconcile: async ({ name }, read) => {
+      reconcile: async ({ name }, read, run) => {
         seen.push(name);
-        return (await reading(name, read, runtime)) ?? DONE;
+        return (await reading(name, read, runtime, run)) ?? DONE;
       },
     },
     settings,

@@ -26,14 +26,14 @@ export function caCertificates({ read, clock }: CaCertificatesDeps): InputSource
     else waiting.delete(namespace);
   };
   return {
-    read: async (object, { traffic, signal }) => {
+    read: async (object, { traffic, run }) => {
       const trusted = (ref: CaRef) => traffic.trusted(ref);
       const refs = caRefsByEndpoint(object);
       const isRead = () => refs.every(([, ref]) => trusted(ref).is !== 'unread');
       const { namespace = '' } = object.metadata;
       if (!isRead() && (waiting.get(namespace) ?? 0) < WAITING_FOR_CA) {
         count(namespace, 1);
-        await waitUntil(isRead, { ms: PUBLISHED_WITHIN_MS, signal, read, clock });
+        await waitUntil(isRead, { ms: PUBLISHED_WITHIN_MS, signal: run.signal, read, clock });
         count(namespace, -1);
       }
       return new Map(refs.map(([name, ref]) => [name, inputsOf(trusted(ref))]));

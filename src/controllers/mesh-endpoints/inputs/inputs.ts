@@ -33,7 +33,8 @@ export type EndpointInputs = {
 export type InputContext = {
   /** Reads that the reconcile depends on. */
   readonly traffic: Pick<TrafficResources, 'trusted'>;
-  readonly signal: AbortSignal;
+  /** Aborted with the reconcile. The signal is made when it is read, which few inputs do: it costs more than most of them. */
+  readonly run: { readonly signal: AbortSignal };
 };
 
 /** Reads one kind of references of endpoints: CA certificates, Secrets, or names in DNS. */

@@ -32,7 +32,7 @@ async function sceneOf(...objects: readonly object[]) {
   const source = caCertificates({ read: memory.read, clock });
   const aborted = new AbortController();
   const inputsOf = async (object = withCaRef()) =>
-    (await source.read(object, { traffic, signal: aborted.signal })).get('web');
+    (await source.read(object, { traffic, run: aborted })).get('web');
   return { clock, memory, inputsOf, aborted };
 }
 

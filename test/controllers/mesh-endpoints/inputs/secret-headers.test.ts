@@ -13,7 +13,7 @@ import { VirtualClock } from '../../../support/virtual-clock.ts';
 const PERIOD_MS = 30_000;
 
 const context = {
-  signal: new AbortController().signal,
+  run: new AbortController(),
   traffic: { trusted: () => expect.fail('no caRef is read') },
 };
 

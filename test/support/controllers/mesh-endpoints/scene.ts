@@ -158,7 +158,7 @@ export class EndpointsScene {
       anchorNamespace: 'mesh-system',
       now: () => this.now(),
     });
-    this.#running = this.runtime.start(controller, { syncPeriodMs: 30_000 });
+    this.#running = this.runtime.start({ ...controller, name: 'test' }, { syncPeriodMs: 30_000 });
   }
 
   #targets(): ExternalTargets {
@@ -169,6 +169,11 @@ export class EndpointsScene {
       guard: GUARD,
       lookup: { find, close: () => undefined },
     });
+  }
+
+  /** How many reconciles have succeeded. */
+  reconciles(): Promise<number | undefined> {
+    return this.runtime.metric('controller_runtime_reconcile_total', { result: 'success' });
   }
 
   now(): Date {
