@@ -1,7 +1,6 @@
 import type { ConditionUpdate } from '../../api/conditions.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
-import type { Kinds, MeshEndpoint, RouteStatus } from '../../api/generated/types.ts';
-import { endpointsOf } from '../../api/objects/endpoints.ts';
+import type { Kinds, RouteStatus } from '../../api/generated/types.ts';
 import { keyOf } from '../../api/key.ts';
 import { present } from '../../api/objects/place.ts';
 import { inOrderOfKeys, refTo } from '../../api/objects/references.ts';
@@ -11,7 +10,7 @@ import { cutText } from '../../api/text.ts';
 import type { TrackedRead } from '../../store/tracking.ts';
 import type { TrafficValues } from '../../store/traffic/values.ts';
 import type { DataPathMode } from '../../traffic/data-path.ts';
-import { unusedOfRoute } from '../../traffic/endpoints/route-traffic.ts';
+import { isUsedByStatus, unusedOfRoute } from '../../traffic/endpoints/route-traffic.ts';
 import type { TlsBudgets } from '../../traffic/settings/tls-budget.ts';
 import type { TrafficResources } from '../../traffic/traffic-resources.ts';
 import type { UnusedBackend } from '../../traffic/unused.ts';
@@ -93,16 +92,11 @@ export function unusedReader(
   return (route, object, status) => {
     const traffic = resources(read);
     const isStored = traffic.meshEndpoints(refTo(object)) === object;
-    if (isStored && !endpointsOf(object).some(dependsOnStatus))
-      return read.value(unused, keyOf(refTo(route)));
+    if (isStored && !isUsedByStatus(object)) return read.value(unused, keyOf(refTo(route)));
     const key = keyOf(refTo(object));
     const meshEndpoints: TrafficResources['meshEndpoints'] = ref =>
       keyOf(ref) === key ? { ...object, status } : traffic.meshEndpoints(ref);
     const budgets: TlsBudgets = namespace => read.value(overTlsBudget, namespace);
     return unusedOfRoute({ ...traffic, meshEndpoints }, route, dataPath, budgets);
   };
-}
-
-function dependsOnStatus({ protocol, externalTarget }: MeshEndpoint): boolean {
-  return protocol === 'UDP' || externalTarget !== undefined;
 }

@@ -8,7 +8,7 @@ import { DEFAULT_GUARD } from '../../traffic/address-guard.ts';
 import type { AddressGuard } from '../../traffic/address-guard.ts';
 import type { DataPathMode } from '../../traffic/data-path.ts';
 import type { crowdedBackends } from '../../traffic/endpoints/operator-checks.ts';
-import { unusedOfRoute } from '../../traffic/endpoints/route-traffic.ts';
+import { isUsedByStatus, unusedOfRoute } from '../../traffic/endpoints/route-traffic.ts';
 import type { GatewaySettings } from '../../traffic/gateway-settings.ts';
 import { parseEnvoyClusterName } from '../../traffic/envoy-cluster-name.ts';
 import { resolveEnvoyCluster } from '../../traffic/resolve-route.ts';
@@ -163,7 +163,14 @@ export function trafficValues(tracking: Tracking, options: TrafficOptions): Traf
     tracking,
     (key, read) => {
       const route = read.exceptStatus.get(refOf(key as Key) as Ref<RouteKind>);
-      return route ? unusedOfRoute(resources(read), route, dataPath, budgetsOf(read)) : [];
+      if (!route) return [];
+      const traffic = resources(read);
+      // Most statuses decide nothing about it: each is written after it was read for the first time.
+      const meshEndpoints: TrafficResources['meshEndpoints'] = ref => {
+        const object = read.exceptStatus.get(ref);
+        return object && isUsedByStatus(object) ? traffic.meshEndpoints(ref) : object;
+      };
+      return unusedOfRoute({ ...traffic, meshEndpoints }, route, dataPath, budgetsOf(read));
     },
     isEqual,
   );

@@ -1,3 +1,5 @@
+import type { Kinds } from '../../api/generated/types.ts';
+import { endpointsOf } from '../../api/objects/endpoints.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
 import { refOf } from '../../api/key.ts';
 import type { Ref } from '../../api/key.ts';
@@ -72,6 +74,13 @@ export function unusedOfRoute(
 ): readonly UnusedBackend[] {
   const rules = trafficOfRoute(resources, route, defaultPath, budgets).flatMap(each => each.rules);
   return [...rules.flatMap(({ unused }) => unused), ...refusedMirrors(route)];
+}
+
+/** Whether the status of an object decides what routes use of it: relay ports and the addresses of names are only there. */
+export function isUsedByStatus(object: Kinds['MeshEndpoints']): boolean {
+  return endpointsOf(object).some(
+    ({ protocol, externalTarget }) => protocol === 'UDP' || externalTarget !== undefined,
+  );
 }
 
 type ClusterSettings = {

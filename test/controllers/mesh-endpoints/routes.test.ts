@@ -257,14 +257,35 @@ describe('the Events of MeshEndpoints', () => {
 });
 
 describe('the status of objects that share a route', () => {
-  it('is written once for each, however many they are', async () => {
+  it('is written once for each, by one reconcile, however many they are', async () => {
     const names = Array.from({ length: 16 }, (_, at) => `web-${at}`);
     const objects = names.map((name, at) => web({ meshIP: `100.64.0.${at + 1}` }, `default/${name}`));
     const shared = to('default/web', ...names.map(name => meshBackend({ name })));
     const scene = await EndpointsScene.start(tailnet, shared, ...objects);
     expect([scene.writes, resolvedOf(scene, 'web-15')?.status]).toEqual([16, 'True']);
+    expect(await scene.reconciles()).toBe(16);
     await scene.runtime.clock.advance(600_000);
     expect(scene.writes).toBe(16);
+  });
+
+  it.each<[string, object, (scene: EndpointsScene) => unknown, boolean]>([
+    ['health', { healthCheck: { enabled: true } }, scene => scene.decide('web', 'connection refused'), false],
+    [
+      'addresses',
+      { externalTarget: 'shop.example.com:8443' },
+      scene => scene.resolve('shop.example.com', '10.1.0.1'),
+      true,
+    ],
+  ])('has $0, which decides what routes do not use: $3', async (_what, fields, change, isAffected) => {
+    const scene = await EndpointsScene.start(tailnet, web(fields), toWeb);
+    const { unused } = scene.values;
+    const affected: string[] = [];
+    unused.read('HTTPRoute/default/web');
+    unused.watch('HTTPRoute/default/web', { invalidated: () => affected.push('web') });
+    const { writes } = scene;
+    await change(scene);
+    await scene.runtime.clock.advance(60_000);
+    expect([scene.writes > writes, affected.length > 0]).toEqual([true, isAffected]);
   });
 
   it('has a UDP route that resolves in the write that has the relay port', async () => {
