@@ -13,6 +13,7 @@ import {
 import type { Decision } from '../../src/traffic/endpoints/operator-checks.ts';
 import { loadAssignmentOf } from '../../src/traffic/endpoints/load-assignment.ts';
 import { settingsFor } from '../../src/traffic/settings/envoy-cluster-settings.ts';
+import { resolveRoute } from '../../src/traffic/resolve-route.ts';
 import { named } from '../support/declared.ts';
 import { meshBinding } from '../support/objects.ts';
 import { resourceOf } from '../support/store/resources.ts';
@@ -43,7 +44,7 @@ function listed(clusters: number, object: object, before: readonly string[] = []
   const route = httpRoute('web', ...Array.from({ length: clusters }, () => [backend('web')]));
   const resources = resourcesFrom([tailnetObject(), object, route]);
   const crowded = crowdedBackends([
-    clustersOfBackends([checkedBackends(resources, resourceOf(route) as Route)]),
+    clustersOfBackends([checkedBackends(resolveRoute(resources, resourceOf(route) as Route))]),
   ]);
   return checkedByOperator(crowded, before, each => decisionOf(each, ref => resources.meshEndpoints(ref)));
 }
@@ -129,7 +130,9 @@ describe('a rule with several backends', () => {
 describe('the clusters of a route count', () => {
   const team = endpointsObject('team-a/web', endpointList(2, CHECKED));
   const counted = (route: object, ...objects: readonly object[]) =>
-    checkedBackends(resourcesFrom([tailnetObject(), web(), route, ...objects]), resourceOf(route) as Route);
+    checkedBackends(
+      resolveRoute(resourcesFrom([tailnetObject(), web(), route, ...objects]), resourceOf(route) as Route),
+    );
 
   it('for each backend once, whatever its number of endpoints and references', () => {
     const rule = [backend('web'), backend('web')];

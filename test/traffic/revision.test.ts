@@ -4,6 +4,7 @@ import type { Route } from '../../src/api/objects/gateway-api.ts';
 import { inOrderOfKeys, refTo } from '../../src/api/objects/references.ts';
 import { dataPathOf } from '../../src/traffic/data-path.ts';
 import { revisionOf, revisionPart, routeSettings } from '../../src/traffic/settings/revision.ts';
+import { resolveRoute } from '../../src/traffic/resolve-route.ts';
 import { endpoint } from '../support/objects.ts';
 import { resourceOf } from '../support/store/resources.ts';
 import { resourcesFrom, tlsBudgetsOf } from '../support/traffic/resolve.ts';
@@ -28,7 +29,7 @@ function revision(objects: readonly object[], encoding = 'a'): string | undefine
   const budgets = tlsBudgetsOf(resources);
   const decided = resources.gatewaySettings(gateway);
   const settings = inOrderOfKeys(routes).map(
-    route => [keyOf(refTo(route)), routeSettings(resources, route, budgets)] as const,
+    route => [keyOf(refTo(route)), routeSettings(resolveRoute(resources, route), budgets)] as const,
   );
   const part = revisionPart(settings);
   return revisionOf(part ? [part] : [], { decided, clusterEncoding: encoding })?.hash;

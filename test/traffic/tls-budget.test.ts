@@ -7,6 +7,7 @@ import { envoyClusterSettingsOf } from '../../src/traffic/settings/envoy-cluster
 import { revisionOf, revisionPart, routeSettings } from '../../src/traffic/settings/revision.ts';
 import { closedSettingsOf } from '../../src/traffic/settings/tls-budget.ts';
 import type { TrafficResources } from '../../src/traffic/traffic-resources.ts';
+import { resolveRoute } from '../../src/traffic/resolve-route.ts';
 import { endpoint } from '../support/objects.ts';
 import { resourceOf } from '../support/store/resources.ts';
 import { tracedRoutes } from '../support/tools/routes.ts';
@@ -111,7 +112,7 @@ function revision(resources: TrafficResources, routes: readonly object[]): strin
   const decided = resources.gatewaySettings(gateway);
   const budgets = tlsBudgetsOf(resources);
   const settings = read.map(
-    route => [keyOf(refTo(route)), routeSettings(resources, route, budgets)] as const,
+    route => [keyOf(refTo(route)), routeSettings(resolveRoute(resources, route), budgets)] as const,
   );
   const part = revisionPart(settings);
   return revisionOf(part ? [part] : [], { decided, clusterEncoding: 'a' })?.hash;

@@ -10,8 +10,8 @@ import type { Controller } from '../../runtime/controller.ts';
 import type { RunContext } from '../../runtime/runs.ts';
 import { selectingByTailnet, udpEndpointsByTailnet, vipServicesByTailnet } from '../../store/indexes.ts';
 import type { Index, ReadObjects, RecordEvents, WriteResources } from '../../store/resources.ts';
-import type { TrackedRead } from '../../store/tracking.ts';
 import { operatorTrafficKinds } from '../../traffic/access.ts';
+import type { TrafficResources } from '../../traffic/traffic-resources.ts';
 import { devicesInUse, discoveryReader } from './discovery/discovery.ts';
 import { eventsOf } from './events.ts';
 import { findDevices, gatherer, ownTailnetOf } from './gather.ts';
@@ -95,7 +95,8 @@ export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoi
         await writeStatus(object, pausedStatusOf(object, now()), run);
         return { requeue: 'on-change' };
       }
-      const input = await gather(declare(object, read, run.memory), read, run);
+      const traffic = deps.values.resources(read);
+      const input = await gather(declare(object, traffic, run.memory), read, { traffic, run });
       const planned = plan(input);
       health.set(keyOf(ref), checkedEndpoints(planned));
       const verdictOf = (endpoint: string) => health.verdict(keyOf(ref), endpoint);
@@ -106,8 +107,8 @@ export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoi
   };
 
   /** Has everything that an object uses read from now on, which `gather` reads as far as it is known; returns what discovery finds. */
-  function declare(object: MeshEndpoints, read: TrackedRead, memory: Memory) {
-    const own = ownTailnetOf(object, deps.values.resources(read));
+  function declare(object: MeshEndpoints, traffic: TrafficResources, memory: Memory) {
+    const own = ownTailnetOf(object, traffic);
     discovery.expect(object, own, memory);
     const found = findDevices(object, own, discovery);
     for (const source of inputs) source.use?.(found.object);

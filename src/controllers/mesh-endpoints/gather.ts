@@ -105,11 +105,14 @@ export function findDevices(
 /** Reads everything else that decides the status of an object, and its checks. */
 export function gatherer(
   deps: Omit<GatherDeps, 'tailnets'>,
-): (found: Found, read: TrackedRead, run: InputContext['run']) => Promise<Input> {
+): (
+  found: Found,
+  read: TrackedRead,
+  context: Pick<InputContext, 'run'> & { readonly traffic: TrafficResources },
+) => Promise<Input> {
   const { values, relayPorts, vipServices, inputs, now, dataPath, anchorNamespace } = deps;
   const gatewaysNamed = gatewaysReader(deps);
-  return async (found, read, run) => {
-    const traffic = values.resources(read);
+  return async (found, read, { traffic, run }) => {
     const { object, tailnet } = found;
     const routes = routesTo(keyOf(refTo(object)), read.exceptStatus).filter(
       mayReferTo(refTo(object), traffic),
@@ -122,7 +125,7 @@ export function gatherer(
       readCa: pem => traffic.caBundle(pem),
       routes,
       gateways: gatewaysNamed(routes, traffic, read),
-      unusedOf: unusedReader(read, values, dataPath),
+      unusedOf: unusedReader(read, { traffic, ...values }, dataPath),
       unanchored: unanchoredOf({ object, routes, read, anchorNamespace }),
       now: now(),
     };
@@ -142,8 +145,8 @@ function gatewaysReader({ values }: Pick<GatherDeps, 'values'>) {
     const hasOwn = (revision: Revision | undefined, settingsOf: (route: Key) => string) =>
       revision !== undefined && routes.every(route => hasSettings(revision, route, settingsOf(route)));
     // What has been translated stays so whatever is next: an object that depended on it would run for each edit of the others.
-    if (hasOwn(translated.read(gateway), route => settingsOfRoutes.read(route))) return true;
-    return hasOwn(read.value(translated, gateway), route => read.value(settingsOfRoutes, route));
+    if (hasOwn(translated.read(gateway), route => settingsOfRoutes.read(route).text)) return true;
+    return hasOwn(read.value(translated, gateway), route => read.value(settingsOfRoutes, route).text);
   };
   return (
     routes: readonly Route[],

@@ -86,11 +86,14 @@ export type UnusedOf = (
 /** Reads what routes do not use, which is derived once for all MeshEndpoints of a route: it may name 256 with 1000 endpoints each. */
 export function unusedReader(
   read: TrackedRead,
-  { resources, unused, overTlsBudget }: Pick<TrafficValues, 'resources' | 'unused' | 'overTlsBudget'>,
+  {
+    traffic,
+    unused,
+    overTlsBudget,
+  }: Pick<TrafficValues, 'unused' | 'overTlsBudget'> & { readonly traffic: TrafficResources },
   dataPath: DataPathMode,
 ): UnusedOf {
   return (route, object, status) => {
-    const traffic = resources(read);
     const isStored = traffic.meshEndpoints(refTo(object)) === object;
     if (isStored && !isUsedByStatus(object)) return read.value(unused, keyOf(refTo(route)));
     const key = keyOf(refTo(object));

@@ -13,6 +13,9 @@ import type { Decision } from '../../traffic/endpoints/operator-checks.ts';
 import { parseEnvoyClusterName } from '../../traffic/envoy-cluster-name.ts';
 import { gatewaySettings, sharedSettings, withOperatorChecks } from '../../traffic/gateway-settings.ts';
 import type { GatewaySettings } from '../../traffic/gateway-settings.ts';
+import { resolveRoute } from '../../traffic/resolve-route.ts';
+import { routeSettings } from '../../traffic/settings/revision.ts';
+import type { TlsBudgets } from '../../traffic/settings/tls-budget.ts';
 import type { TrafficResources } from '../../traffic/traffic-resources.ts';
 import { Derived } from '../derived.ts';
 import type { ReadObjects } from '../resources.ts';
@@ -49,31 +52,50 @@ export function gatewaySettingsFrom(
   );
 }
 
+/** What a route adds to its Gateways, from one resolution of it: that takes most of the time. */
+export type RouteSettings = {
+  /** The settings of its mesh clusters, as they are in revisions. */
+  readonly text: string;
+  /** Its `checkedBackends`. */
+  readonly checked: readonly string[];
+};
+
+/** By the key of a route. */
+export function routeSettingsFrom(
+  tracking: Tracking,
+  settingsResources: (read: TrackedRead) => TrafficResources,
+  budgetsOf: (read: TrackedRead) => TlsBudgets,
+): Derived<RouteSettings> {
+  return new Derived<RouteSettings>(
+    tracking,
+    (key, read) => {
+      const route = read.exceptStatus.get(refOf(key as Key) as Ref<RouteKind>);
+      if (!route) return { text: '', checked: NONE };
+      const rules = resolveRoute(settingsResources(read), route);
+      const checked = checkedBackends(rules);
+      return { text: routeSettings(rules, budgetsOf(read)), checked: checked.length > 0 ? checked : NONE };
+    },
+    isEqual,
+  );
+}
+
+/** One value, so that most routes share it. */
+const NONE: readonly string[] = [];
+
 /**
  * By the key of a Gateway: its backends in many clusters. Each route is counted by itself, so that a change of one resolves no
  * other.
  */
 export function crowdedByGateway(
-  tracking: Tracking,
-  settingsResources: (read: TrackedRead) => TrafficResources,
+  settingsOfRoutes: Derived<RouteSettings>,
   attachedRoutes: AttachedRoutes,
 ): Derived<ReturnType<typeof crowdedBackends>> {
-  const checked = new Derived<readonly string[]>(
-    tracking,
-    (key, read) => {
-      const route = read.exceptStatus.get(refOf(key as Key) as Ref<RouteKind>);
-      return route ? checkedBackends(settingsResources(read), route) : NONE;
-    },
-    isEqual,
-  );
   return attachedRoutes.combined({
-    ofGroup: (routes, read) => clustersOfBackends(routes.map(route => read.value(checked, route))),
+    ofGroup: (routes, read) =>
+      clustersOfBackends(routes.map(route => read.value(settingsOfRoutes, route).checked)),
     ofGateway: crowdedBackends,
   });
 }
-
-/** One value, so that most routes share it. */
-const NONE: readonly string[] = [];
 
 /** By `envoyAndRoute`, from those by the key of a Gateway. */
 export function settingsInEnvoyFrom(

@@ -15,7 +15,7 @@ import { resolveEnvoyCluster } from '../../traffic/resolve-route.ts';
 import type { ResolvedRule } from '../../traffic/resolve-route.ts';
 import { envoyClusterSettingsOf } from '../../traffic/settings/envoy-cluster-settings.ts';
 import type { EnvoyClusterSettings } from '../../traffic/settings/envoy-cluster-settings.ts';
-import { haveSameHash, revisionOf, revisionPart, routeSettings } from '../../traffic/settings/revision.ts';
+import { haveSameHash, revisionOf, revisionPart } from '../../traffic/settings/revision.ts';
 import type { Revision, RevisionPart } from '../../traffic/settings/revision.ts';
 import {
   closedSettingsOf,
@@ -34,7 +34,13 @@ import type { ReadObjects } from '../resources.ts';
 import type { TrackedRead, Tracking } from '../tracking.ts';
 import { attachedRoutesFrom } from './attachments.ts';
 import type { AttachedRoutes } from './attachments.ts';
-import { crowdedByGateway, gatewaySettingsFrom, settingsInEnvoyFrom } from './gateway-settings.ts';
+import {
+  crowdedByGateway,
+  gatewaySettingsFrom,
+  routeSettingsFrom,
+  settingsInEnvoyFrom,
+} from './gateway-settings.ts';
+import type { RouteSettings } from './gateway-settings.ts';
 import {
   bindingOf,
   caOf,
@@ -89,8 +95,8 @@ export type TrafficValues = {
   readonly overTlsBudget: Derived<ReadonlyMap<string, TlsBudget>>;
   /** By the key of a Gateway: the revision of the settings of its clusters; undefined if none has a mesh backend. */
   readonly revisions: Derived<Revision | undefined>;
-  /** By the key of a route: the settings of its mesh clusters, as they are in revisions. */
-  readonly settingsOfRoutes: Derived<string>;
+  /** By the key of a route. */
+  readonly settingsOfRoutes: Derived<RouteSettings>;
   /** By the key of a Gateway: the last revision that Envoy Gateway has reported as translated. */
   readonly translated: Derived<Revision | undefined>;
   readonly translations: Translations;
@@ -136,20 +142,17 @@ export function trafficValues(tracking: Tracking, options: TrafficOptions): Traf
   });
   const settingsResources = (read: TrackedRead) => resourcesOf(read, read.exceptStatus);
   const attachedRoutes = attachedRoutesFrom(tracking);
-  const crowded = crowdedByGateway(tracking, settingsResources, attachedRoutes);
-  const settings: TrafficValues['settings'] = gatewaySettingsFrom(tracking, options.settingsFrom, crowded);
   const over = overTlsBudgets(tracking, settingsResources);
   const budgetsOf =
     (read: TrackedRead): TlsBudgets =>
     namespace =>
       read.value(over, namespace);
+  const settingsOfRoutes = routeSettingsFrom(tracking, settingsResources, budgetsOf);
+  const crowded = crowdedByGateway(settingsOfRoutes, attachedRoutes);
+  const settings: TrafficValues['settings'] = gatewaySettingsFrom(tracking, options.settingsFrom, crowded);
   const clusters = new Derived(tracking, (name, read) => resolveCluster(name, resources(read)));
-  const settingsOfRoutes = new Derived(tracking, (key, read) => {
-    const route = read.exceptStatus.get(refOf(key as Key) as Ref<RouteKind>);
-    return route ? routeSettings(settingsResources(read), route, budgetsOf(read)) : '';
-  });
   const revisions = attachedRoutes.combined<RevisionPart | undefined, Revision | undefined>({
-    ofGroup: (routes, read) => revisionPart(routes.map(key => [key, read.value(settingsOfRoutes, key)])),
+    ofGroup: (routes, read) => revisionPart(routes.map(key => [key, read.value(settingsOfRoutes, key).text])),
     ofGateway: (parts, key, read) =>
       revisionOf(
         parts.filter(part => part !== undefined),

@@ -2,8 +2,7 @@ import type { MeshBindingSettings } from '../../api/generated/types.ts';
 import { endpointsOf } from '../../api/objects/endpoints.ts';
 import { MAX_CHECKED_BY_OPERATOR } from '../../api/shares.ts';
 import { inTurns } from '../../api/turns.ts';
-import type { Route } from '../../api/objects/gateway-api.ts';
-import { resolveRoute } from '../resolve-route.ts';
+import type { ResolvedRule } from '../resolve-route.ts';
 import { isIn, parseBackend } from '../settings/backend-text.ts';
 import { backendsWithChecks, envoyHealthCheckOf, healthCheckOf } from '../settings/envoy-health-check.ts';
 import type { TrafficResources } from '../traffic-resources.ts';
@@ -26,11 +25,9 @@ import { healthStatusesOf } from './health-status.ts';
 const MAX_CLUSTERS = 8;
 const AGAIN_AT_CLUSTERS = 6;
 
-/** The backends of a route that Envoy checks by itself, once for each cluster that has them. */
-export function checkedBackends(resources: TrafficResources, route: Route): readonly string[] {
-  return resolveRoute(resources, route).flatMap(rule =>
-    envoyHealthCheckOf(rule) ? backendsWithChecks(rule) : [],
-  );
+/** The backends of a resolved route that Envoy checks by itself, once for each cluster that has them. */
+export function checkedBackends(rules: readonly ResolvedRule[]): readonly string[] {
+  return rules.flatMap(rule => (envoyHealthCheckOf(rule) ? backendsWithChecks(rule) : []));
 }
 
 /** Backends with the number of clusters that they are in. */

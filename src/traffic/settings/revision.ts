@@ -1,14 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { Key } from '../../api/key.ts';
-import type { Route } from '../../api/objects/gateway-api.ts';
 import type { GatewaySettings } from '../gateway-settings.ts';
 import { envoyClusterSettingsOf } from './envoy-cluster-settings.ts';
 import type { EnvoyClusterSettings } from './envoy-cluster-settings.ts';
 import { backendsWithChecks } from './envoy-health-check.ts';
 import { closedSettingsOf, overTlsBudgetOf } from './tls-budget.ts';
 import type { TlsBudgets } from './tls-budget.ts';
-import type { TrafficResources } from '../traffic-resources.ts';
-import { resolveRoute } from '../resolve-route.ts';
 import type { ResolvedRule } from '../resolve-route.ts';
 
 /** The settings of the mesh clusters of some routes of a Gateway, by the keys of those that have any, with a hash of them. */
@@ -70,11 +67,11 @@ function hashOf(texts: readonly string[]): string {
 }
 
 /**
- * The settings of the mesh clusters of a route as one text, which is empty for a route without any. What a Gateway makes of them
+ * The settings of the mesh clusters of a resolved route as one text, which is empty for a route without any. What a Gateway makes of them
  * depends on them, on its own settings, and on which backends have checks.
  */
-export function routeSettings(resources: TrafficResources, route: Route, budgets: TlsBudgets): string {
-  return resolveRoute(resources, route)
+export function routeSettings(rules: readonly ResolvedRule[], budgets: TlsBudgets): string {
+  return rules
     .map(rule => {
       const settings = settingsOf(rule, budgets);
       const checked = settings?.healthCheck && backendsWithChecks(rule);
