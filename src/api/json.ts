@@ -31,7 +31,8 @@ function isEqualList(a: readonly unknown[], b: readonly unknown[]): boolean {
 function isEqualRecord(a: Fields, b: Fields): boolean {
   const keys = Object.keys(a);
   if (keys.length !== Object.keys(b).length) return false;
-  return keys.every(key => Object.hasOwn(b, key) && isEqual(a[key], b[key]));
+  for (const key of keys) if (!Object.hasOwn(b, key) || !isEqual(a[key], b[key])) return false;
+  return true;
 }
 
 /** JSON in which the characters that a pattern matches are escaped; it parses to the same value. */

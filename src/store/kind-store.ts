@@ -83,8 +83,11 @@ export class KindStore {
   #move(entry: Entry, to: Entry['values']): () => readonly string[] {
     const from = entry.values;
     const appeared: string[] = [];
-    for (const [at, table] of this.#tables.entries()) {
-      const [before = NONE, after = NONE] = [from[at], to[at]];
+    let at = -1;
+    for (const table of this.#tables) {
+      at++;
+      const before = from[at] ?? NONE;
+      const after = to[at] ?? NONE;
       if (isEqual(before, after)) continue;
       const { size } = table;
       for (const text of before) if (!after.includes(text)) table.remove(text, entry);
@@ -97,12 +100,20 @@ export class KindStore {
   }
 
   #indexedAs(from: Entry['values'], to: Entry['values']): readonly string[] {
-    return this.#indexes.flatMap((index, at) => {
-      const [before = NONE, after = NONE] = [from[at], to[at]];
-      const all = [...before, ...after.filter(text => !before.includes(text))];
-      const moved = all.filter(text => !(before.includes(text) && after.includes(text)));
-      return [...all.map(text => indexedAs(index, text)), ...moved.map(text => membersAs(index, text))];
-    });
+    const indexed: string[] = [];
+    let at = -1;
+    for (const index of this.#indexes) {
+      at++;
+      const before = from[at] ?? NONE;
+      const after = to[at] ?? NONE;
+      for (const text of before) {
+        indexed.push(indexedAs(index, text));
+        if (!after.includes(text)) indexed.push(membersAs(index, text));
+      }
+      for (const text of after)
+        if (!before.includes(text)) indexed.push(indexedAs(index, text), membersAs(index, text));
+    }
+    return indexed;
   }
 
   #computeValues(index: AnyIndex, key: Key, object: Resource): readonly string[] {

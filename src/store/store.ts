@@ -142,6 +142,7 @@ class ObjectChange implements Change {
   readonly key: Key;
   readonly isInInitialList: boolean;
   readonly #effect: Effect;
+  #isOfStatus: boolean | undefined;
 
   constructor(key: Key, isInInitialList: boolean, effect: Effect) {
     this.key = key;
@@ -150,14 +151,17 @@ class ObjectChange implements Change {
   }
 
   get isOfStatus(): boolean {
-    const { before, after } = this.#effect;
-    if (before === undefined || after === undefined || !differInStatusOnly(before, after)) return false;
-    return before.kind !== 'MeshEndpoints' || haveSameDiscovered(before, after as typeof before);
+    return (this.#isOfStatus ??= isOfStatus(this.#effect));
   }
 
   get indexed(): readonly string[] {
     return this.#effect.indexed();
   }
+}
+
+function isOfStatus({ before, after }: Effect): boolean {
+  if (before === undefined || after === undefined || !differInStatusOnly(before, after)) return false;
+  return before.kind !== 'MeshEndpoints' || haveSameDiscovered(before, after as typeof before);
 }
 
 /** Equal parts of two versions of an object are identical. */

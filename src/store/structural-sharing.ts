@@ -35,10 +35,13 @@ export function shareStructure(before: unknown, value: unknown, strings: RecentS
 function shareList(before: unknown, list: readonly unknown[], strings: RecentStrings): unknown {
   const old: readonly unknown[] = Array.isArray(before) ? before : [];
   const copy: unknown[] = [];
-  for (const [index, item] of list.entries())
-    copy.push(shareStructure(index < old.length ? old[index] : copy[index - 1], item, strings));
-  const isSame =
-    before === old && old.length === copy.length && copy.every((item, index) => item === old[index]);
+  let isSame = before === old && old.length === list.length;
+  for (const item of list) {
+    const index = copy.length;
+    const shared = shareStructure(index < old.length ? old[index] : copy[index - 1], item, strings);
+    isSame &&= shared === old[index];
+    copy.push(shared);
+  }
   return isSame ? old : Object.freeze(copy);
 }
 

@@ -61,6 +61,8 @@ export class Tracking {
   constructor(read: ReadResources) {
     this.#read = read;
     this.#unsubscribe = read.subscribe(change => {
+      // As at a start, when all objects arrive before anything reads them.
+      if (this.size === 0) return;
       const { isOfStatus } = change;
       for (const id of changedIn(change)) {
         if (!isOfStatus) this.#sources.exceptStatus.notify(id, change);
