@@ -36,13 +36,14 @@ export function statusOf(input: StatusInput): Status {
   const found = discoveryStatusOf(stored, input.discovery);
   const complete = completion(input, entries, found);
   const written = stored.status;
+  if (!written) return complete(entries, found);
   const withOldTimes = complete(withoutNewTimes(entries, stored), found && withoutNewSync(found, written));
-  if (written && isEqual(written, withOldTimes)) {
+  if (isEqual(written, withOldTimes)) {
     const times = { endpoints: entries, ...(found && { discovery: found }) };
     if (!isRefreshDue(keyOf(refTo(object)), times, stored)) return written;
   }
   const status = complete(entries, found);
-  return written && isEqual(written, status) ? written : status;
+  return isEqual(written, status) ? written : status;
 }
 
 /** Computes what does not depend on times, and returns the function that makes a status of it. */
@@ -94,8 +95,8 @@ function completion(
  * As it was written, where only the time of the list or the number of all devices differs: in a large tailnet devices that no
  * object selects come and go with each list, and a status may have 1000 endpoints.
  */
-function withoutNewSync(found: NonNullable<Status['discovery']>, written: Status | undefined) {
-  const { lastSync, devices } = written?.discovery ?? {};
+function withoutNewSync(found: NonNullable<Status['discovery']>, written: Status) {
+  const { lastSync, devices } = written.discovery ?? {};
   return {
     ...found,
     ...(lastSync !== undefined && { lastSync }),
