@@ -186,6 +186,21 @@ export function varint(value: number): readonly number[] {
   return value < 128 ? [value] : [(value % 128) + 128, ...varint(Math.floor(value / 128))];
 }
 
+/** How many bytes a varint takes. */
+export function varintLength(value: number): number {
+  let length = 1;
+  for (let rest = value; rest >= 128; rest = Math.floor(rest / 128)) length++;
+  return length;
+}
+
+/** Writes a varint; returns where it ends. */
+export function writeVarint(value: number, to: Uint8Array, offset: number): number {
+  let [rest, at] = [value, offset];
+  for (; rest >= 128; rest = Math.floor(rest / 128)) to[at++] = (rest % 128) + 128;
+  to[at++] = rest;
+  return at;
+}
+
 /** Concatenates byte arrays. */
 export function concat(parts: readonly Uint8Array[]): Uint8Array {
   const whole = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
