@@ -5,6 +5,8 @@ import { startController } from '../../src/runtime/controller.ts';
 import type { Outcome } from '../../src/runtime/queue/queue.ts';
 import { controllerMetrics, queueMetrics } from '../../src/telemetry/metrics.ts';
 import { createRegistry } from '../../src/telemetry/registry.ts';
+import { named } from '../support/declared.ts';
+import { endpoint, meshEndpoints } from '../support/objects.ts';
 import { DONE, FOREVER, refOfWeb, running, tailnet, web } from '../support/runtime/running-controller.ts';
 import { Runtime } from '../support/runtime/runtime.ts';
 import { parseExposition, valueOf } from '../support/telemetry/exposition.ts';
@@ -58,6 +60,26 @@ describe('a controller', () => {
     await memory.author.remove(refOfWeb('a'));
     await clock.advance(60_000);
     expect(seen).toEqual(['a 8080', 'a 9090', 'a gone']);
+  });
+
+  it('writes the status of all objects beside a namespace whose status writes never end', async () => {
+    const names = Array.from({ length: 20 }, (_, at) => [`noisy/web-${at}`, `quiet/web-${at}`]).flat();
+    const spec = { endpoints: [endpoint({})] };
+    const runtime = new Runtime(names.map(name => named(meshEndpoints(spec), name)));
+    const { read, write } = runtime.memory;
+    runtime.start({
+      kind: 'MeshEndpoints',
+      reconcile: async ref => {
+        const object = read.get(ref);
+        if (ref.namespace === 'noisy') await FOREVER;
+        if (object) await write.replaceStatus(object, { observedGeneration: 1 });
+        return DONE;
+      },
+    });
+    await runtime.memory.start();
+    await runtime.clock.settle();
+    const written = read.list('MeshEndpoints').filter(({ status }) => status !== undefined);
+    expect(written.map(({ metadata: { namespace } }) => namespace)).toEqual(Array(20).fill('quiet'));
   });
 
   it('reconciles what it enqueues for reasons of its own, until it has stopped', async () => {

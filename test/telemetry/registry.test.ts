@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import {
   controllerMetrics,
   leaderMetrics,
@@ -89,6 +89,17 @@ describe('an exposition', () => {
     }
     expect([...families.keys()]).toContain('nodejs_eventloop_lag_p99_seconds');
     expect([...families.keys()]).toContain('nodejs_heap_size_used_bytes');
+  });
+
+  it('has the longest piece of work that has held up the event loop since it was read last', async () => {
+    const registry = operator();
+    await vi.waitFor(async () => {
+      const endMs = performance.now() + 60;
+      while (performance.now() < endMs);
+      // The delay is measured by a timer, which is due before this one.
+      await new Promise(resolve => setTimeout(resolve));
+      expect(valueOf(await read(registry), 'nodejs_eventloop_lag_max_seconds')).toBeGreaterThan(0.05);
+    });
   });
 
   it('counts into the buckets of a histogram', async () => {
