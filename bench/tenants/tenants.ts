@@ -5,6 +5,7 @@ import type { OnStep } from '../../lab/process/steps.ts';
 import { builtProduct, bundled } from '../bundled.ts';
 import { median } from '../figures.ts';
 import type { Bench, Figure } from '../figures.ts';
+import { onApiServer } from './api-server.ts';
 import type { Answers, Measured, Phase } from './figures.ts';
 
 const MANY = 10_000;
@@ -12,11 +13,13 @@ const STORM_EDITS_PER_SECOND = 20;
 
 /**
  * Measures what one namespace's edits cost where many share a Gateway, and what others wait for meanwhile: all controllers in
- * one process, with an API server in memory.
+ * one process, with an API server in memory; with the part `api-server` an operator on a real one.
  */
 export const tenants: Bench = {
   duration: () => ({ aboutMs: 400_000 }),
-  run: async onStep => {
+  run: async (onStep, part) => {
+    if (part === 'api-server') return await onApiServer(onStep);
+    if (part !== undefined) throw new Error('tenants has one part: api-server');
     builtProduct();
     const bundle = bundled('tenants/operator');
     const few = await measure(bundle, 100, 'edits', onStep);
