@@ -15,6 +15,9 @@ const JITTER = { fraction: 0.1, maxMs: 1000 } as const;
 /** Between a successful check and those that confirm it, and between all checks of a new cluster until one is healthy. */
 const RECHECK_MS = 1000;
 
+/** Between the checks of an unhealthy endpoint: Envoy has no backoff, so those that never return are checked as often. */
+const UNHEALTHY_MS = 3000;
+
 /**
  * Encodes the active health check of a cluster; undefined if it has none that Envoy accepts: gRPC health checks require
  * HTTP/2. The Host is set for each endpoint.
@@ -28,6 +31,9 @@ export function encodeHealthCheck({ healthCheck, protocol }: EnvoyClusterSetting
     noTrafficInterval: durationOf(Math.min(healthCheck.intervalMs, RECHECK_MS)),
     // By default once a minute.
     noTrafficHealthyInterval: durationOf(healthCheck.intervalMs),
+    unhealthyInterval: durationOf(Math.min(healthCheck.intervalMs, UNHEALTHY_MS)),
+    // By default the one above: endpoints would become unhealthy sooner than the interval and the threshold allow.
+    unhealthyEdgeInterval: durationOf(healthCheck.intervalMs),
     healthyEdgeInterval: durationOf(Math.min(healthCheck.intervalMs, RECHECK_MS)),
     timeout: durationOf(Math.min(healthCheck.timeoutMs, healthCheck.intervalMs)),
     initialJitter: durationOf(Math.min(Math.ceil(healthCheck.intervalMs * JITTER.fraction), JITTER.maxMs)),

@@ -16,6 +16,7 @@ const KNOWN: Readonly<Record<number, string>> = {
   6: '9768a4eabfb55ce2',
   7: '5f4721e123eb42d3',
   8: '57167a63b92e4f24',
+  9: '5461086a73ef97b4',
 };
 
 /** That of a policy, without fields. */

@@ -39,6 +39,20 @@ describe("Envoy's health check", () => {
   });
 
   it.each([
+    [60_000, { seconds: 3n, nanos: 0 }],
+    [2000, { seconds: 2n, nanos: 0 }],
+  ])('tries a failed endpoint again within 3 s, interval %i ms', (intervalMs, unhealthyInterval) => {
+    expect(read(settings({ healthCheck: { ...TCP_CHECK, intervalMs } }))).toMatchObject({
+      unhealthyInterval,
+    });
+  });
+
+  it('keeps the interval between the failures that make an endpoint unhealthy', () => {
+    const check = { ...TCP_CHECK, intervalMs: 60_000 };
+    expect(read(settings({ healthCheck: check }))?.unhealthyEdgeInterval).toMatchObject({ seconds: 60n });
+  });
+
+  it.each([
     [
       { intervalMs: 1000, timeoutMs: 4000 },
       { timeout: { seconds: 1n }, initialJitter: { nanos: 100_000_000 } },
