@@ -79,9 +79,6 @@ export function openTailnets(deps: TailnetsDeps): Tailnets & { readonly close: (
   };
 }
 
-/** A device that is missing from this many lists in a row, and for this time, is requested by itself. */
-const [ABSENCES, ABSENT_MS] = [3, 60_000];
-
 /** This many missing devices are requested after a list at least, and otherwise within a part of the rate limit and of the time. */
 const [MIN_REQUESTED, REQUESTED_PART] = [20, 0.4];
 
@@ -286,14 +283,18 @@ class ObservedTailnet {
   #withoutRoom(missing: readonly (readonly [string, Known])[], room: number): ReadonlySet<string> {
     const devices = missing.flatMap(([, { device }]) => device ?? []);
     if (devices.length <= room) return new Set();
-    const used = new Set(this.#deps.inUse(this.source.name, devices));
-    const isUsed = ({ device }: Known) => device !== undefined && used.has(device);
+    const isUsed = this.#findUsed(devices);
     const inOrder = missing
       .filter(([, { device }]) => device !== undefined)
       .sort(
         ([, one], [, other]) => Number(isUsed(one)) - Number(isUsed(other)) || other.absences - one.absences,
       );
     return new Set(inOrder.slice(0, devices.length - room).map(([id]) => id));
+  }
+
+  #findUsed(devices: readonly Device[]): (known: Known) => boolean {
+    const used = new Set(this.#deps.inUse(this.source.name, devices));
+    return ({ device }) => device !== undefined && used.has(device);
   }
 
   /** The same object while a device does not change. */
@@ -311,18 +312,22 @@ class ObservedTailnet {
   }
 
   /**
-   * Requests each device that was missing for long enough, those first that were not requested for the longest time: it is
+   * Requests each missing device, those first that are in use, then those that were not requested for the longest time: it is
    * left out if it does not exist. A control API may return an empty list, or half of it, for minutes. Other callers share
    * the rate limit, of which `ms` are used.
    */
   async #requestMissing(ms: number): Promise<void> {
     const at = this.#deps.clock.now();
     const most = Math.floor((ms / 1000) * this.source.endpoint.requestsPerSecond);
-    const due = [...this.#known]
-      .filter(([, { absences, seenAt }]) => absences >= ABSENCES && at - seenAt >= ABSENT_MS)
-      .sort(([, one], [, other]) => requestedOrSeen(one) - requestedOrSeen(other))
+    const missing = [...this.#known].filter(([, { absences }]) => absences > 0);
+    const isUsed = this.#findUsed(missing.flatMap(([, { device }]) => device ?? []));
+    const due = missing
+      .sort(
+        ([, one], [, other]) =>
+          Number(isUsed(other)) - Number(isUsed(one)) || requestedOrSeen(one) - requestedOrSeen(other),
+      )
       .slice(0, Math.max(MIN_REQUESTED, most));
-    for (const [index, [id, missing]] of due.entries()) {
+    for (const [index, [id, before]] of due.entries()) {
       if (index >= MIN_REQUESTED && this.#deps.clock.now() - at >= ms) return;
       let found: Known | undefined;
       const failure = await failureOf(async () => {
@@ -332,7 +337,7 @@ class ObservedTailnet {
       const known = new Map(this.#known);
       // It may have been deleted here in the meantime.
       if (!known.delete(id)) continue;
-      if (failure) known.set(id, { ...missing, requestedAt: at });
+      if (failure) known.set(id, { ...before, requestedAt: at });
       else if (found) known.set(id, found);
       this.#know(known);
       if (failure && failure.reason !== 'Unavailable') return;

@@ -9,7 +9,7 @@ import { desiredOf, deviceOf, isReady, meshPodSecretOf, poolTailnetsOf } from '.
 import type { MeshPod, MeshPodSecret, PoolNames } from './mesh-pods.ts';
 import type { MeshdState } from './meshd-state.ts';
 import { missingAfter } from './missing.ts';
-import type { MissingByPod } from './missing.ts';
+import type { ListedByPod, MissingByPod } from './missing.ts';
 import { POOL_ANNOTATIONS } from './objects.ts';
 
 type MeshTailnet = Kinds['MeshTailnet'];
@@ -70,6 +70,7 @@ export type GatherOptions = Omit<Input, 'desired' | 'statefulSet' | 'meshPods' |
   readonly tailnet: MeshTailnet;
   readonly names: PoolNames;
   readonly view: TailnetView | undefined;
+  readonly listed: ListedByPod;
   /** Requests a device by its id. */
   readonly requestDevice: (id: string) => Promise<Device | undefined>;
 };
@@ -101,13 +102,13 @@ export async function gather(options: GatherOptions, deps: GatherDeps): Promise<
   );
   const now = deps.now();
   const { specHashOf, keys, replaced, meshd, isAuthenticated, isControlServerKnown } = options;
-  const { missing: before, requestDevice } = options;
+  const { missing: before, listed, requestDevice } = options;
   return {
     desired,
     statefulSet: state,
     specHashOf,
     meshPods,
-    missing: await missingAfter(meshPods, { view, before, now, requestDevice }),
+    missing: await missingAfter(meshPods, { view, before, listed, now, requestDevice }),
     keys,
     replaced,
     isAuthenticated,

@@ -18,8 +18,8 @@ type Missing = {
 /** Mesh pods without a usable identity, by their names. */
 export type MissingByPod = ReadonlyMap<string, Missing>;
 
-/** A device that was listed before is missing from this number of lists in a row before it is requested. */
-const LISTS = 3;
+/** The ids of devices that lists have shown, by the names of their mesh pods. */
+export type ListedByPod = ReadonlyMap<string, string>;
 
 /** Lists of a control API may be this late, and then lack a device that has just joined. */
 const LATE_MS = 60_000;
@@ -28,6 +28,7 @@ export type MissingOptions = {
   readonly view: TailnetView | undefined;
   /** Of the last reconcile. */
   readonly before: MissingByPod;
+  readonly listed: ListedByPod;
   readonly now: Date;
   /** Requests a device by its id. */
   readonly requestDevice: (id: string) => Promise<Device | undefined>;
@@ -36,7 +37,7 @@ export type MissingOptions = {
 /*
  * What a new list shows of a mesh pod whose key was used:
  *
- *   device that was listed before, missing       removed after 3 lists in a row, if the device does not exist either
+ *   device that was listed before, missing       removed, if the device does not exist either
  *   device that was never listed                 the same after all lists of a minute
  *   no device, and no id of one, and not ready   removed after all lists of a minute
  *   node key of the device expired, not ready    expired after 2 lists: the first may be older than its login
@@ -50,18 +51,18 @@ export async function missingAfter(
   meshPods: readonly MeshPod[],
   options: MissingOptions,
 ): Promise<MissingByPod> {
-  const { view, before, now } = options;
+  const { view, before, listed, now } = options;
   const listedAt = view?.isStale === false ? view.lastSuccess?.getTime() : undefined;
   if (view === undefined || listedAt === undefined) return before;
   const missing = new Map<string, Missing>();
   for (const meshPod of meshPods) {
-    const inLists = inListsOf(meshPod, view, now);
+    const inLists = inListsOf(meshPod, { view, listed, now });
     if (inLists === undefined) continue;
     const known = before.get(meshPod.name);
     if (known?.listedAt === listedAt) missing.set(meshPod.name, known);
     else {
       const since = known?.since ?? listedAt;
-      const confirmed = await confirm({ meshPod, inLists, since, listedAt, view }, options);
+      const confirmed = await confirm({ meshPod, inLists, since, listedAt }, options);
       missing.set(meshPod.name, { inLists, since, listedAt, confirmed });
     }
   }
@@ -81,27 +82,40 @@ export function isUrgent(missing: MissingByPod): boolean {
   );
 }
 
-function inListsOf(meshPod: MeshPod, view: TailnetView, now: Date): Missing['inLists'] | undefined {
-  const { secret, device } = meshPod;
+/** With the devices that the last list shows. */
+export function listedAfter(
+  before: ListedByPod,
+  meshPods: readonly MeshPod[],
+  view: TailnetView | undefined,
+): ListedByPod {
+  const shown = meshPods.flatMap(({ name, device }) =>
+    device && !view?.missing.has(device.id) ? [[name, device.id] as const] : [],
+  );
+  return new Map([...before, ...shown]);
+}
+
+type Lists = Pick<MissingOptions, 'listed' | 'now'> & { readonly view: TailnetView };
+
+function inListsOf(meshPod: MeshPod, { view, listed, now }: Lists): Missing['inLists'] | undefined {
+  const { name, secret, device } = meshPod;
   if (!secret || secret.hasKey) return undefined;
+  // Requested by itself, it did not exist.
+  if (!device && secret.deviceId !== undefined && secret.deviceId === listed.get(name)) return 'missing';
   if (!device) return secret.deviceId !== undefined || !isReady(meshPod) ? 'unlisted' : undefined;
   if (view.missing.has(device.id)) return 'missing';
   return hasExpired(device, now) && !isReady(meshPod) ? 'expired' : undefined;
 }
 
-type Unconfirmed = Omit<Missing, 'confirmed'> & { readonly meshPod: MeshPod; readonly view: TailnetView };
+type Unconfirmed = Omit<Missing, 'confirmed'> & { readonly meshPod: MeshPod };
 
 async function confirm(
-  { meshPod, inLists, since, listedAt, view }: Unconfirmed,
+  { meshPod, inLists, since, listedAt }: Unconfirmed,
   { requestDevice }: MissingOptions,
 ): Promise<Missing['confirmed']> {
   if (inLists === 'expired') return listedAt === since ? undefined : 'expired';
   const id = meshPod.device?.id ?? meshPod.secret?.deviceId;
-  const isAbsent =
-    inLists === 'missing'
-      ? (view.missing.get(id ?? '') ?? 0) >= LISTS
-      : // The clock may have been set back.
-        Math.abs(listedAt - since) >= LATE_MS;
+  // The clock may have been set back.
+  const isAbsent = inLists === 'missing' || Math.abs(listedAt - since) >= LATE_MS;
   if (!isAbsent) return undefined;
   if (id === undefined) return 'removed';
   try {

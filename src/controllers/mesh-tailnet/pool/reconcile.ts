@@ -16,8 +16,8 @@ import type { GatherOptions, Input, PoolSize, ReadMeshd } from './gather.ts';
 import { keysAfter } from './key-history.ts';
 import type { KeyHistories } from './key-history.ts';
 import { isReady, poolNames } from './mesh-pods.ts';
-import { isUrgent, withMissingDevice } from './missing.ts';
-import type { MissingByPod } from './missing.ts';
+import { isUrgent, listedAfter, withMissingDevice } from './missing.ts';
+import type { ListedByPod, MissingByPod } from './missing.ts';
 import { poolObjects, POOL_ANNOTATIONS } from './objects.ts';
 import type { PoolOptions } from './objects.ts';
 import { apiOf, perform, performSweep } from './perform.ts';
@@ -86,6 +86,7 @@ const REAPPLY_MS = 600_000;
 
 type Memory = {
   readonly missing: MissingByPod;
+  readonly listed: ListedByPod;
   readonly keys: KeyHistories;
   readonly replaced: Input['replaced'];
   readonly meshd: Input['meshd'];
@@ -98,6 +99,7 @@ type Memory = {
 
 const NOTHING: Memory = {
   missing: new Map(),
+  listed: new Map(),
   keys: new Map(),
   replaced: new Set(),
   meshd: new Map(),
@@ -147,6 +149,7 @@ export function poolReconciler(deps: PoolDeps) {
       const swept = await sweepOrphans(tailnet, { ...connection, ...memory, input, others }, deps);
       memories.set(name, {
         missing: input.missing,
+        listed: listedAfter(memory.listed, input.meshPods, connection.view),
         keys: keysAfter(input, created, now),
         replaced: replacedAfter(input, performed),
         meshd,
@@ -209,7 +212,7 @@ async function sweepOrphans(
 const UNKNOWN: ControlServer = { controlURL: 'http://unknown.invalid', ca: undefined };
 
 type ReconcileOptions = PoolConnection &
-  Pick<GatherOptions, 'missing' | 'keys' | 'replaced' | 'meshd'> &
+  Pick<GatherOptions, 'missing' | 'listed' | 'keys' | 'replaced' | 'meshd'> &
   Pick<PerformOptions, 'online'> & { readonly isDue: boolean };
 
 /** Reads a pool, does what its plan has, and computes its part of the status. */
