@@ -15,6 +15,7 @@ import { trafficIndexes } from './store/traffic/resources.ts';
 import { trafficValues } from './store/traffic/values.ts';
 import type { TrafficValues } from './store/traffic/values.ts';
 import { startHealthChecks } from './health/health-checks.ts';
+import type { ProbeDeps } from './health/probe/create-probe.ts';
 import type { HealthChecks } from './health/health-checks.ts';
 import {
   clusterSettings,
@@ -39,6 +40,7 @@ import { readPoolGauges } from './controllers/mesh-tailnet/pool/gauges.ts';
 import type { PoolsOptions } from './controllers/mesh-tailnet/controller.ts';
 import type { FrontState } from './controllers/mesh-tailnet/pool/front-condition.ts';
 import { readMeshdState } from './controllers/mesh-tailnet/pool/meshd-state.ts';
+import { lostDevices } from './controllers/mesh-tailnet/pool/lost-devices.ts';
 import { readyMembers } from './controllers/mesh-tailnet/pool/ready-members.ts';
 import { addressSettings, guardOf } from './process/addresses.ts';
 import { meshPodSettings } from './process/mesh-pods.ts';
@@ -330,11 +332,13 @@ function startLeading(
   const tailnets = openTailnets({ clock, now: date, random: Math.random, userAgent, metrics });
   const targets = openExternalTargets({ clock, guard });
   const referenced = kubernetesReferenced(cluster.referencedTransport);
-  const withoutDevice = new Set<string>();
+  const withoutDevice = createPublished<readonly string[]>();
   const relayPorts = createPublished<PortsOfTailnet>();
   const fronts = createPublished<FrontState>();
   const services = vipServicesFrom(podNamespace, read, telemetry);
-  const { health, close: endChecks } = healthChecksFrom(settings, read, withoutDevice, telemetry);
+  const confirmMembers = lostDevices({ read, tailnets, withoutDevice, clock });
+  const members = readyMembers(read, withoutDevice);
+  const { health, close: endChecks } = healthChecksFrom(settings, { members, confirmMembers }, telemetry);
   const endGauges = GAUGES.map(readGauges => readGauges(read, metrics, settings.endpointMetricLabels));
   const deps = {
     ...settings,
@@ -385,12 +389,10 @@ function startLeading(
 
 function healthChecksFrom(
   { healthCheckConcurrency: concurrency }: OperatorSettings,
-  read: ReadResources,
-  withoutDevice: ReadonlySet<string>,
+  pools: Pick<ProbeDeps, 'members' | 'confirmMembers'>,
   { log, metrics: { record } }: ProcessTelemetry,
 ): HealthChecks {
-  const members = readyMembers(read, withoutDevice);
-  return startHealthChecks({ members, concurrency, clock, now: date, random: Math.random, record, log });
+  return startHealthChecks({ ...pools, concurrency, clock, now: date, random: Math.random, record, log });
 }
 
 /** What VIP services are registered with. */

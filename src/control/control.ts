@@ -222,6 +222,11 @@ export interface Tailnets {
    */
   expect(name: string, ids: readonly string[]): void;
   /**
+   * Requests devices by their ids at once, not with the next list: those that do not exist are left out. Returns after 5 s at
+   * the latest; a device that could not be requested by then stays.
+   */
+  confirm(name: string, ids: readonly string[]): Promise<void>;
+  /**
    * Calls a listener with the name of a tailnet after its devices have changed, or the last list has failed for the first time,
    * or succeeded again; returns the function that unsubscribes it.
    */

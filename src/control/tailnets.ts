@@ -61,6 +61,7 @@ export function openTailnets(deps: TailnetsDeps): Tailnets & { readonly close: (
     observe: async source => tailnetFor(source).observe(source),
     lastView: name => known.get(name)?.view(),
     expect: (name, ids) => known.get(name)?.expect(ids),
+    confirm: async (name, ids) => await known.get(name)?.confirm(ids),
     subscribe: listener => {
       listeners.add(listener);
       return () => void listeners.delete(listener);
@@ -162,10 +163,7 @@ class ObservedTailnet {
     const api = controlApi(this.#tokens, { ...calls, now });
     const deleteDevice = async (id: string) => {
       await api.deleteDevice(id);
-      const known = new Map(this.#known);
-      if (!known.delete(id)) return;
-      this.#know(known);
-      this.#notifyOfChange();
+      this.#drop(id);
     };
     this.api = { ...api, deleteDevice };
     this.close = wire.close;
@@ -190,13 +188,34 @@ class ObservedTailnet {
 
   /** Callers wait for the refresh up to a time; it continues without them. */
   #start(credentials: Credentials | undefined, intervalMs: number): void {
-    const ended = new AbortController();
     const refresh = this.#refresh(credentials, intervalMs).finally(() => {
       this.#running = undefined;
-      ended.abort();
     });
+    this.#running = this.#endOf(refresh);
+  }
+
+  /** Resolves at the end of some work, or once it has taken too long for those that wait for it. */
+  async #endOf(work: Promise<void>): Promise<void> {
+    const ended = new AbortController();
     const timeout = sleep(this.#deps.clock, MAX_WAIT_MS, ended.signal).catch(() => undefined);
-    this.#running = Promise.race([refresh, timeout]);
+    await Promise.race([work.finally(() => ended.abort()), timeout]);
+  }
+
+  async confirm(ids: readonly string[]): Promise<void> {
+    const requests = ids.map(id =>
+      failureOf(async () => {
+        if (!(await this.api.device(id))) this.#drop(id);
+      }),
+    );
+    await this.#endOf(Promise.all(requests).then(() => undefined));
+  }
+
+  /** A device that does not exist. */
+  #drop(id: string): void {
+    const known = new Map(this.#known);
+    if (!known.delete(id)) return;
+    this.#know(known);
+    this.#notifyOfChange();
   }
 
   /**

@@ -32,6 +32,8 @@ type ScheduledCheck = {
   startedAt: number;
   /** By its last probe; one that has not been probed is not known to be quick. */
   pace: 'new' | 'quick' | 'slow';
+  /** Whether its last probe found out nothing. */
+  isUnknown: boolean;
   /** The slot in which it waits for its next start; undefined once it is due. */
   slotAt: number | undefined;
   /** Of the probe in progress. */
@@ -45,6 +47,9 @@ type Slot = { readonly checks: Set<ScheduledCheck>; readonly cancel: () => void 
 const SLOT_MS = 20;
 
 const UNDECIDED_PERIOD_MS = 1000;
+
+/** A check that found out nothing runs again soon, because its way to the endpoint may be back. */
+const UNKNOWN_PERIOD_MS = 5000;
 
 /** A timer that fires later than this skips its start: after a pause of the process all would be due at once. */
 const MAX_LATE_MS = 1000;
@@ -100,7 +105,8 @@ export class CheckSchedule {
     const { clock, random } = this.#deps;
     const { check, phase, endpoints, startedAt } = scheduled;
     const isUndecided = endpoints.some(endpoint => endpoint.isUndecided);
-    const periodMs = isUndecided ? Math.min(check.intervalMs, UNDECIDED_PERIOD_MS) : check.intervalMs;
+    const soonMs = isUndecided ? UNDECIDED_PERIOD_MS : scheduled.isUnknown ? UNKNOWN_PERIOD_MS : Infinity;
+    const periodMs = Math.min(check.intervalMs, soonMs);
     const startAt = nextStart({ phase, periodMs }, startedAt, clock.now(), random());
     const slotAt = Math.ceil(startAt / SLOT_MS) * SLOT_MS;
     const slot = this.#slots.get(slotAt) ?? this.#openSlot(slotAt);
@@ -165,6 +171,7 @@ export class CheckSchedule {
     const { check, endpoints, startedAt } = scheduled;
     const tookMs = this.#deps.clock.now() - startedAt;
     scheduled.abort = undefined;
+    scheduled.isUnknown = result.is === 'unknown';
     scheduled.pace = tookMs > SLOW_MS ? 'slow' : 'quick';
     this.#deps.ended(check, result, tookMs);
     for (const endpoint of [...endpoints]) endpoint.handle(result);
@@ -179,6 +186,7 @@ function newCheck(key: string, check: Check, now: number): ScheduledCheck {
     endpoints: [],
     startedAt: now,
     pace: 'new',
+    isUnknown: false,
     slotAt: undefined,
     abort: undefined,
   };

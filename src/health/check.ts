@@ -76,6 +76,12 @@ export type ProbeProxy = {
 /** The members of the pool of a MeshTailnet that can carry a check now. */
 export type ProbeProxies = (tailnet: string) => readonly ProbeProxy[];
 
+/**
+ * Finds out whether the members of the pool of a MeshTailnet still belong to it, where no check reaches an endpoint through any of
+ * them: one that does not is no member any more once this resolves.
+ */
+export type ConfirmMembers = (tailnet: string) => Promise<void>;
+
 /** What a probe found out about an endpoint. */
 export type ProbeResult =
   | { readonly is: 'success' }

@@ -170,6 +170,30 @@ describe('11. a device that is missing', () => {
     expect((await later()).devices).toHaveLength(0);
   });
 
+  it('is left out between two lists where it is requested', async () => {
+    const { api, clock, later, tailnets } = await observed();
+    const ids = ['web-1', 'web-2', 'web-3'].map(hostname => api.addDevice({ hostname }).nodeId);
+    await later();
+    for (const id of ids.slice(1)) api.removeDevice(id);
+    await inTime(clock, tailnets.confirm('example', ids.slice(0, 2)));
+    expect(tailnets.lastView('example')?.devices).toMatchObject([
+      { hostname: 'web-1' },
+      { hostname: 'web-3' },
+    ]);
+  });
+
+  it('stays where a request for it takes longer than 5 s', async () => {
+    const { api, clock, later, tailnets } = await observed();
+    const { nodeId } = api.addDevice({ hostname: 'web-1' });
+    await later();
+    api.removeDevice(nodeId);
+    api.fail({ routes: ['device.get'], fault: { is: 'hang' } });
+    const before = clock.now();
+    await inTime(clock, tailnets.confirm('example', [nodeId]));
+    expect(clock.now() - before).toBeLessThan(6000);
+    expect(tailnets.lastView('example')?.devices).toHaveLength(1);
+  });
+
   it('because it was deleted here is left out at once', async () => {
     const { api, clock, later, observe, tailnets } = await observed();
     const { nodeId } = api.addDevice({ hostname: 'web-1', tags: ['tag:mesh'] });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { CheckedEndpoint, HealthMonitor } from '../../src/health/health.ts';
 import { checked, healthy, tcpCheck } from '../support/health/checks.ts';
-import { refused, scriptedMonitor } from '../support/health/scripted-monitor.ts';
+import { refused, scriptedMonitor, success, unknown } from '../support/health/scripted-monitor.ts';
 
 const web = 'MeshEndpoints/team/web';
 const api = 'MeshEndpoints/team/api';
@@ -73,6 +73,22 @@ describe('start times', () => {
     await clock.advance(4200);
     expect(monitor.verdict(web, 'a')).toMatchObject({ is: 'unhealthy', error: 'timeout after 1s' });
     expect(starts.length).toBeLessThanOrEqual(5);
+  });
+});
+
+describe('a check that found out nothing', () => {
+  it('runs again within 5 s, until it finds out something', async () => {
+    const { monitor, clock, starts, behave } = scriptedMonitor();
+    behave('100.64.0.1', unknown);
+    setOne(monitor, checked(tcpCheck('100.64.0.1', { intervalMs: 60_000 }), healthy));
+    await clock.advance(120_000);
+    const gaps = starts.slice(1).map(({ at }, index) => at - (starts[index]?.at ?? 0));
+    expect(gaps.length).toBeGreaterThan(9);
+    expect(Math.max(...gaps)).toBeLessThan(6000);
+    behave('100.64.0.1', success);
+    const before = starts.length;
+    await clock.advance(300_000);
+    expect(starts.length - before).toBeLessThan(8);
   });
 });
 

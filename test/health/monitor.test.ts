@@ -106,10 +106,10 @@ it('results are counted by tailnet and type, and no metric or log line has a hea
   const addresses = ['100.64.0.1', '100.64.0.2', '100.64.0.3'];
   for (const [index, result] of [success, refused, unknown].entries()) behave(addresses[index] ?? '', result);
   const entries = addresses.map(
-    address => [address, checked(tcpCheck(address, { settings }), healthy)] as const,
+    address => [address, checked(tcpCheck(address, { settings, intervalMs: 5000 }), healthy)] as const,
   );
   monitor.set(object, new Map(entries));
-  await clock.advance(9_990);
+  await clock.advance(4_990);
   const text = await metrics();
   for (const name of ['health_check_success', 'health_check_failure', 'mesh_gateway_health_check_unknown'])
     expect(text).toContain(`${name}_total{tailnet="example",type="HTTP"} 1\n`);

@@ -100,7 +100,8 @@ export function tailnetController(deps: TailnetDeps): Controller<'MeshTailnet', 
     subscribe: enqueue => {
       const one = (name: string) => enqueue({ kind: 'MeshTailnet', namespace: '', name });
       const all = () => deps.tracking.untracked.list('MeshTailnet').forEach(each => one(each.metadata.name));
-      const ends = [enforcement?.subscribe(all), deps.pools?.fronts.subscribe(one)];
+      const { fronts, withoutDevice } = deps.pools ?? {};
+      const ends = [enforcement?.subscribe(all), fronts?.subscribe(one), withoutDevice?.subscribe(one)];
       return () => ends.forEach(end => end?.());
     },
     memory: () => ({ logged: '' }),

@@ -5,14 +5,19 @@ import { createGrpcHealth } from './grpc.ts';
 import type { GrpcHealth } from './grpc.ts';
 import { checkHttp } from './http.ts';
 import { createMemberChecks } from './member.ts';
-import type { Check, ProbeProxy, ProbeProxies, Probe, ProbeResult } from '../check.ts';
+import type { Check, ConfirmMembers, ProbeProxy, ProbeProxies, Probe, ProbeResult } from '../check.ts';
 import { createTls } from './tls.ts';
 import type { StartTls } from './tls.ts';
 import { connectDirect, openTunnel } from './tunnel.ts';
 import { createUdpChecks } from './udp.ts';
 import type { CheckUdp } from './udp.ts';
 
-export type ProbeDeps = { readonly members: ProbeProxies; readonly clock: Clock };
+export type ProbeDeps = {
+  readonly members: ProbeProxies;
+  /** Undefined for proxies that others run. */
+  readonly confirmMembers?: ConfirmMembers;
+  readonly clock: Clock;
+};
 
 const ABORTED: ProbeResult = { is: 'unknown', why: 'the check was aborted' };
 
@@ -20,10 +25,12 @@ const ABORTED: ProbeResult = { is: 'unknown', why: 'the check was aborted' };
 export type OpenProbe = { readonly probe: Probe; readonly close: () => void };
 
 /** Creates a probe: through the members of a pool in turn, or directly. */
-export function createProbe({ members, clock }: ProbeDeps): OpenProbe {
+export function createProbe({ members, confirmMembers, clock }: ProbeDeps): OpenProbe {
   const memberChecks = createMemberChecks(clock);
   const shared: Shared = { startTls: createTls(), grpc: createGrpcHealth(), checkUdp: createUdpChecks() };
   const turns = new Map<string, number>();
+  /** When an endpoint was reached through a pool for the last time, by the name of its MeshTailnet. */
+  const reachedAt = new Map<string, number>();
 
   const nextMember = ({ tailnet, via }: Check): ProbeProxy | undefined => {
     const usable = members(tailnet).filter(({ pod }) => via.is === 'pool' || pod !== undefined);
@@ -32,26 +39,42 @@ export function createProbe({ members, clock }: ProbeDeps): OpenProbe {
     return usable[turn % usable.length];
   };
 
+  const setReached = ({ tailnet, via }: Check, member: ProbeProxy | undefined, isReached: boolean) => {
+    if (!member) return;
+    if (isReached) reachedAt.set(tailnet, clock.now());
+    memberChecks.setReached(member, via.is === 'relay' ? 'relay' : 'pool', isReached);
+  };
+
+  /** Why a member cannot have carried a check that began at a time; undefined where it can. */
+  const problemOf = async ({ tailnet, via }: Check, member: ProbeProxy, since: number) => {
+    if (!(await memberChecks.isRunning(member, via.is === 'relay' ? 'relay' : 'pool')))
+      return 'is not running';
+    const isSuspect = (reachedAt.get(tailnet) ?? -Infinity) < since;
+    if (!isSuspect || !confirmMembers) return undefined;
+    await confirmMembers(tailnet);
+    return members(tailnet).some(({ name }) => name === member.name) ? undefined : 'has no device';
+  };
+
   const carryOut = async (check: Check, attempt: Attempt, signal: AbortSignal): Promise<ProbeResult> => {
     const { via, timeoutMs } = check;
+    const startedAt = clock.now();
     const member = via.is === 'direct' ? undefined : nextMember(check);
     if (via.is !== 'direct' && !member) return { is: 'unknown', why: 'no mesh pod is ready' };
-    const way = via.is === 'relay' ? 'relay' : 'pool';
     try {
       await attempt.within(timeoutMs, timeoutText(check), runCheck(check, member, attempt, shared));
-      if (member) memberChecks.setReached(member, way, true);
+      setReached(check, member, true);
       return { is: 'success' };
     } catch (error) {
       if (signal.aborted) return ABORTED;
       const { reason, message } = checkErrorOf(error);
-      if (member && reason !== 'unanswered') memberChecks.setReached(member, way, reason === 'answered');
+      if (reason !== 'unanswered') setReached(check, member, reason === 'answered');
       if (reason === 'unreached') {
         return { is: 'unknown', why: member ? `${member.name}: ${message}` : message };
       }
       if (!member || reason === 'answered') return { is: 'failure', error: message };
-      const isRunning = await memberChecks.isRunning(member, way);
-      if (isRunning) return { is: 'failure', error: message };
-      return { is: 'unknown', why: `${member.name} is not running: ${message}` };
+      const problem = await problemOf(check, member, startedAt);
+      if (problem === undefined) return { is: 'failure', error: message };
+      return { is: 'unknown', why: `${member.name} ${problem}: ${message}` };
     }
   };
 

@@ -1,6 +1,12 @@
 import { onTestFinished } from 'vitest';
 import { createProbe } from '../../../src/health/probe/create-probe.ts';
-import type { Check, CheckSettings, ProbeProxy, ProbeResult } from '../../../src/health/check.ts';
+import type {
+  Check,
+  CheckSettings,
+  ConfirmMembers,
+  ProbeProxy,
+  ProbeResult,
+} from '../../../src/health/check.ts';
 import { VirtualClock } from '../virtual-clock.ts';
 import { startMember } from './member.ts';
 import type { TestMember } from './member.ts';
@@ -46,11 +52,18 @@ export type Probing = {
 };
 
 /** Starts a member and a probe until the test has finished; the pool has only this member, unless others are given. */
-export async function startProbing(others?: readonly ProbeProxy[]): Promise<Probing> {
+export async function startProbing(
+  others?: readonly ProbeProxy[],
+  confirmMembers?: ConfirmMembers,
+): Promise<Probing> {
   const member = await startMember();
   onTestFinished(() => member.close());
   const clock = new VirtualClock();
-  const opened = createProbe({ members: () => others ?? [member], clock });
+  const opened = createProbe({
+    members: () => others ?? [member],
+    clock,
+    ...(confirmMembers && { confirmMembers }),
+  });
   onTestFinished(() => opened.close());
   const probe = (check: Check, signal = new AbortController().signal) => opened.probe(check, signal);
   const probeUntilTimeout = async (check: Check, isWaiting: () => boolean) => {

@@ -1,5 +1,6 @@
 import { MESH_POD } from '../../../api/names.ts';
 import type { ProbeProxies } from '../../../health/check.ts';
+import type { Published } from '../../../runtime/published.ts';
 import type { ReadResources } from '../../../store/resources.ts';
 import { formatAddress } from '../../../telemetry/address.ts';
 import { proxiesOf } from '../../../traffic/data-path.ts';
@@ -13,7 +14,7 @@ import { isReady } from './mesh-pods.ts';
  */
 export function readyMembers(
   read: Pick<ReadResources, 'get' | 'find'>,
-  withoutDevice: ReadonlySet<string> = new Set(),
+  withoutDevice?: Pick<Published<readonly string[]>, 'of'>,
 ): ProbeProxies {
   return name => {
     const tailnet = read.get({ kind: 'MeshTailnet', namespace: '', name });
@@ -27,9 +28,10 @@ export function readyMembers(
         pod: undefined,
       }));
     }
+    const lost = withoutDevice?.of(name) ?? [];
     return read.find(podsByTailnet, name).flatMap(pod => {
       const [address] = pod.status.addresses;
-      if (address === undefined || !isReady({ pod }) || withoutDevice.has(pod.metadata.name)) return [];
+      if (address === undefined || !isReady({ pod }) || lost.includes(pod.metadata.name)) return [];
       return [{ name: pod.metadata.name, proxy: { address, port: MESH_POD.ports.proxy }, pod: address }];
     });
   };

@@ -41,8 +41,8 @@ export type PoolDeps = {
   readonly relayImage: string | undefined;
   /** How long a device without a mesh pod is reported before it is deleted. */
   readonly orphanAgeMs: number;
-  /** The names of mesh pods whose device may no longer exist; changed here. */
-  readonly withoutDevice: Set<string>;
+  /** The names of mesh pods whose device may no longer exist, by MeshTailnet; published here. */
+  readonly withoutDevice: Pick<Published<readonly string[]>, 'publish' | 'subscribe'>;
   readonly readMeshd: ReadMeshd;
   /** What the lists of fronts are made from, by MeshTailnet. */
   readonly fronts: Pick<Published<FrontState>, 'of' | 'subscribe'>;
@@ -122,7 +122,7 @@ export function poolReconciler(deps: PoolDeps) {
   );
   return {
     forget: (name: string) => {
-      for (const pod of memories.get(name)?.missing.keys() ?? []) deps.withoutDevice.delete(pod);
+      deps.withoutDevice.publish(name, undefined);
       memories.delete(name);
     },
     /** Whether the next list of devices is wanted sooner than after an interval. */
@@ -144,8 +144,8 @@ export function poolReconciler(deps: PoolDeps) {
       const { input, performed, ...outcome } = await reconcilePool(tailnet, options, { ...deps, read });
       const created = performed.flatMap(action => (action.do === 'create-key' ? [action.meshPod] : []));
       const isApplied = isDue && performed.some(action => action.do === 'apply');
-      for (const pod of memory.missing.keys()) deps.withoutDevice.delete(pod);
-      for (const pod of withMissingDevice(input.missing)) deps.withoutDevice.add(pod);
+      const withoutDevice = withMissingDevice(input.missing);
+      deps.withoutDevice.publish(name, withoutDevice.length > 0 ? withoutDevice : undefined);
       const swept = await sweepOrphans(tailnet, { ...connection, ...memory, input, others }, deps);
       memories.set(name, {
         missing: input.missing,

@@ -21,12 +21,12 @@ function pod(name: string, ips: readonly string[], { status = 'True', ...metadat
 }
 
 /** The members of the pool of a MeshTailnet. */
-function membersOf(name: string, objects: readonly object[], withoutDevice = new Set<string>()) {
+function membersOf(name: string, objects: readonly object[], withoutDevice: readonly string[] = []) {
   const store = new ResourceStore(tailnetIndexes, failure => {
     throw failure;
   });
   for (const object of objects) store.put(admit(object));
-  return readyMembers(store, withoutDevice)(name);
+  return readyMembers(store, { of: () => withoutDevice })(name);
 }
 
 const deleted = { deletionTimestamp: '2026-11-23T08:00:00Z', finalizers: ['example.org/test'] };
@@ -54,7 +54,7 @@ describe('the members of a pool that can carry checks', () => {
       pod('home-0', ['10.0.0.7']),
       pod('home-1', ['10.0.0.8']),
     ];
-    const names = membersOf('home', objects, new Set(['home-0'])).map(({ name }) => name);
+    const names = membersOf('home', objects, ['home-0']).map(({ name }) => name);
     expect(names).toEqual(['home-1']);
   });
 

@@ -4,6 +4,8 @@ import type { Fault } from '../../../../lab/control-api/faults.ts';
 import type { Kinds } from '../../../../src/api/generated/types.ts';
 import { openTailnets } from '../../../../src/control/tailnets.ts';
 import { tailnetController, tailnetIndexes } from '../../../../src/controllers/mesh-tailnet/controller.ts';
+import { lostDevices } from '../../../../src/controllers/mesh-tailnet/pool/lost-devices.ts';
+import type { ConfirmMembers } from '../../../../src/health/check.ts';
 import { sharedIndexes } from '../../../../src/store/indexes.ts';
 import { trafficIndexes } from '../../../../src/store/traffic/resources.ts';
 import { admit, ObjectLifecycle, promised } from '../../../../src/store/lifecycle.ts';
@@ -46,6 +48,7 @@ export type InstallationOptions = {
 type Process = {
   readonly calls: Calls;
   readonly controller: RunningController;
+  readonly confirmMembers: ConfirmMembers;
   readonly close: () => void;
   /** How many reconciles run. */
   inProgress: number;
@@ -62,7 +65,7 @@ export class Installation {
   readonly kubelet: SimulatedKubelet;
   readonly events: ObjectEvent[] = [];
   readonly lines: string[] = [];
-  readonly withoutDevice = new Set<string>();
+  readonly withoutDevice = createPublished<readonly string[]>();
   /** Called when the process has crashed. */
   beforeRestart: () => void = () => undefined;
   readonly id: string;
@@ -205,6 +208,11 @@ export class Installation {
     await this.settle();
   }
 
+  /** No check reaches an endpoint through the pool of a MeshTailnet. */
+  confirmMembers(name = 'example'): Promise<void> {
+    return this.#process.confirmMembers(name);
+  }
+
   /** Replaces the process by a new one. */
   async restart(): Promise<void> {
     await this.close();
@@ -256,6 +264,7 @@ export class Installation {
     const process: Process = {
       calls,
       close: tailnets.close,
+      confirmMembers: lostDevices({ read: this.#store, tailnets, withoutDevice: this.withoutDevice, clock }),
       inProgress: 0,
       controller: startController(
         {
