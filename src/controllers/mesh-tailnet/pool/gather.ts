@@ -50,6 +50,8 @@ export type Input = {
   /** The names of mesh pods that get another device in place of one that was removed, until they carry traffic. */
   readonly replaced: ReadonlySet<string>;
   readonly isAuthenticated: boolean;
+  /** Whether a device whose node key has expired stays expired when it logs in again, as those with tags do on headscale. */
+  readonly keepsExpiry: boolean;
   /** Otherwise mesh pods are left as they are. */
   readonly isControlServerKnown: boolean;
   /** What the meshd of mesh pods reported last, by the names of the pods. */
@@ -66,7 +68,10 @@ export type GatherDeps = {
 };
 
 /** What is known of a pool before it is read; `missing` and `replaced` are those of the last reconcile. */
-export type GatherOptions = Omit<Input, 'desired' | 'statefulSet' | 'meshPods' | 'proxyAddress' | 'now'> & {
+export type GatherOptions = Omit<
+  Input,
+  'desired' | 'statefulSet' | 'meshPods' | 'keepsExpiry' | 'proxyAddress' | 'now'
+> & {
   readonly tailnet: MeshTailnet;
   readonly names: PoolNames;
   readonly view: TailnetView | undefined;
@@ -112,6 +117,8 @@ export async function gather(options: GatherOptions, deps: GatherDeps): Promise<
     keys,
     replaced,
     isAuthenticated,
+    // The API of headscale has no VIP services.
+    keepsExpiry: view?.hasServices === false,
     isControlServerKnown,
     meshd,
     proxyAddress: service && addressOf(service),

@@ -34,3 +34,11 @@ export function joinFailureOf(pod: ResourceOf<'Pod'> | undefined): 'refused' | '
     return 'refused';
   return message.includes(JOIN_FAILED) ? 'unknown' : undefined;
 }
+
+/** How containerboot ends where meshd is not logged in any more: its node key has expired, or its device was removed. */
+const LEFT_RUNNING = 'left running state';
+
+/** Whether meshd was logged out, and its container has ended for that. */
+export function wasLoggedOut(pod: ResourceOf<'Pod'> | undefined): boolean {
+  return pod?.status.container?.lastTerminated?.message.toLowerCase().includes(LEFT_RUNNING) ?? false;
+}

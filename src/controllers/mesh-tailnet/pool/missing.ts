@@ -1,11 +1,12 @@
 import { ControlError } from '../../../control/control.ts';
 import type { Device, TailnetView } from '../../../control/control.ts';
+import { wasLoggedOut } from './join-failure.ts';
 import { hasExpired, isReady } from './mesh-pods.ts';
 import type { MeshPod } from './mesh-pods.ts';
 
 /** A mesh pod without a usable identity, as lists of devices show it. */
 type Missing = {
-  /** Its device in the last list: missing from it, not in any list yet, or with a node key that has expired. */
+  /** Its device in the last list: missing from it, not in any list yet, or with a node key that has expired, as far as is known. */
   readonly inLists: 'missing' | 'unlisted' | 'expired';
   /** The time of the first list that showed it so. */
   readonly since: number;
@@ -40,7 +41,8 @@ export type MissingOptions = {
  *   device that was listed before, missing       removed, if the device does not exist either
  *   device that was never listed                 the same after all lists of a minute
  *   no device, and no id of one, and not ready   removed after all lists of a minute
- *   node key of the device expired, not ready    expired after 2 lists: the first may be older than its login
+ *   node key of the device expired, not ready    expired, if it still is when the device is requested: a list may be older than its login
+ *   meshd has left its state Running, not ready  the same, or removed if the device does not exist
  *
  * A control server need not log a device out that was removed: meshd then stays ready, and its connections hang. The pod shows no
  * sign of that: meshd stays in its state Running, with itself online and no health message.
@@ -103,23 +105,24 @@ function inListsOf(meshPod: MeshPod, { view, listed, now }: Lists): Missing['inL
   if (!device && secret.deviceId !== undefined && secret.deviceId === listed.get(name)) return 'missing';
   if (!device) return secret.deviceId !== undefined || !isReady(meshPod) ? 'unlisted' : undefined;
   if (view.missing.has(device.id)) return 'missing';
-  return hasExpired(device, now) && !isReady(meshPod) ? 'expired' : undefined;
+  if (isReady(meshPod)) return undefined;
+  return hasExpired(device, now) || wasLoggedOut(meshPod.pod) ? 'expired' : undefined;
 }
 
 type Unconfirmed = Omit<Missing, 'confirmed'> & { readonly meshPod: MeshPod };
 
 async function confirm(
   { meshPod, inLists, since, listedAt }: Unconfirmed,
-  { requestDevice }: MissingOptions,
+  { requestDevice, now }: MissingOptions,
 ): Promise<Missing['confirmed']> {
-  if (inLists === 'expired') return listedAt === since ? undefined : 'expired';
-  const id = meshPod.device?.id ?? meshPod.secret?.deviceId;
   // The clock may have been set back.
-  const isAbsent = inLists === 'missing' || Math.abs(listedAt - since) >= LATE_MS;
-  if (!isAbsent) return undefined;
+  if (inLists === 'unlisted' && Math.abs(listedAt - since) < LATE_MS) return undefined;
+  const id = meshPod.device?.id ?? meshPod.secret?.deviceId;
   if (id === undefined) return 'removed';
   try {
-    return (await requestDevice(id)) ? undefined : 'removed';
+    const device = await requestDevice(id);
+    if (!device) return 'removed';
+    return inLists === 'expired' && hasExpired(device, now) ? 'expired' : undefined;
   } catch (error) {
     if (error instanceof ControlError) return undefined;
     throw error;

@@ -60,13 +60,14 @@ export function plan(input: Input): readonly Action[] {
  *   has a key that has expired                    create a key, unless a device is online: it may await approval
  *   has a key                                     none: meshd joins
  *   device whose node key has expired             create a key, with which the device logs in again
- *   the same after two keys                       delete device and Secret: the next key is for a new device
+ *   the same after two keys, or on headscale      delete device and Secret: the next key is for a new device
  *   device that was removed                       delete the Secret: the next key is for a new device
  *   otherwise                                     none: meshd starts
  *
  * One that is ready has joined, so only a device that was removed matters. Keys follow one another ever more slowly.
  */
-function renewalOf(meshPod: MeshPod, { isAuthenticated, missing, keys, now }: Input): readonly Action[] {
+function renewalOf(meshPod: MeshPod, input: Input): readonly Action[] {
+  const { isAuthenticated, keepsExpiry, missing, keys, now } = input;
   const { name, hostname, secret, hasForeignSecret, pod, device } = meshPod;
   const restart = restartOf(pod);
   const history = keys.get(name);
@@ -79,10 +80,9 @@ function renewalOf(meshPod: MeshPod, { isAuthenticated, missing, keys, now }: In
   if (confirmed === 'removed') return startOver;
   if (isReady(meshPod)) return [];
   const isRefused = secret.hasKey && joinFailureOf(pod) === 'refused';
-  if (device && hasExpired(device, now) && (isRefused || confirmed === 'expired')) {
-    // Headscale leaves a node expired that logs in with a valid key.
-    const keepsExpiry = (history?.count ?? 0) >= LOGINS;
-    return keepsExpiry ? [{ do: 'delete-device', id: device.id, hostname, name }, ...startOver] : create;
+  if (device && (confirmed === 'expired' || (isRefused && hasExpired(device, now)))) {
+    const isLost = keepsExpiry || (history?.count ?? 0) >= LOGINS;
+    return isLost ? [{ do: 'delete-device', id: device.id, hostname, name }, ...startOver] : create;
   }
   if (secret.wantsKey || isRefused) return create;
   if (!secret.hasKey) return [];

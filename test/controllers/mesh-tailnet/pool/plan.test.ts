@@ -137,6 +137,16 @@ describe('the plan of a pool', () => {
     ]);
   });
 
+  it('deletes a device that has expired where it would stay expired', () => {
+    const expired = meshPod(1, { secret: joined, pod: unready(1), device: deviceWith({}) });
+    const missing = missingOf('expired', 1);
+    expect(planned({ keepsExpiry: true, missing, meshPods: [carrying(0), expired] })).toEqual([
+      'delete-device n1',
+      'delete-secret meshd-example-1',
+      'delete-pod meshd-example-1',
+    ]);
+  });
+
   it('deletes a device that is expired still after two keys, and joins as another one', () => {
     const refused = meshPod(1, {
       secret: { ...joined, hasKey: true },

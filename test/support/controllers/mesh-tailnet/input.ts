@@ -63,6 +63,7 @@ export function input(more: Partial<Input>): Input {
     replaced: new Set(),
     meshd: new Map(),
     isAuthenticated: true,
+    keepsExpiry: false,
     isControlServerKnown: true,
     proxyAddress: undefined,
     now: NOW,
