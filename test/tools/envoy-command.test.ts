@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 
 import { runStatus } from '../../src/tools/status/command.ts';
 import type { Status } from '../../src/tools/status/status.ts';
 import { runTrace } from '../../src/tools/trace/command.ts';
-import type { Step } from '../../src/tools/trace/trace.ts';
+import type { Step } from '../../src/tools/trace/step.ts';
 import { PROJECT } from '../support/lab/command-line.ts';
 import { serveInstallation } from '../support/tools/api.ts';
 import { serveEnvoyAdmin } from '../support/tools/envoy.ts';
@@ -171,7 +171,8 @@ describe('mesh-gateway trace --envoy', () => {
       ways: [way],
     } = parseOutput(printed) as { readonly ways: readonly { readonly steps: readonly Step[] }[] };
     const ofPods = way?.steps.filter(({ text }) => / meshd-|^meshd-|mesh-system/.test(text)) ?? [];
-    expect(ofPods.map(({ is, text }) => `${is} ${text}`)).toEqual(lines);
+    const textOf = ({ is, text, problem }: Step) => `${is} ${[text, problem?.fix ?? []].flat().join(': ')}`;
+    expect(ofPods.map(textOf)).toEqual(lines);
     expect(code).toBe(expected);
   });
 

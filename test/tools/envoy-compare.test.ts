@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
+import { formatProblem } from '../../src/api/problem.ts';
 import { KubeError } from '../../src/kubernetes/transport/transport.ts';
 import type { Reading } from '../../src/tools/doctor/observed.ts';
 import { readObjects } from '../../src/tools/check/objects.ts';
@@ -134,23 +135,26 @@ const DIFFERENCES: readonly (readonly [
   ],
 ];
 
+const differencesOf = (...args: Parameters<typeof compareRule>) =>
+  compareRule(...args).differences.map(formatProblem);
+
 describe('an Envoy differs from the objects by', () => {
   it.each(DIFFERENCES)('%s', (_, state, verdicts, difference) => {
-    expect(compareRule(tracedIn(declared(verdicts)).traffic, state).differences).toEqual([difference]);
+    expect(differencesOf(tracedIn(declared(verdicts)).traffic, state)).toEqual([difference]);
   });
 });
 
 describe('an Envoy differs in a rule that is divided', () => {
   it('by an endpoint that the cluster of its backend lacks', () => {
     const divided = stateOf(envoyResponses({ clusters: { [`${CLUSTER}/backend/0`]: [near] } }));
-    expect(compareRule(tracedIn(declared({})).traffic, divided).differences).toEqual([
+    expect(differencesOf(tracedIn(declared({})).traffic, divided)).toEqual([
       `has no endpoint far at [fd7a:115c:a1e0::2]:8080: ${WAIT}`,
     ]);
   });
 
   it('by the cluster of a backend that is missing', () => {
     const divided = stateOf(envoyResponses({ clusters: { [`${CLUSTER}/backend/1`]: [near] } }));
-    expect(compareRule(tracedIn(declared({})).traffic, divided).differences).toEqual([
+    expect(differencesOf(tracedIn(declared({})).traffic, divided)).toEqual([
       expect.stringContaining(`has no cluster ${CLUSTER}/backend/0`),
     ]);
   });
@@ -165,7 +169,7 @@ describe('an Envoy differs in a rule that is divided', () => {
     } as const;
     const both = { [CLUSTER]: [{ address: '10.0.0.9' }], [`${CLUSTER}/backend/0`]: [near, far] };
     const state = stateOf(envoyResponses({ clusters: both }));
-    expect(compareRule({ ...traffic, rule: { ...traffic.rule, shares } }, state).differences).toEqual([]);
+    expect(differencesOf({ ...traffic, rule: { ...traffic.rule, shares } }, state)).toEqual([]);
   });
 });
 
@@ -182,7 +186,7 @@ describe('an Envoy does not differ', () => {
     ['where all is as the objects are', envoy([near, far]), {}],
     ['where both find the same', envoy([draining, far]), { web: 'Unhealthy', far: 'Healthy' }],
   ] as const)('%s', (_, state, verdicts) => {
-    expect(compareRule(tracedIn(declared(verdicts)).traffic, state).differences).toEqual([]);
+    expect(differencesOf(tracedIn(declared(verdicts)).traffic, state)).toEqual([]);
   });
 });
 
@@ -193,7 +197,7 @@ describe('trace --envoy', () => {
   const linesOf = (...args: Parameters<typeof stepsWithEnvoys>) =>
     stepsWithEnvoys(...args)
       .filter(({ name }) => name === 'envoy')
-      .map(({ is, text }) => `${is} ${text}`);
+      .map(({ is, text, problem }) => `${is} ${[text, problem?.fix ?? []].flat().join(': ')}`);
 
   it('shows differences before the steps, and what Envoys have after them', () => {
     const all = stepsWithEnvoys(steps, traffic, [read('envoy-1', envoy([near]))]);

@@ -42,7 +42,17 @@ describe('mesh-gateway trace', () => {
           reaches: 'none',
           steps: [
             { is: 'ok', name: 'listener', text: 'http (HTTP, port 80) of Gateway default/public' },
-            { is: 'broken', name: 'rule', text: expect.stringContaining('web.example.org') as string },
+            {
+              is: 'broken',
+              name: 'rule',
+              text: 'no route is for web.example.org',
+              problem: {
+                severity: 'error',
+                reason: 'NoRouteForHost',
+                text: 'no route is for web.example.org',
+                fix: expect.stringContaining('web.example.com') as string,
+              },
+            },
           ],
         },
       ],

@@ -1,27 +1,44 @@
 import { describe, expect, it } from 'vitest';
 import { ROUTE_KINDS } from '../../src/api/key.ts';
 import type { ResourceKind } from '../../src/api/key.ts';
+import type { Reason } from '../../src/api/reasons.ts';
 import { servedObjects } from '../../src/tools/check/objects.ts';
 import { parseRequest } from '../../src/tools/trace/request.ts';
 import { trace } from '../../src/tools/trace/trace.ts';
-import type { Step } from '../../src/tools/trace/trace.ts';
+import type { Step } from '../../src/tools/trace/step.ts';
 import { gatewayObject, meshBackend, named, openGateway, route } from '../support/declared.ts';
 import { endpoint, meshEndpoints, meshRoutePolicy, meshTailnet } from '../support/objects.ts';
-import { all, firstBroken, gateway, routeOf, tailnet, ways, web } from '../support/tools/traced.ts';
+import {
+  all,
+  firstBroken,
+  gateway,
+  reasonsOf,
+  routeOf,
+  tailnet,
+  ways,
+  web,
+} from '../support/tools/traced.ts';
+
+const unread = (name: 'gateway' | 'rule', text: string): Step => ({
+  is: 'unknown',
+  name,
+  text,
+  problem: { reason: 'NotRead', text },
+});
 
 describe('trace does not know what becomes of a request', () => {
   it.each<readonly [string, ReadonlySet<ResourceKind>, readonly Step[]]>([
     [
       'where Gateways could not be read',
       new Set(ROUTE_KINDS),
-      [{ is: 'unknown', name: 'gateway', text: 'you have no right to list Gateways in all namespaces' }],
+      [unread('gateway', 'you have no right to list Gateways in all namespaces')],
     ],
     [
       'where routes could not be read',
       new Set<ResourceKind>(['Gateway', 'GRPCRoute']),
       [
         { is: 'ok', name: 'listener', text: 'http (HTTP, port 80) of Gateway default/public' },
-        { is: 'unknown', name: 'rule', text: 'you have no right to list HTTPRoutes in all namespaces' },
+        unread('rule', 'you have no right to list HTTPRoutes in all namespaces'),
       ],
     ],
   ])('%s', (_, complete, steps) => {
@@ -179,47 +196,54 @@ describe('trace follows a request', () => {
 });
 
 describe('trace names the step that is broken:', () => {
-  it.each<readonly [string, readonly object[], string, string]>([
-    ['no Gateway', [web, tailnet], 'http://a/', 'broken gateway: there is no Gateway'],
+  it.each<readonly [string, Reason, readonly object[], string, string]>([
+    ['no Gateway', 'NoGateway', [web, tailnet], 'http://a/', 'broken gateway: there is no Gateway'],
     [
       'no listener',
+      'NoListener',
       all,
       'http://a:8080/',
       'broken listener: no listener is for HTTP at port 8080 for a: add one, or use an existing one: http of default/public (HTTP at port 80)',
     ],
-    ['no route', all, 'http://a/', 'broken rule: no route attaches to it'],
+    ['no route', 'NoRouteAttached', all, 'http://a/', 'broken rule: no route attaches to it'],
     [
       'no hostname',
+      'NoRouteForHost',
       [...all, routeOf({ hostnames: ['b'] })],
       'http://a/',
       'broken rule: no route is for a: add it to hostnames of one: they have b (HTTPRoute default/web)',
     ],
     [
       'no rule',
+      'NoRuleMatches',
       [...all, routeOf({ rules: [{ matches: [{ path: { value: '/b' } }], backendRefs: [meshBackend()] }] })],
       'http://a/',
       'broken rule: no rule for a matches GET / (404): they match "path prefix /b"',
     ],
     [
       'no backend',
+      'NoBackends',
       [...all, routeOf({ rules: [{}] })],
       'http://a/',
-      'broken backend: spec.rules[0] has no backendRefs',
+      'broken backend: spec.rules[0]: has no backendRefs: add one',
     ],
     [
       'no weight',
+      'NoWeight',
       [...all, routeOf({ rules: [{ backendRefs: [meshBackend({ weight: 0 })] }] })],
       'http://a/',
-      'broken backend: all backendRefs of spec.rules[0] have weight 0',
+      'broken backend: spec.rules[0]: all backendRefs have weight 0: raise one',
     ],
     [
       'no port',
+      'PortNotFound',
       [...all, routeOf({ rules: [{ backendRefs: [meshBackend({ port: 81 })] }] })],
       'http://a/',
       'broken backend: MeshEndpoints default/web, port 81: PortNotFound',
     ],
     [
       'no grant',
+      'RefNotPermitted',
       [
         ...all,
         named(web, 'far/web'),
@@ -230,6 +254,7 @@ describe('trace names the step that is broken:', () => {
     ],
     [
       'an unhealthy endpoint',
+      'CheckFailed',
       [
         named(
           {
@@ -260,12 +285,14 @@ describe('trace names the step that is broken:', () => {
     ],
     [
       'no mesh pod',
+      'ProxyUnknown',
       [web, named({ ...meshTailnet(), status: { conditions: [] } }, 'example'), gateway, routeOf({})],
       'http://a/',
       'has no proxy: it has no condition PoolReady',
     ],
-  ])('%s', (_, objects, target, text) => {
+  ])('%s', (_, reason, objects, target, text) => {
     expect(firstBroken(objects, target)).toEqual([expect.stringContaining(text)]);
+    expect(reasonsOf(objects, target)).toEqual([reason]);
   });
 });
 

@@ -97,6 +97,43 @@ export const OBJECTS = {
     ListedByOther: error('another object lists the VIP service too', 'use another name, or remove it there'),
     NoRoute: note('no route names the MeshEndpoints', 'name it in a `backendRef`'),
   },
+  'request that is traced': {
+    NoGateway: error(
+      'there is no Gateway, or not the one of `--from`',
+      'create it, or name the files that have it',
+    ),
+    NoListener: error(
+      'no listener is for the protocol, port and host of the request',
+      'add one, or use one that exists',
+    ),
+    NoRouteAttached: error('no route attaches to the listener', 'name it in `parentRefs` of one'),
+    NoRouteForHost: error('no route at the listener is for the host', 'add it to `hostnames` of one'),
+    NoRuleMatches: error(
+      'no rule of the routes for the host matches the request',
+      'send another one, or add a rule',
+    ),
+    NoBackends: error('the rule has no `backendRefs`', 'add one'),
+    EndpointDraining: error(
+      'the MeshEndpoints is being deleted',
+      'create it again after its deletion, or use another one',
+    ),
+    CallerRefused: error(
+      'the proxy of a mesh pod refuses an Envoy of the Gateway',
+      'see `FrontReady` of the MeshTailnet',
+    ),
+    EnvoyDiffers: error(
+      'an Envoy has, or uses, something else than what the objects lead to',
+      'follow the message',
+    ),
+    NoAnswer: error(
+      'no answer came to the request that was sent',
+      'see the error; check the address and the network',
+    ),
+    ServerError: error(
+      'the answer has a status of 500 or above',
+      'follow the steps before it, and the log of the service',
+    ),
+  },
   'log of the extension server': {
     EndpointsRejected: error('an Envoy rejects endpoints', 'report the line, which has its error'),
   },

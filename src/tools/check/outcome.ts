@@ -102,7 +102,7 @@ function outcomeOf(
 ): RuleOutcome {
   const supports = gateways.map(gateway => failoverSupportOf(resources, [traffic.rule], gateway));
   const problems = distinct<Problem>([
-    ...weightless(traffic, route),
+    ...backendlessIn(route, indexOf(traffic)),
     ...traffic.unused,
     ...problemsOfRule(traffic.rule),
     ...supports.flatMap(each => (each.is === 'service-in-rule' ? [each.problem] : [])),
@@ -132,13 +132,15 @@ function indexOf({ rule: { cluster } }: RuleTraffic): number {
   return cluster.rule === 'only' ? 0 : cluster.rule;
 }
 
-function weightless(traffic: RuleTraffic, route: Route): readonly Problem[] {
-  const rule = indexOf(traffic);
+/** That a rule has no backend with a weight. */
+export function backendlessIn(route: Route, rule: number): readonly Problem[] {
   const { backendRefs = [] } = route.rules[rule] ?? {};
   if (backendRefs.some(({ weight }) => weight > 0)) return [];
-  const at = ['spec', 'rules', rule];
+  const place = { about: refTo(route), at: ['spec', 'rules', rule] };
   return [
-    { reason: 'NoWeight', about: refTo(route), at, text: 'all backendRefs have weight 0', fix: 'raise one' },
+    backendRefs.length === 0
+      ? { ...place, reason: 'NoBackends', text: 'has no backendRefs', fix: 'add one' }
+      : { ...place, reason: 'NoWeight', text: 'all backendRefs have weight 0', fix: 'raise one' },
   ];
 }
 

@@ -11,11 +11,13 @@ import type { EnvoyCluster, EnvoyHost, EnvoyState } from './state.ts';
 
 /** The cluster of a rule in an Envoy, beside what the objects have. */
 export type Comparison = {
-  /** Each with the way out. */
-  readonly differences: readonly string[];
+  readonly differences: readonly Difference[];
   /** What Envoy has. */
   readonly lines: readonly string[];
 };
+
+/** Where an Envoy differs: what it has or does, after its name, and what to do. */
+export type Difference = { readonly text: string; readonly fix: string };
 
 const NOT_SENT =
   'see mesh-gateway status for whether Envoy Gateway has translated the Gateway, and mesh-gateway doctor';
@@ -54,7 +56,7 @@ function compareCluster(
   expected: readonly Expected[],
 ): Comparison {
   const cluster = clusters.get(name);
-  if (!cluster) return { differences: [`has no cluster ${name}: ${NOT_SENT}`], lines: [] };
+  if (!cluster) return { differences: [{ text: `has no cluster ${name}`, fix: NOT_SENT }], lines: [] };
   return { differences: [...differencesOf(cluster, expected)], lines: linesOf(cluster, expected) };
 }
 
@@ -118,25 +120,28 @@ function textOf({ address, port }: SocketAddress): string {
   return addressText({ meshIP: address, port });
 }
 
-function* differencesOf(cluster: EnvoyCluster, expected: readonly Expected[]): Generator<string> {
+function* differencesOf(cluster: EnvoyCluster, expected: readonly Expected[]): Generator<Difference> {
   const { name, isWarming, hosts, rejected } = cluster;
   if (isWarming)
-    yield `has an update of ${name} that waits for endpoints: see mesh-gateway doctor for port 5005`;
+    yield {
+      text: `has an update of ${name} that waits for endpoints`,
+      fix: 'see mesh-gateway doctor for port 5005',
+    };
   const fix =
     rejected === 0
       ? 'wait a few seconds for the update, then see mesh-gateway doctor'
       : `it has rejected updates of them (${rejected}), with the reasons in mesh-gateway status`;
   const found = new Map(hosts.map(host => [host.address, host]));
   const missing = expected.filter(({ address }) => !found.has(address)).map(({ title }) => title);
-  if (missing.length > 0) yield `has no endpoint ${listed(missing)}: ${fix}`;
+  if (missing.length > 0) yield { text: `has no endpoint ${listed(missing)}`, fix };
   const addresses = new Set(expected.map(({ address }) => address));
   const others = hosts.filter(({ address }) => !addresses.has(address)).map(({ address }) => address);
-  if (others.length > 0) yield `has endpoints that the objects do not have, ${listed(others)}: ${fix}`;
+  if (others.length > 0) yield { text: `has endpoints that the objects do not have, ${listed(others)}`, fix };
   for (const each of expected) {
     const host = found.get(each.address);
     if (!host) continue;
     const stale = staleIn(each, host);
-    if (stale.length > 0) yield `has ${each.title} ${stale.join(', and ')}: ${fix}`;
+    if (stale.length > 0) yield { text: `has ${each.title} ${stale.join(', and ')}`, fix };
     else yield* disagreement(each, host);
   }
 }
@@ -166,14 +171,22 @@ function staleIn(expected: Expected, host: EnvoyHost): readonly string[] {
   );
 }
 
-function disagreement({ title, verdict }: Expected, host: EnvoyHost): readonly string[] {
+function disagreement({ title, verdict }: Expected, host: EnvoyHost): readonly Difference[] {
   const failing = refusalsOf(host);
   if (verdict === 'HEALTHY' && failing.length > 0)
     return [
-      `does not use ${title} (${failing.join(', ')}), which is HEALTHY by the objects: ${failing.some(isOwnCheck) ? CHECKED : FAILED}`,
+      {
+        text: `does not use ${title} (${failing.join(', ')}), which is HEALTHY by the objects`,
+        fix: failing.some(isOwnCheck) ? CHECKED : FAILED,
+      },
     ];
   if (verdict === 'UNHEALTHY' && host.health === 'HEALTHY' && failing.length === 0)
-    return [`uses ${title}, which is UNHEALTHY for the operator: see status.endpoints of its MeshEndpoints`];
+    return [
+      {
+        text: `uses ${title}, which is UNHEALTHY for the operator`,
+        fix: 'see status.endpoints of its MeshEndpoints',
+      },
+    ];
   return [];
 }
 

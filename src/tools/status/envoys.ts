@@ -1,3 +1,4 @@
+import { formatProblem } from '../../api/problem.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
 import type { RuleTraffic } from '../../traffic/endpoints/route-traffic.ts';
 import { isRoute } from '../check/backend-refs.ts';
@@ -48,7 +49,7 @@ export function envoysStatusOf(declarations: Declarations, all: readonly ReadEnv
   const differences = envoys.flatMap(({ pod, state, rules }) =>
     [
       ...state.errors.map(error => `has rejected ${error}`),
-      ...rules.flatMap(rule => compareRule(rule, state).differences),
+      ...rules.flatMap(rule => compareRule(rule, state).differences.map(formatProblem)),
     ].map(text => `${pod} ${text}`),
   );
   return {

@@ -3,10 +3,10 @@ import type { BackendRef } from '../../api/objects/gateway-api.ts';
 import { keyOf } from '../../api/key.ts';
 import type { Key } from '../../api/key.ts';
 import { isEqual } from '../../api/json.ts';
-import { formatProblem, formatWithReason, severityOf, within } from '../../api/problem.ts';
+import { severityOf, within } from '../../api/problem.ts';
 import type { Problem } from '../../api/problem.ts';
-import { isMeshBackend } from '../../api/objects/references.ts';
-import { healthStatusesOf, statusEntriesOf } from '../../traffic/endpoints/health-status.ts';
+import { isMeshBackend, refTo } from '../../api/objects/references.ts';
+import { healthStatusesOf, reasonOf, statusEntriesOf } from '../../traffic/endpoints/health-status.ts';
 import type { EnvoyEndpoint } from '../../traffic/endpoints/load-assignment.ts';
 import { poolProblemOf } from '../../traffic/data-path.ts';
 import type { ResolvedBackend } from '../../traffic/resolve-route.ts';
@@ -14,11 +14,13 @@ import type { ResolvedEndpoint } from '../../traffic/resolve-backend-ref.ts';
 import type { Catalog } from '../check/objects.ts';
 import { isElsewhere, serviceProblem } from '../check/known.ts';
 import { isFor, isPoolBroken, localitiesOf, priorityOf, usedEndpoints } from '../check/reach.ts';
+import { backendlessIn } from '../check/outcome.ts';
 import type { RuleOutcome } from '../check/outcome.ts';
 import type { TrafficOf } from '../check/traffic.ts';
 import { EXPECTED } from '../check/undiscovered.ts';
 import type { RuleChoice } from './rules.ts';
-import type { Step } from './trace.ts';
+import { brokenBy, textWithReason } from './step.ts';
+import type { Step } from './step.ts';
 
 /** What the Envoys of a Gateway should have for a rule; undefined where it has no MeshEndpoints. */
 export function ruleTraffic(
@@ -38,16 +40,8 @@ export function backendSteps(
 ): readonly Step[] {
   const refs = route.rules[rule]?.backendRefs ?? [];
   const total = refs.reduce((sum, { weight }) => sum + weight, 0);
-  if (refs.length === 0)
-    return [{ is: 'broken', name: 'backend', text: `spec.rules[${rule}] has no backendRefs: add one` }];
-  if (total === 0)
-    return [
-      {
-        is: 'broken',
-        name: 'backend',
-        text: `all backendRefs of spec.rules[${rule}] have weight 0: raise one`,
-      },
-    ];
+  const [lacking] = backendlessIn(route, rule);
+  if (lacking) return [brokenBy('backend', lacking)];
   const problems = ofRule?.problems ?? [];
   const steps = refs.flatMap((ref, index): readonly Step[] => {
     if (ref.weight === 0) return [];
@@ -59,28 +53,23 @@ export function backendSteps(
     }
     const reasons = problems.filter(each => isEqual(each.at, at) && severityOf(each) === 'error');
     const whole = reasons.find(({ endpoint }) => endpoint === undefined);
-    if (whole || !ofRule) {
-      const why = whole ? `: ${whyOf(whole)}` : '';
-      return [{ is: 'broken', name: 'backend', text: `${title}${why}`, ...(whole && { problem: whole }) }];
-    }
+    if (whole) return [brokenBy('backend', whole, `${title}: ${textWithReason(whole)}`)];
+    if (!ofRule) return [brokenBy('backend', NOTHING, `${title}: ${NOTHING.text}`)];
     const elsewhere = ofRule.undecided.find(each => isEqual(each.at, at) && isElsewhere(each));
     if (elsewhere) {
-      const text = `${title}: not known from these objects: ${whyOf(elsewhere)}`;
+      const text = `${title}: not known from these objects: ${textWithReason(elsewhere)}`;
       return [{ is: 'unknown', name: 'backend', text, problem: elsewhere }];
     }
     const backend = ofRule.rule.backends.find(({ place }) => isEqual(place.at, at));
-    const skipped = reasons.map((each): Step => ({
-      is: 'broken',
-      name: 'endpoint',
-      text: `${each.endpoint}: ${whyOf(each)}`,
-      problem: each,
-    }));
+    const skipped = reasons.map(each =>
+      brokenBy('endpoint', each, `${each.endpoint}: ${textWithReason(each)}`),
+    );
     const found = backend ? endpointSteps(backend, ofRule, catalog) : [];
-    const none: Step = {
-      is: 'broken',
-      name: 'endpoint',
-      text: `${titleOf(ref)} has no endpoint for this rule: see its status`,
-    };
+    const none = brokenBy('endpoint', {
+      reason: 'NoEndpoints',
+      text: `${titleOf(ref)} has no endpoint for this rule`,
+      fix: 'see its status',
+    });
     return [
       { is: 'ok', name: 'backend', text: title },
       ...skipped,
@@ -90,10 +79,11 @@ export function backendSteps(
   return [...steps, ...stepsBeyond(ofRule)];
 }
 
-/** A problem for users without its fix, which the step has beside it. */
-function whyOf({ fix: _fix, ...problem }: Problem): string {
-  return formatWithReason(problem);
-}
+const NOTHING = {
+  reason: 'NoEndpoints',
+  text: 'Envoy gets no endpoints for it',
+  fix: 'see mesh-gateway trace --all',
+} as const;
 
 /** The Services that a policy adds to the rule, where their endpoints are known. */
 function stepsBeyond(traffic: RuleOutcome | undefined): readonly Step[] {
@@ -120,7 +110,7 @@ function titleOf({ group, kind, namespace, name, port }: BackendRef): string {
 /** What is no MeshEndpoints is followed no further. */
 function otherBackend(title: string, problem: Problem | undefined): Step {
   return problem
-    ? { is: 'broken', name: 'backend', text: `${title}: ${whyOf(problem)}`, problem }
+    ? brokenBy('backend', problem, `${title}: ${textWithReason(problem)}`)
     : { is: 'ok', name: 'backend', text: `${title} (not followed further)` };
 }
 
@@ -153,13 +143,25 @@ function stepsTo(
   const priority = priorityOf(resolved, localities) ?? 0;
   // Envoy gets UNKNOWN for endpoints that are all unhealthy, where its own checks can decide. The operator's verdict is shown.
   const verdict = healthStatusesOf(object, 'UNKNOWN')({ endpoint });
-  const error = statusEntriesOf(object).get(name)?.error ?? 'see status.endpoints';
-  const state: Step =
-    verdict === 'UNHEALTHY' || verdict === 'DRAINING'
-      ? { is: 'broken', name: 'endpoint', text: `${name} at ${address}: ${verdict}: ${error}` }
-      : { is: 'ok', name: 'endpoint', text: `${name} at ${address}: ${verdict}${rankText(priority)}` };
+  const title = `${name} at ${address}: ${verdict}`;
+  const failed =
+    verdict === 'DRAINING' ? DRAINING : verdict === 'UNHEALTHY' ? failureOf(resolved) : undefined;
+  const state: Step = failed
+    ? brokenBy('endpoint', { ...failed, about: refTo(object), endpoint: name }, `${title}: ${failed.text}`)
+    : { is: 'ok', name: 'endpoint', text: `${title}${rankText(priority)}` };
   if (externalTarget !== undefined) return [state];
   return [state, podStep(found, resolved, path, catalog), { is: 'ok', name: 'device', text: meshFQDN }];
+}
+
+const DRAINING: Problem = { reason: 'EndpointDraining', text: 'its MeshEndpoints is being deleted' };
+
+/** Why the operator has found an endpoint unhealthy, as its status has it. */
+function failureOf({ endpoint, object }: ResolvedEndpoint): Problem {
+  const entry = statusEntriesOf(object).get(endpoint.name);
+  return {
+    reason: (entry && reasonOf(entry)) ?? 'CheckFailed',
+    text: entry?.error ?? 'see status.endpoints',
+  };
 }
 
 /** Envoy sends requests to a priority only where those before it have too few healthy endpoints. */
@@ -178,7 +180,7 @@ function podStep(
   const problem = path === 'Direct' ? undefined : poolProblemOf(tailnet);
   if (problem !== undefined)
     return isPoolBroken(resolved, catalog)
-      ? { is: 'broken', name: 'mesh pod', text: formatProblem(within(title, problem)) }
+      ? brokenBy('mesh pod', { reason: 'PoolNotReady', ...within(title, problem) })
       : { is: 'unknown', name: 'mesh pod', text: `${title} has no status in these files` };
   const through = found.map(({ proxy, relayedTo, address, port }) =>
     relayedTo ? `relay ${address}:${port}` : proxy ? `${proxy.address}:${proxy.port}` : 'directly',

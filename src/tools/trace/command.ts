@@ -24,8 +24,9 @@ import type { TracedRequest } from './request.ts';
 import { reachOfAll, routeJson, routeText, routeTracer } from './routes.ts';
 import { destinationOf, parseDestination, send } from './send.ts';
 import type { Destination } from './send.ts';
+import type { Step } from './step.ts';
 import { trace } from './trace.ts';
-import type { Step, TracedWay, Way } from './trace.ts';
+import type { TracedWay, Way } from './trace.ts';
 
 /** What `mesh-gateway help trace` prints. */
 export const TRACE_HELP = `mesh-gateway trace [options] URL|HOST:PORT|--all

@@ -14,7 +14,9 @@ import { listAt, textAt } from '../doctor/observed.ts';
 import type { Reading } from '../doctor/observed.ts';
 import { compareRule } from '../envoy/compare.ts';
 import type { Comparison } from '../envoy/compare.ts';
-import type { Step, TracedWay } from './trace.ts';
+import { brokenBy } from './step.ts';
+import type { Step } from './step.ts';
+import type { TracedWay } from './trace.ts';
 
 /** The ways with what the Envoys of each Gateway have for the rule. */
 export async function withEnvoys(
@@ -60,8 +62,9 @@ function refusalsOf(
     if ('why' in front) return [{ is: 'unknown', name, text: `${front.pod}: ${front.why}` }];
     const refused = front.callers.filter(address => addresses.includes(address));
     if (refused.length > 0) {
-      const text = `${front.pod} refuses connections of the Envoy at ${refused.join(', ')}, which is not among its callers: see the condition FrontReady of MeshTailnet ${front.tailnet}`;
-      return [{ is: 'broken', name: 'envoy', text }];
+      const text = `${front.pod} refuses connections of the Envoy at ${refused.join(', ')}, which is not among its callers`;
+      const fix = `see the condition FrontReady of MeshTailnet ${front.tailnet}`;
+      return [brokenBy('envoy', { reason: 'CallerRefused', text, fix })];
     }
     if (front.refused.size === 0) return [];
     const text = `${front.pod} has refused ${refusedText(front.refused)} since it started`;
@@ -97,12 +100,20 @@ export function stepsWithEnvoys(
     if (found) found.pods.push(envoy.pod);
     else alike.set(id, { comparison, pods: [envoy.pod] });
   }
-  const stepsOf = (is: Step['is'], of: keyof Comparison) =>
-    [...alike.values()].flatMap(({ comparison, pods }) =>
-      comparison[of].map((text): Step => ({ is, name: 'envoy', text: `${namesOf(pods)} ${text}` })),
-    );
+  const ofEnvoys = [...alike.values()].map(({ comparison, pods }) => ({
+    ...comparison,
+    names: namesOf(pods),
+  }));
+  const different = ofEnvoys.flatMap(({ differences, names }) =>
+    differences.map(({ text, fix }) =>
+      brokenBy('envoy', { reason: 'EnvoyDiffers', text: `${names} ${text}`, fix }),
+    ),
+  );
+  const present = ofEnvoys.flatMap(({ lines, names }) =>
+    lines.map((text): Step => ({ is: 'ok', name: 'envoy', text: `${names} ${text}` })),
+  );
   const unread = envoys.flatMap(envoy => ('why' in envoy ? [unknown(`${envoy.pod}: ${envoy.why}`)] : []));
-  return [...stepsOf('broken', 'differences'), ...steps, ...stepsOf('ok', 'lines'), ...unread];
+  return [...different, ...steps, ...present, ...unread];
 }
 
 const NO_ENVOY =

@@ -5,7 +5,8 @@ import { performance } from 'node:perf_hooks';
 import { isRecord } from '../../api/json.ts';
 import type { Declarations } from '../check/objects.ts';
 import type { TracedRequest } from './request.ts';
-import type { Step } from './trace.ts';
+import { brokenBy } from './step.ts';
+import type { Step } from './step.ts';
 
 /** Where a request is sent. */
 export type Destination = { readonly host: string; readonly port: number };
@@ -63,9 +64,11 @@ export async function send(request: TracedRequest, { host, port }: Destination):
     const text = `${statusCode} ${statusMessage} from ${place} after ${Math.round(performance.now() - start)} ms`;
     const why = statusCode < 400 ? '' : await explanationIn(response);
     response.destroy();
-    return { is: statusCode < 500 ? 'ok' : 'broken', name: 'answer', text: `${text}${why}` };
+    return statusCode < 500
+      ? { is: 'ok', name: 'answer', text: `${text}${why}` }
+      : brokenBy('answer', { reason: 'ServerError', text: `${text}${why}` });
   } catch (error) {
-    return { is: 'broken', name: 'answer', text: `none from ${place}: ${reasonOf(error)}` };
+    return brokenBy('answer', { reason: 'NoAnswer', text: `none from ${place}: ${reasonOf(error)}` });
   }
 }
 

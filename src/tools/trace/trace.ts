@@ -2,7 +2,6 @@ import type { Gateway, Listener, Route } from '../../api/objects/gateway-api.ts'
 import { isOverHttp, keyOf } from '../../api/key.ts';
 import type { Key, ResourceKind } from '../../api/key.ts';
 import { refTo } from '../../api/objects/references.ts';
-import { formatWithReason } from '../../api/problem.ts';
 import type { Problem } from '../../api/problem.ts';
 import { attachmentsOf } from '../../traffic/attachments.ts';
 import type { Attachment } from '../../traffic/attachments.ts';
@@ -18,19 +17,8 @@ import { backendSteps, ruleTraffic } from './backends.ts';
 import type { TracedRequest } from './request.ts';
 import { chooseRule, describeRules } from './rules.ts';
 import type { RuleChoice, WrittenRoute } from './rules.ts';
-
-type PlannedStep = 'gateway' | 'listener' | 'rule' | 'backend' | 'endpoint' | 'mesh pod' | 'device';
-
-/** A step of a request on its way. */
-export type Step = {
-  /** Whether the request gets further, does not, or that is not known from these objects. */
-  readonly is: 'ok' | 'broken' | 'unknown';
-  readonly name: PlannedStep | 'answer' | 'envoy';
-  /** For people; of a broken step with the fix, unless its problem has it. */
-  readonly text: string;
-  /** What is broken or not known, where `check` has it too. */
-  readonly problem?: Problem;
-};
+import { brokenBy, textWithReason } from './step.ts';
+import type { Step } from './step.ts';
 
 /** The way of a request through a Gateway. */
 export type Way = {
@@ -77,11 +65,8 @@ export function trace(
 function unlessUnread(kinds: readonly ResourceKind[], step: Step, catalog: Catalog): Step {
   const unread = kinds.filter(kind => catalog.isCluster && !catalog.has(kind)).map(kind => `${kind}s`);
   if (unread.length === 0) return step;
-  return {
-    ...step,
-    is: 'unknown',
-    text: `you have no right to list ${unread.join(' and ')} in all namespaces`,
-  };
+  const text = `you have no right to list ${unread.join(' and ')} in all namespaces`;
+  return { is: 'unknown', name: step.name, text, problem: { reason: 'NotRead', text } };
 }
 
 /** The routes, where they attach, and what Envoys should have for them. */
@@ -141,11 +126,11 @@ function noListener(
   from: string | undefined,
 ): Step {
   if (gateways.length === 0) {
-    const text =
+    const why =
       from === undefined
-        ? 'there is no Gateway: create one, or name the files that have it'
-        : `Gateway ${from} does not exist: give NAMESPACE/NAME of one that does`;
-    return { is: 'broken', name: 'gateway', text };
+        ? { text: 'there is no Gateway', fix: 'create one, or name the files that have it' }
+        : { text: `Gateway ${from} does not exist`, fix: 'give NAMESPACE/NAME of one that does' };
+    return brokenBy('gateway', { reason: 'NoGateway', ...why });
   }
   const present = gateways
     .flatMap(gateway =>
@@ -157,11 +142,11 @@ function noListener(
     .slice(0, MAX_NAMED);
   const wanted =
     over === 'connection' ? `connections at port ${port}` : `${over} at port ${port} for ${host}`;
-  return {
-    is: 'broken',
-    name: 'listener',
-    text: `no listener is for ${wanted}: add one, or use an existing one: ${present.join(', ') || 'none'}`,
-  };
+  return brokenBy('listener', {
+    reason: 'NoListener',
+    text: `no listener is for ${wanted}`,
+    fix: `add one, or use an existing one: ${present.join(', ') || 'none'}`,
+  });
 }
 
 const MAX_NAMED = 8;
@@ -196,16 +181,14 @@ function wayThrough(
   // Listeners that are as close have one hostname.
   const chosen = ruleFor(request, attached, listeners[0]?.hostname);
   if ('problem' in chosen) {
-    const none: Step = { is: 'broken', name: 'rule', text: chosen.problem };
-    return endedBy([first], unlessUnread(ROUTES_OF[request.over], none, catalog));
+    return endedBy([first], unlessUnread(ROUTES_OF[request.over], brokenBy('rule', chosen.problem), catalog));
   }
   const { route, rule, text } = chosen;
   const place = `spec.rules[${rule}] of ${titleOf(route)}${text === '' ? '' : `: ${text}`}`;
   const traffic = ruleTraffic(chosen, key, trafficOf);
   const foreign = traffic?.problems.find(({ reason }) => reason === 'NotEnvoyGateway');
   if (foreign) {
-    const { fix: _fix, ...problem } = foreign;
-    const step: Step = { is: 'broken', name: 'gateway', text: formatWithReason(problem), problem: foreign };
+    const step = brokenBy('gateway', foreign, textWithReason(foreign));
     return { ...endedBy([first, { is: 'ok', name: 'rule', text: place }], step), hasRule: true };
   }
   const steps: readonly Step[] = [
@@ -232,9 +215,13 @@ function ruleFor(
   request: TracedRequest,
   attached: readonly WrittenRoute[],
   hostname: string | undefined,
-): RuleChoice | { readonly problem: string } {
-  if (attached.length === 0)
-    return { problem: 'no route attaches to it: name it in parentRefs of one, and see what check reports' };
+): RuleChoice | { readonly problem: Problem } {
+  const none: Problem = {
+    reason: 'NoRouteAttached',
+    text: 'no route attaches to it',
+    fix: 'name it in parentRefs of one, and see what check reports',
+  };
+  if (attached.length === 0) return { problem: none };
   const named = attached.map(written => ({
     written,
     closest: closestOf(written.route, request.host, hostname),
@@ -242,21 +229,24 @@ function ruleFor(
   const closest = Math.max(...named.map(each => each.closest));
   if (closest < 0) {
     const all = attached.flatMap(({ route }) => route.hostnames.map(name => `${name} (${titleOf(route)})`));
-    return {
-      problem: `no route is for ${request.host}: add it to hostnames of one: they have ${all.slice(0, MAX_NAMED).join(', ')}`,
-    };
+    const fix = `add it to hostnames of one: they have ${all.slice(0, MAX_NAMED).join(', ')}`;
+    return { problem: { reason: 'NoRouteForHost', text: `no route is for ${request.host}`, fix } };
   }
   const ofHost = named.filter(each => each.closest === closest).map(({ written }) => written);
   const overHttp = ofHost.filter(({ route }) => isOverHttp(route.kind));
   if (overHttp.length === 0) {
     const [first] = chooseInOrder(ofHost);
-    return first ? { route: first.route, rule: 0, text: '' } : { problem: 'no route attaches to it' };
+    return first ? { route: first.route, rule: 0, text: '' } : { problem: none };
   }
   const best = chooseRule(request, overHttp);
   if (best) return best;
   const present = describeRules(ofHost).slice(0, MAX_NAMED);
   return {
-    problem: `no rule for ${request.host} matches ${request.method} ${request.path} (404): they match ${present.map(text => `"${text}"`).join(', ')}`,
+    problem: {
+      reason: 'NoRuleMatches',
+      text: `no rule for ${request.host} matches ${request.method} ${request.path} (404)`,
+      fix: `they match ${present.map(text => `"${text}"`).join(', ')}`,
+    },
   };
 }
 

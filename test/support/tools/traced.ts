@@ -2,7 +2,7 @@ import { stringify } from 'yaml';
 import { readObjects } from '../../../src/tools/check/objects.ts';
 import { parseRequest } from '../../../src/tools/trace/request.ts';
 import { trace } from '../../../src/tools/trace/trace.ts';
-import type { Step } from '../../../src/tools/trace/trace.ts';
+import type { Step } from '../../../src/tools/trace/step.ts';
 import { named, openGateway, route } from '../declared.ts';
 import { meshEndpoints, meshTailnet } from '../objects.ts';
 
@@ -23,15 +23,18 @@ export type TraceOptions = {
 };
 
 /** The steps of each way of a request, as lines. */
-export function ways(
+export function ways(...args: Parameters<typeof stepsOf>) {
+  return stepsOf(...args).map(steps => steps.map(stepText));
+}
+
+function stepsOf(
   objects: readonly object[],
   target: string,
   { method = 'GET', headers = [], from }: TraceOptions = {},
 ) {
   const text = objects.map(object => stringify(object)).join('---\n');
   const request = parseRequest(target, { method, headers });
-  const found = trace(readObjects([{ name: 'all.yaml', text }]), request, from);
-  return found.map(({ steps }) => steps.map(stepText));
+  return trace(readObjects([{ name: 'all.yaml', text }]), request, from).map(({ steps }) => steps);
 }
 
 function stepText({ is, name, text, problem }: Step): string {
@@ -43,6 +46,10 @@ function stepText({ is, name, text, problem }: Step): string {
 /** The first broken step of each way. */
 export const firstBroken = (...args: Parameters<typeof ways>) =>
   ways(...args).flatMap(steps => steps.find(line => line.startsWith('broken')) ?? []);
+
+/** The reason of the first broken step of each way. */
+export const reasonsOf = (...args: Parameters<typeof ways>) =>
+  stepsOf(...args).flatMap(steps => steps.find(({ is }) => is === 'broken')?.problem?.reason ?? []);
 
 /** An HTTPRoute with this specification. */
 export const routeOf = (spec: Readonly<Record<string, unknown>>) => route('HTTPRoute', 'default/web', spec);
