@@ -22,6 +22,7 @@ const known = (more: Partial<KnownObjects> = {}): KnownObjects => ({
   hasUnknownEndpoints: () => false,
   service: () => undefined,
   ownersOfListeners: () => new Map(),
+  parentProblems: () => [],
   ...more,
 });
 

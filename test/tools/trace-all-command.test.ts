@@ -121,7 +121,13 @@ apiVersion: gateway.networking.k8s.io/v1alpha2
 kind: UDPRoute
 metadata: {name: dns}
 spec:
+  parentRefs: [{name: dns}]
   rules: [{backendRefs: [{group: mesh-gateway.dev, kind: MeshEndpoints, name: dns, port: 53}]}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: dns}
+spec: {gatewayClassName: quickstart, listeners: [{name: dns, port: 53, protocol: UDP}]}
 ---
 apiVersion: discovery.k8s.io/v1
 kind: EndpointSlice
@@ -137,6 +143,21 @@ endpoints: [{addresses: [10.1.0.1], conditions: {ready: true, serving: true, ter
     const without = await traceAll('--file', folder);
     expect(without.out).toMatch(/ProxyUnknown: .*Service mesh-relay-second has no endpoints/);
     expect(without.status).toBe(3);
+  });
+
+  it('says why no listener takes a route, whose requests then reach nothing', async () => {
+    const text = `apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: web}
+spec:
+  parentRefs: [{name: quickstart, sectionName: https}]
+  rules: [{backendRefs: [{group: mesh-gateway.dev, kind: MeshEndpoints, name: web, port: 18081}]}]
+`;
+    const { out, status } = await traceAll('--file', quickstartWith('web.yaml', text));
+    expect(out).toContain(
+      'HTTPRoute default/web at no Gateway\n  not attached: ListenerNotFound: spec.parentRefs[0].sectionName: Gateway default/quickstart has no listener https',
+    );
+    expect(status).toBe(3);
   });
 
   it('prints JSON, with the reason of each problem and its object', async () => {

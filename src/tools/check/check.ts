@@ -7,7 +7,6 @@ import { checkAllowedTags, checkControlURL, checkSelectors, checkVipServices } f
 import { Catalog, groupOf, objectOf, titleOf } from './objects.ts';
 import type { Declarations, Declared, Finding } from './objects.ts';
 import { checkEffects } from './no-effect.ts';
-import { checkParents } from './parents.ts';
 import { checkAddresses, checkRepeated } from './repeated.ts';
 import { noteSameMatches } from './same-match.ts';
 import { checkConflicts, checkTargets } from './targets.ts';
@@ -39,7 +38,7 @@ export function check(declarations: Declarations): CheckResult {
       const refs = checkBackendRefs(route, catalog);
       const resource = route.resource as Route | undefined;
       if (!resource || !isForMesh(route, catalog)) return refs;
-      return [...refs, ...checkParents(route, resource, catalog)];
+      return [...refs, ...catalog.parentProblems(resource).map(each => route.at(each))];
     }),
     ...unrouted(objects, routes, catalog),
   ].filter(finding => !isConsequence(finding, declarations));

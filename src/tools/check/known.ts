@@ -1,7 +1,7 @@
 import { keyOf } from '../../api/key.ts';
 import type { Key, Ref, ResourceKind } from '../../api/key.ts';
 import type { Service } from '../../api/objects/backends.ts';
-import type { BackendRef } from '../../api/objects/gateway-api.ts';
+import type { BackendRef, Route } from '../../api/objects/gateway-api.ts';
 import { titleOfSubject } from '../../api/problem.ts';
 import type { Problem, Subject } from '../../api/problem.ts';
 import type { Reason } from '../../api/reasons.ts';
@@ -22,6 +22,8 @@ export type KnownObjects = {
   readonly hasUnknownEndpoints: (key: Key) => boolean;
   readonly service: (ref: Ref<'Service'>) => Service | undefined;
   readonly ownersOfListeners: () => OwnersOfListeners;
+  /** What is wrong with parentRefs of a route that attach it to nothing. */
+  readonly parentProblems: (route: Route) => readonly Problem[];
 };
 
 const NO_OWNERS: OwnersOfListeners = new Map();
@@ -36,6 +38,7 @@ export function everythingIn(read: ReadObjects): KnownObjects {
     hasUnknownEndpoints: () => false,
     service: ref => read.get(ref),
     ownersOfListeners: () => NO_OWNERS,
+    parentProblems: () => [],
   };
 }
 

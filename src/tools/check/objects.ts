@@ -8,7 +8,7 @@ import type { Fields } from '../../api/json.ts';
 import { keyOf, refOf } from '../../api/key.ts';
 import type { Key, Ref, ResourceKind } from '../../api/key.ts';
 import type { Service } from '../../api/objects/backends.ts';
-import type { Gateway, ListenerSet, Namespace } from '../../api/objects/gateway-api.ts';
+import type { Gateway, ListenerSet, Namespace, Route } from '../../api/objects/gateway-api.ts';
 import { isFullName } from '../../api/names.ts';
 import { severityOf, titleOfSubject } from '../../api/problem.ts';
 import type { Problem, Steps, Subject } from '../../api/problem.ts';
@@ -22,6 +22,7 @@ import { isBelow, unrenderedIn } from './kustomize.ts';
 import { problemsByDefinition } from './definitions.ts';
 import type { FindDefinition } from './definitions.ts';
 import { shippedDefinition } from '../crds/shipped.ts';
+import { parentProblems } from './parents.ts';
 import { isUndiscovered } from './undiscovered.ts';
 import { checkEach, isOurs, problemOfFault, subjectIn } from './validity.ts';
 
@@ -212,6 +213,10 @@ export class Catalog {
       ),
       this.attachmentResources,
     ));
+  }
+
+  parentProblems(route: Route): readonly Problem[] {
+    return parentProblems(route, this);
   }
 
   /** Whether those of a kind have a status, as those that kubectl prints have. */

@@ -30,7 +30,11 @@ export type RuleOutcome = CarriedTraffic & {
 };
 
 /** What becomes of the requests for a route at Gateways. */
-export type RouteOutcome = Omit<RouteTraffic, 'rules'> & { readonly rules: readonly RuleOutcome[] };
+export type RouteOutcome = Omit<RouteTraffic, 'rules'> & {
+  readonly rules: readonly RuleOutcome[];
+  /** What is wrong with parentRefs that attach the route to nothing. */
+  readonly problems: readonly Problem[];
+};
 
 /** Decides what becomes of the requests for a route. */
 export function outcomesOf(
@@ -39,15 +43,18 @@ export function outcomesOf(
   resources: TrafficResources,
   known: KnownObjects,
 ): readonly RouteOutcome[] {
+  const problems = known.parentProblems(route);
+  const isDetached = problems.length > 0 && problems.length >= route.parentRefs.length;
   return traffic.flatMap(({ path, gateways: all, rules }) =>
     byImplementation(all, route, resources).map(({ gateways, foreign }) => ({
       path,
       gateways,
-      rules: rules.map(rule =>
-        foreign
-          ? unserved({ ...rule, path }, foreign)
-          : outcomeOf({ ...rule, path }, gateways, route, resources, known),
-      ),
+      problems,
+      rules: rules.map((rule): RuleOutcome => {
+        if (foreign) return unserved({ ...rule, path }, foreign);
+        const outcome = outcomeOf({ ...rule, path }, gateways, route, resources, known);
+        return isDetached ? { ...outcome, reaches: 'none' } : outcome;
+      }),
     })),
   );
 }

@@ -1,30 +1,27 @@
 import { keyOf } from '../../api/key.ts';
 import { GATEWAY_GROUP } from '../../api/objects/gateway-api.ts';
 import type { Gateway, Listener, ListenerSet, ParentRef, Route } from '../../api/objects/gateway-api.ts';
-import { gatewayOfListenerSet } from '../../api/objects/references.ts';
+import { gatewayOfListenerSet, refTo } from '../../api/objects/references.ts';
+import type { Problem } from '../../api/problem.ts';
 import type { Reason } from '../../api/reasons.ts';
 import { withArticle } from '../../api/text.ts';
 import { nearest } from '../../api/validation/nearest.ts';
 import { acceptsKind, acceptsListenerSet, selectsNamespace } from '../../traffic/attachments.ts';
-import type { Catalog, Declared, Finding } from './objects.ts';
+import type { Catalog } from './objects.ts';
 
-/** Finds parentRefs of a route that attach it to nothing, as Envoy Gateway decides it. */
-export function checkParents(declared: Declared, route: Route, catalog: Catalog): readonly Finding[] {
-  if (route.parentRefs.length === 0)
-    return [
-      declared.at({
-        reason: 'NoParent',
-        at: ['spec', 'parentRefs'],
-        text: 'is missing',
-        fix: 'name the Gateway of the route',
-      }),
-    ];
+/** What is wrong with parentRefs of a route that attach it to nothing, as Envoy Gateway decides it: one for each. */
+export function parentProblems(route: Route, catalog: Catalog): readonly Problem[] {
+  const about = refTo(route);
+  if (route.parentRefs.length === 0) {
+    const why = { text: 'is missing', fix: 'name the Gateway of the route' };
+    return [{ reason: 'NoParent', about, at: ['spec', 'parentRefs'], ...why }];
+  }
   return route.parentRefs.flatMap((ref, index) => {
     const found = problemOf(ref, route, catalog);
     if (!found) return [];
     const [reason, field, text, fix] = found;
     const at = ['spec', 'parentRefs', index, ...(field === '' ? [] : [field])];
-    return [declared.at({ reason, at, text, fix })];
+    return [{ reason, about, at, text, fix }];
   });
 }
 

@@ -104,7 +104,7 @@ function settingLines(
 
 /** A route as JSON. */
 export function routeJson({ route, outcome, settings, policies }: TracedRoute) {
-  const { path, gateways, rules } = outcome;
+  const { path, gateways, rules, problems } = outcome;
   return {
     route: refTo(route),
     hostnames: route.hostnames,
@@ -112,6 +112,7 @@ export function routeJson({ route, outcome, settings, policies }: TracedRoute) {
     dataPath: path,
     settings,
     reaches: together(rules.map(({ reaches }) => reaches)),
+    problems: problems.map(problemJson),
     rules: rules.map((rule, index) => ({
       cluster: rule.rule.cluster.text,
       protocol: rule.rule.protocol,
@@ -140,6 +141,7 @@ export function routeText({ route, outcome, settings, policies }: TracedRoute, l
   const hosts = route.hostnames.length > 0 ? ` for ${route.hostnames.join(', ')}` : '';
   return [
     plainText(`${titleOfSubject(refTo(route))}${hosts} at ${placeOf(outcome.gateways)}`),
+    ...outcome.problems.flatMap(each => problemLines(each, 'not attached', look, '  ')),
     ...settings.map(line => plainText(`  ${line}`)),
     ...outcome.rules.flatMap((rule, index) => ruleLines(rule, policies[index] ?? [], look)),
   ]
@@ -188,14 +190,14 @@ function isCause({ reason }: Problem): boolean {
 }
 
 /** On a terminal the fix is on a line of its own. */
-function problemLines(problem: Problem, title: string, look: Look): readonly string[] {
+function problemLines(problem: Problem, title: string, look: Look, indent = '    '): readonly string[] {
   const { fix, ...rest } = problem;
   const isApart = look.columns !== undefined && fix !== undefined;
   const shown = isApart ? rest : problem;
   const text = problem.reason === 'PoolNotReady' ? formatProblem(shown) : formatWithReason(shown);
   return [
-    `    ${painted(plainText(title), severityOf(problem), look)}: ${plainText(text)}`,
-    ...(isApart ? [`      ${painted('fix:', 'fix', look)} ${plainText(fix)}`] : []),
+    `${indent}${painted(plainText(title), severityOf(problem), look)}: ${plainText(text)}`,
+    ...(isApart ? [`${indent}  ${painted('fix:', 'fix', look)} ${plainText(fix)}`] : []),
   ];
 }
 

@@ -170,6 +170,9 @@ export function testMistakes(title: string, rows: readonly Row[]): void {
       const traced = await tracedIn(file, printed.out);
       expect(traced.exit === 1 || traced.exit === 3 ? exit : 1).toBe(1);
       expect(idsOf(problems)).toEqual(expect.arrayContaining(idsOf(traced.problems)));
+      const ofParents = problems.filter(({ at }) => at?.startsWith('spec.parentRefs'));
+      if (traced.exit !== 2) expect(idsOf(traced.problems)).toEqual(expect.arrayContaining(idsOf(ofParents)));
+      if (ofParents.length > 0) expect(traced.exit).toBeGreaterThan(0);
       await expectStatus(text, problems);
     });
   });
@@ -177,10 +180,16 @@ export function testMistakes(title: string, rows: readonly Row[]): void {
 
 async function tracedIn(file: string, out: readonly string[]) {
   const exit = await runTrace(['--all', '--output', 'json', '--file', file], {}).catch(() => 2);
+  type WithProblems = { readonly problems: readonly Problem[] };
   const { routes = [] } = parseOutput(out.at(-1) ?? '') as {
-    readonly routes?: readonly { readonly rules: readonly { readonly problems: readonly Problem[] }[] }[];
+    readonly routes?: readonly (WithProblems & { readonly rules: readonly WithProblems[] })[];
   };
-  return { exit, problems: routes.flatMap(({ rules }) => rules.flatMap(each => each.problems)) };
+  return {
+    exit,
+    problems: routes
+      .flatMap(({ problems, rules }) => [{ problems }, ...rules])
+      .flatMap(each => each.problems),
+  };
 }
 
 function idsOf(problems: readonly Problem[]): string[] {
