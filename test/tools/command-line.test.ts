@@ -53,6 +53,13 @@ const FILES: Readonly<Record<string, string>> = {
   'odd.yaml': ODD,
   'selecting.yaml': SELECTING,
   'broken.yaml': 'a: [\n',
+  'away.yaml': `apiVersion: v1
+kind: Config
+current-context: away
+contexts: [{name: away, context: {cluster: away, user: away}}]
+clusters: [{name: away, cluster: {server: "https://127.0.0.1:1"}}]
+users: [{name: away, user: {token: none}}]
+`,
   'foreign.yaml': 'apiVersion: v1\nkind: Secret\n',
   'several.yaml': `${GOOD}---\n${BAD}---\n${ODD}`,
   'folder/b.yml': BAD,
@@ -231,6 +238,29 @@ const MISUSED: readonly (readonly [sentence: string, args: readonly string[], er
     /^mesh-gateway: there is no command "apply"; mesh-gateway help lists them\n$/,
   ],
   ['help on a misspelt command', ['help', 'tarce'], /^mesh-gateway: .* did you mean trace\?\n$/],
+  ...(
+    [
+      [['check'], 'check FOLDER'],
+      [['trace', '--all'], 'trace --file FOLDER'],
+      [['trace', 'http://a/'], 'trace --file FOLDER'],
+      [['status'], 'check FOLDER'],
+      [['doctor'], 'check FOLDER'],
+    ] as const
+  ).map(
+    ([args, instead]) =>
+      [
+        `${args.join(' ')} without a cluster`,
+        [...args, '--kubeconfig', 'none'],
+        new RegExp(
+          `^mesh-gateway: KUBECONFIG: none cannot be read \\(ENOENT\\): name a cluster with --kubeconfig and --context, or give files: mesh-gateway ${instead}\n$`,
+        ),
+      ] as const,
+  ),
+  [
+    'a cluster that does not answer',
+    ['check', '--kubeconfig', 'away.yaml'],
+    /: ECONNREFUSED: .*: name a cluster with --kubeconfig and --context, or give files: mesh-gateway check FOLDER\n$/,
+  ],
   ['a path with control characters', ['check', 'a\u001b[2J'], /^mesh-gateway: a\?\[2J does not exist\n$/],
   ['no command', [], /^mesh-gateway sends .*\n\nUsage: mesh-gateway <command>\n/],
 ];

@@ -15,6 +15,7 @@ import { pageSizeOf, pathOfAll, SERVED } from '../../kubernetes/served-kinds.ts'
 import { openTransport } from '../../kubernetes/transport/open-transport.ts';
 import { KubeError } from '../../kubernetes/transport/transport.ts';
 import type { KubeTransport, TextTransport } from '../../kubernetes/transport/transport.ts';
+import { SettingError } from '../../telemetry/setting-error.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { definitionIn } from '../crds/definition.ts';
 import type { Definition } from '../crds/definition.ts';
@@ -54,11 +55,31 @@ export type OpenPort = (port: PodPort, timeoutMs: number) => Promise<Duplex>;
 /** Runs a command in a pod; fails with KubeError, with Aborted after a timeout. */
 export type RunInPod = (command: PodCommand, timeoutMs: number) => Promise<CommandResult>;
 
-/** Connects to a cluster as kubectl does, and closes the connections at the end. */
+type UseCluster<T> = (
+  transport: KubeTransport & TextTransport,
+  openPort: OpenPort,
+  runInPod: RunInPod,
+) => Promise<T>;
+
+/** Connects to a cluster as kubectl does, and closes the connections at the end; where there is none, the error has what to do. */
 export async function withCluster<T>(
   options: Pick<ClusterOptions, 'kubeconfig' | 'context' | 'environment'>,
-  use: (transport: KubeTransport & TextTransport, openPort: OpenPort, runInPod: RunInPod) => Promise<T>,
+  use: UseCluster<T>,
+  withoutOne = 'mesh-gateway check FOLDER',
 ): Promise<T> {
+  try {
+    return await connected(options, use);
+  } catch (cause) {
+    const isThere =
+      cause instanceof KubeError ? cause.reason !== 'Unreachable' : !(cause instanceof SettingError);
+    if (isThere) throw cause;
+    const { message } = cause as Error;
+    const fix = `name a cluster with --kubeconfig and --context, or give files: ${withoutOne}`;
+    throw new Error(`${message}: ${fix}`, { cause });
+  }
+}
+
+async function connected<T>(options: Parameters<typeof withCluster>[0], use: UseCluster<T>): Promise<T> {
   const { context, environment } = options;
   const kubeconfig = options.kubeconfig ?? (environment['KUBECONFIG'] || join(homedir(), '.kube', 'config'));
   const configSource = await restConfigSource({ kubeconfig, context, environment, clock: systemClock });

@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { readDeclarations, withCluster } from '../check/cluster.ts';
-import type { ClusterOptions } from '../check/cluster.ts';
+import type { ClusterOptions, OpenPort } from '../check/cluster.ts';
+import type { KubeTransport, TextTransport } from '../../kubernetes/transport/transport.ts';
 import { Catalog, objectOf, readObjects } from '../check/objects.ts';
 import type { Declarations } from '../check/objects.ts';
 import { together } from '../check/reach.ts';
@@ -164,8 +165,10 @@ function trafficSettings(values: Values): TrafficSettings {
 
 async function declarationsOf({ files, cluster }: TraceSource): Promise<Declarations> {
   if (files.length > 0) return readObjects(await readFiles(files));
-  return await withCluster(cluster, transport =>
-    readDeclarations(transport, { namespace: undefined, onKind: () => undefined }),
+  return await withCluster(
+    cluster,
+    transport => readDeclarations(transport, { namespace: undefined, onKind: () => undefined }),
+    WITH_FILES,
   );
 }
 
@@ -268,7 +271,7 @@ async function traceCluster(
   request: TracedRequest,
   options: Values,
 ): Promise<Traced> {
-  return await withCluster(cluster, async (transport, openPort) => {
+  const traceIn = async (transport: KubeTransport & TextTransport, openPort: OpenPort): Promise<Traced> => {
     const read = await readDeclarations(transport, { namespace: undefined, onKind: () => undefined });
     const { declarations, traced } = tracedIn(read, request, options.from, settings);
     if (!options.envoy) return { declarations, traced };
@@ -277,8 +280,12 @@ async function traceCluster(
     const { items = [], why } = await readList(transport, path, labelled(MESH_POD.labels));
     const fronts = { read: await readFronts(transport, items), why };
     return { declarations, traced: await withEnvoys(traced, declarations, envoys, fronts, openPort) };
-  });
+  };
+  return await withCluster(cluster, traceIn, WITH_FILES);
 }
+
+/** How to trace without a cluster. */
+const WITH_FILES = 'mesh-gateway trace --file FOLDER';
 
 /** Whoever may write a Gateway can have one with the same host and port. */
 const FROM = 'name the Gateway that may get the request, as NAMESPACE/NAME';
