@@ -55,7 +55,7 @@ const SHAPES: readonly RegExp[] = [
   /eyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?/g,
   /(:\/\/)(?:[^\s/?#]*|[^\s/:@]*:\S*)(?=@)/g,
   new RegExp(
-    String.raw`((?:secret|token|passw(?:or)?d|passphrase|credentials?|(?:auth|api|access|private)[-_]?key)(?![\w-]{0,20}(?:name|ref|type|id|url)\b)[\w-]{0,20}${IS}${NO_PATH})(?:${QUOTED}|[^\s&]+)`,
+    String.raw`((?:secret|token|passw(?:or)?d|passphrase|credentials?|(?:auth|api|access|private)[-_]?key)(?![\w-]{0,20}(?:name|ref|type|id|url|found|missing|object)\b)[\w-]{0,20}${IS}${NO_PATH})(?:${QUOTED}|[^\s&]+)`,
     'gi',
   ),
 ];
