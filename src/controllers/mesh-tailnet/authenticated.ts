@@ -6,7 +6,7 @@ import { otherDomainOf } from '../../control/control.ts';
 import type { ControlError, TailnetView } from '../../control/control.ts';
 import { isClearText } from './clear-text.ts';
 import type { Input } from './gather.ts';
-import { scopesFix } from './pool/key-problem.ts';
+import { lackingScopes, scopesFix } from './pool/key-problem.ts';
 import { hasFinalizer } from './pool/mesh-pods.ts';
 
 type Problem = ProblemAt<'MeshTailnet Authenticated'>;
@@ -31,7 +31,10 @@ export function authenticatedOf(input: Input): ConditionUpdate {
     const conflict = within('not tried', conflictWith(domain, olderName));
     return conditionOf('MeshTailnet Authenticated', [{ reason: 'Conflict', ...conflict }], ifNone);
   }
-  const found = errorProblem(view?.error, origin, tailnet) ?? mismatch(view, domain, origin);
+  const found =
+    errorProblem(view?.error, origin, tailnet) ??
+    mismatch(view, domain, origin) ??
+    narrowness(view, tailnet, origin);
   const shown = found && { reason: found.reason, text: `${formatProblem(found)}${clearText}` };
   return conditionOf('MeshTailnet Authenticated', [input.problem ?? shown], ifNone);
 }
@@ -55,8 +58,7 @@ function errorProblem(
       return { reason, text: `the control API refuses the credentials of ${origin} (${message})`, fix };
     }
     case 'ScopeMissing': {
-      const isReader = tailnet.spec.pool.mode === 'External' && !hasFinalizer(tailnet);
-      const fix = scopesFix(tailnet.spec, isReader ? 'devices:core:read' : undefined);
+      const fix = scopesFix(tailnet.spec, isOnlyListed(tailnet) ? 'devices:core:read' : undefined);
       return { reason, text: `the credentials of ${origin} lack the scope ${scope} (${message})`, fix };
     }
     case 'Throttled':
@@ -74,6 +76,24 @@ function errorProblem(
       return { reason: 'Unreachable', text: `the control API cannot be used (${message})`, fix };
     }
   }
+}
+
+/** Whether there are no mesh pods to create and remove. */
+function isOnlyListed(tailnet: MeshTailnet): boolean {
+  return tailnet.spec.pool.mode === 'External' && !hasFinalizer(tailnet);
+}
+
+/** That devices are listed, and the first join key or removal would fail. */
+function narrowness(
+  view: TailnetView | undefined,
+  tailnet: MeshTailnet,
+  origin: string,
+): Problem | undefined {
+  if (isOnlyListed(tailnet)) return undefined;
+  const lacking = lackingScopes(view?.token?.scopes ?? []);
+  if (lacking.length === 0) return undefined;
+  const text = `the credentials of ${origin} lack the scope${lacking.length > 1 ? 's' : ''} ${lacking.join(' and ')}`;
+  return { reason: 'ScopeMissing', text, fix: scopesFix(tailnet.spec) };
 }
 
 function mismatch(view: TailnetView | undefined, domain: string, origin: string): Problem | undefined {

@@ -116,6 +116,25 @@ describe('a MeshTailnet with the credentials of an OAuth client', () => {
   });
 });
 
+describe('a MeshTailnet is authenticated', () => {
+  it.each([
+    [['all'], {}],
+    [['devices'], {}],
+    [['devices:core', 'auth_keys', 'services'], {}],
+    [['devices:core:read'], EXTERNAL],
+    // What a scope of this name includes is not known here.
+    [['devices:core', 'keys'], {}],
+  ])('by a client with %j, for %j', async (scopes, spec) => {
+    const { ownNamespace, api, condition, interval } = await sceneOf({ spec, hasSecret: false });
+    const token = { access_token: 'granted', expires_in: 3600, scope: scopes.join(' ') };
+    api.fail({ routes: ['token'], fault: { is: 'answer', status: 200, json: token } });
+    api.fail({ routes: ['devices.list'], fault: { is: 'answer', status: 200, json: { devices: [] } } });
+    ownNamespace.put('k1', 's1');
+    await interval();
+    expect(condition('Authenticated')).toMatchObject({ status: 'True' });
+  });
+});
+
 describe('a MeshTailnet is not authenticated', () => {
   it('without a Secret, and reports how to create it', async () => {
     const { condition, events, lines } = await sceneOf({ hasSecret: false });
@@ -167,6 +186,22 @@ describe('a MeshTailnet is not authenticated', () => {
     expect(condition('Authenticated')).toMatchObject({ status: 'False', reason: 'ScopeMissing' });
     expect(condition('Authenticated')?.message).toContain('lack the scope devices:core:read');
     expect(condition('Authenticated')?.message).toContain(`grant the client ${needed},`);
+  });
+
+  it.each([
+    [['devices:core'], 'the scope auth_keys'],
+    [['auth_keys', 'devices:core:read'], 'the scope devices:core'],
+    [['devices:core:read', 'services'], 'the scopes devices:core and auth_keys'],
+  ])('where a client with %j lists devices, and a pool needs %s', async (scopes, lacking) => {
+    const { ownNamespace, api, condition, interval } = await sceneOf();
+    const { id, secret } = api.addClient(scopes);
+    ownNamespace.put(id, secret);
+    await interval();
+    expect(condition('Authenticated')).toMatchObject({
+      status: 'False',
+      reason: 'ScopeMissing',
+      message: `the credentials of Secret mesh-oauth (namespace mesh-system) lack ${lacking}: grant the client devices:core and auth_keys, which is what the operator needs`,
+    });
   });
 
   it('with the credentials of another tailnet', async () => {

@@ -6,6 +6,29 @@ type Problem = ProblemAt<'MeshTailnet PoolReady'>;
 
 type Spec = Pick<Kinds['MeshTailnet']['spec'], 'oauth' | 'tags'>;
 
+/** By what includes them. */
+const OF_POOLS = {
+  'devices:core': ['all', 'devices', 'devices:core'],
+  auth_keys: ['all', 'devices', 'auth_keys'],
+};
+
+/** Scopes of the vendor and of headscale that say nothing about pools. */
+const OF_OTHERS =
+  /^(devices:(routes|posture_attributes)|device_invites|oauth_keys|policy_file|acl|dns|users|services|routes|\w+_settings)$/;
+
+/** The scopes of pools that a client lacks; none where it has a scope that is not known here. */
+export function lackingScopes(granted: readonly string[]): readonly string[] {
+  const known = Object.values(OF_POOLS).flat();
+  const isKnown = granted.every(scope => {
+    const name = scope.replace(/:read$/, '');
+    return known.includes(name) || OF_OTHERS.test(name);
+  });
+  if (granted.length === 0 || !isKnown) return [];
+  return Object.entries(OF_POOLS).flatMap(([scope, by]) =>
+    by.some(each => granted.includes(each)) ? [] : scope,
+  );
+}
+
 /** The fix for a missing scope: all scopes at once, because a pool that starts with fewer cannot be removed. */
 export function scopesFix({ oauth }: Spec, needed = 'devices:core and auth_keys'): string {
   const narrowed = (oauth.scopes ?? []).length > 0 ? ', and list that in spec.oauth.scopes' : '';

@@ -29,15 +29,21 @@ it.each(DIALECTS)('a client that may not create keys is to get all scopes at onc
   const { scene, installation } = await sceneOf(dialect, ['devices:core']);
   await scene.until(() => {
     expect(installation.condition('PoolReady')).toMatchObject({ reason: 'NotAuthenticated' });
-    expect(installation.condition('PoolReady')?.message).toContain(NEEDED);
+    expect(installation.condition('Ready')?.message).toContain(NEEDED);
   });
+  expect(installation.pods()).toEqual([]);
   installation.storeCredentials();
   await scene.until(() => expectReady(scene, installation, 2));
 });
 
 it.each(DIALECTS)('a client that may not delete devices holds a pool until it may, at %s', async dialect => {
-  const { scene, installation } = await sceneOf(dialect, ['devices:core:read', 'auth_keys']);
+  const { scene, installation } = await sceneOf(dialect, ['devices:core', 'auth_keys']);
   await scene.until(() => expectReady(scene, installation, 2));
+  installation.storeCredentials(['devices:core:read', 'auth_keys']);
+  await scene.until(() =>
+    expect(installation.condition('Authenticated')).toMatchObject({ reason: 'ScopeMissing' }),
+  );
+  expect(installation.condition('PoolReady')).toMatchObject({ status: 'True' });
   installation.put({ pool: { replicas: 1 } });
   await scene.until(() => expect(installation.condition('PoolReady')?.message).toContain(NEEDED));
   installation.remove();
