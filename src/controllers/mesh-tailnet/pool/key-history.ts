@@ -9,6 +9,8 @@ type KeyHistory = {
   readonly count: number;
   /** When the last one was created. */
   readonly createdAt: number;
+  /** Whether the control server did not accept the one before it. */
+  readonly isRefused: boolean;
 };
 
 /** By the names of pods; only what this process has created. */
@@ -57,7 +59,8 @@ export function keysAfter(
   const after = new Map([...keys].filter(([name]) => !joined.has(name)));
   for (const meshPod of created) {
     const before = after.get(meshPod.name)?.count ?? 0;
-    after.set(meshPod.name, { count: isUnused(meshPod) ? before : before + 1, createdAt: now });
+    const count = isUnused(meshPod) ? before : before + 1;
+    after.set(meshPod.name, { count, createdAt: now, isRefused: joinFailureOf(meshPod.pod) === 'refused' });
   }
   return after;
 }

@@ -143,7 +143,8 @@ function meshPodProblem(tailnet: MeshTailnet, meshPod: MeshPod, input: Input): P
     const fix = minutes === 0 ? 'it gets another one' : `the next one follows ${minutes} min after the last`;
     return { reason: 'KeyRejected', text: `the control server does not accept the join key of ${name}`, fix };
   }
-  const podFault = pod && podProblem(pod);
+  // One that is being deleted is replaced, whatever it ends with.
+  const podFault = pod?.metadata.deletionTimestamp === undefined && pod && podProblem(pod);
   if (podFault) return podFault;
   if (!secret && !isAuthenticated) {
     const fix = 'see the condition Authenticated';
@@ -153,7 +154,12 @@ function meshPodProblem(tailnet: MeshTailnet, meshPod: MeshPod, input: Input): P
   // One that was never listed may just have joined.
   const isLoggedOut = inLists !== undefined && inLists !== 'unlisted';
   const text = startingMessage(tailnet, meshPod, isLoggedOut);
-  return replaced.has(name) ? { ...removed, fix: text } : { reason: 'Starting', text };
+  if (replaced.has(name)) return { ...removed, fix: text };
+  const wasRefused = secret?.hasKey === true && keys.get(name)?.isRefused === true;
+  const refused = `the control server did not accept the join key of ${name}`;
+  return wasRefused
+    ? { reason: 'KeyRejected', text: refused, fix: `it has got another one; ${text}` }
+    : { reason: 'Starting', text };
 }
 
 function startingMessage(

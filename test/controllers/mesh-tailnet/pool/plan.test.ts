@@ -154,7 +154,10 @@ describe('the plan of a pool', () => {
       device: EXPIRED,
     });
     const givenKeys = (count: number) =>
-      planned({ meshPods: [carrying(0), refused], keys: new Map([[names.pod(1), { count, createdAt: 0 }]]) });
+      planned({
+        meshPods: [carrying(0), refused],
+        keys: new Map([[names.pod(1), { count, createdAt: 0, isRefused: false }]]),
+      });
     expect(givenKeys(1)).toEqual(['create-key 1', 'delete-pod meshd-example-1']);
     expect(givenKeys(2)).toEqual([
       'delete-device n1',
@@ -173,7 +176,7 @@ describe('the plan of a pool', () => {
       const isCreated = (minutes: number) =>
         planned({
           meshPods: [carrying(0), refused],
-          keys: new Map([[names.pod(1), { count, createdAt: created(minutes) }]]),
+          keys: new Map([[names.pod(1), { count, createdAt: created(minutes), isRefused: false }]]),
         }).length > 0;
       return [0, 1, 2, 4, 8, 16, 32, 60].find(isCreated);
     };
@@ -188,7 +191,7 @@ describe('the plan of a pool', () => {
     const after = (ms: number) =>
       planned({
         meshPods: [carrying(0), failed],
-        keys: new Map([[names.pod(1), { count: 1, createdAt: NOW.getTime() - ms }]]),
+        keys: new Map([[names.pod(1), { count: 1, createdAt: NOW.getTime() - ms, isRefused: false }]]),
       });
     expect(after(59_000)).toEqual([]);
     expect(after(60_000)).toEqual(['create-key 1', 'delete-pod meshd-example-1']);

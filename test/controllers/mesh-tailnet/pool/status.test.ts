@@ -143,9 +143,27 @@ describe('the condition PoolReady', () => {
 
   it('shows how slowly keys follow one another that are refused', () => {
     const pod = podOf(names.pod(1), { terminated: 'authkey revoked' });
-    const keys = new Map([[names.pod(1), { count: 5, createdAt: 0 }]]);
+    const keys = new Map([[names.pod(1), { count: 5, createdAt: 0, isRefused: true }]]);
     const { message } = found([carrying(0), meshPod(1, { secret: waiting, pod })], { keys });
     expect(message).toContain('the next one follows 8 min after the last');
+  });
+
+  it.each([
+    [true, 'KeyRejected', 'the control server did not accept the join key of meshd-example-1'],
+    [false, 'Starting', 'meshd-example-1 is not running yet'],
+  ])('while a pod starts with a key after one that was refused (%s) is False/%s', (isRefused, is, text) => {
+    const keys = new Map([[names.pod(1), { count: 2, createdAt: 0, isRefused }]]);
+    const { reason, message } = found([carrying(0), meshPod(1, { secret: waiting })], { keys });
+    expect(reason).toBe(is);
+    expect(message).toContain(text);
+  });
+
+  it('has no crash of a pod that is being deleted', () => {
+    const waitingAgain = { reason: 'CrashLoopBackOff', message: '' };
+    const crashing = podOf(names.pod(1), { waiting: waitingAgain, terminated: 'invalid key: k1 is used' });
+    const metadata = { ...crashing.metadata, deletionTimestamp: BEFORE.toISOString() };
+    const pod = { ...crashing, metadata };
+    expect(found([carrying(0), meshPod(1, { secret: waiting, pod })])).toMatchObject({ reason: 'Starting' });
   });
 
   it('is False/NotAuthenticated where there is no key to be had', () => {
