@@ -1750,7 +1750,7 @@ export interface PoolMember {
    */
   readonly fqdn?: string;
   /**
-   * Whether the tailnet reports it as online.
+   * Whether the tailnet reports it as online; absent where it reports one as offline that carries traffic, as after a restart of its control server.
    */
   readonly online?: boolean;
 }

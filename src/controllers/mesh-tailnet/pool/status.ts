@@ -70,15 +70,19 @@ function carriesTraffic(meshPod: MeshPod, { missing }: Input): boolean {
   return isReady(meshPod) && missing.get(meshPod.name)?.confirmed !== 'removed';
 }
 
-function meshPodStatusOf({ name, hostname, secret, device }: MeshPod, { missing }: Input) {
+function meshPodStatusOf(meshPod: MeshPod, { missing }: Input) {
+  const { name, hostname, secret, device } = meshPod;
   const addresses = secret && secret.ips.length > 0 ? secret.ips : (device?.addresses ?? []);
   const meshIP = addresses.find(address => !address.includes(':')) ?? addresses[0];
+  const isRemoved = missing.get(name)?.confirmed === 'removed';
+  // Headscale lists all as offline for a while after its restart.
+  const isShown = device && !isRemoved && (device.isOnline || !isReady(meshPod));
   return {
     pod: name,
     hostname,
     ...(meshIP === undefined ? {} : { meshIP: meshIP.slice(0, 45) }),
     ...(secret?.fqdn === undefined ? {} : { fqdn: secret.fqdn.slice(0, 253) }),
-    ...(device && missing.get(name)?.confirmed !== 'removed' ? { online: device.isOnline } : {}),
+    ...(isShown ? { online: device.isOnline } : {}),
   };
 }
 

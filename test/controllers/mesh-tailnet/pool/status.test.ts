@@ -213,6 +213,15 @@ describe('status.pool', () => {
     });
   });
 
+  it.each([
+    ['has no', 'carries traffic', carrying(0).pod, undefined],
+    ['shows a', 'does not', unready(0), false],
+  ])('%s mesh pod as offline that %s, where the tailnet lists it so', (_is, _what, pod, online) => {
+    const offline = meshPod(0, { secret: joined, pod, device: deviceWith({ isOnline: false }) });
+    const { members = [] } = poolStatusOf(input({ desired: 1, meshPods: [offline] }), undefined);
+    expect(members.map(each => each.online)).toEqual([online]);
+  });
+
   it('has no address while the pool is removed', () => {
     const address = '10.0.0.1:1055';
     expect(poolStatusOf(input({ desired: 0, proxyAddress: address }), address).proxyAddress).toBeUndefined();
