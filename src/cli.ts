@@ -159,6 +159,14 @@ try {
 } catch (error) {
   const { errorText } = await import('./tools/usage.ts');
   const help = (await commandOf(given)?.help()) ?? '';
-  console.error(`mesh-gateway: ${errorText(error, { name: given, help })}`);
+  const text = `mesh-gateway: ${errorText(error, { name: given, help })}`;
+  const { fitting, lookOf } = await import('./tools/terminal.ts');
+  const look = lookOf(given, 'never', environment, process.stderr);
+  console.error(
+    text
+      .split('\n')
+      .flatMap(line => fitting(line, 2, look))
+      .join('\n'),
+  );
   process.exitCode = 2;
 }

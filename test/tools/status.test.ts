@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { stripVTControlCharacters } from 'node:util';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { runStatus } from '../../src/tools/status/command.ts';
 import type { Status } from '../../src/tools/status/status.ts';
 import { PROJECT } from '../support/lab/command-line.ts';
@@ -118,6 +119,19 @@ describe('mesh-gateway status', () => {
     expect(out).toContain('no Gateway has a route to MeshEndpoints, or MeshBindings cannot be read');
     expect(out).toMatch(/^not known: meshbindings cannot be read/m);
     expect(out).toMatch(/^not known: extension servers: you have no right to list/m);
+  });
+
+  it('fits a terminal of 80 columns, in colours, with a summary last', async () => {
+    const kubeconfig = await serveInstallation(healthyInstallation(), nothingRefused, texts(LOG));
+    const before = { isTTY: process.stdout.isTTY, columns: process.stdout.columns };
+    onTestFinished(() => void Object.assign(process.stdout, before));
+    Object.assign(process.stdout, { isTTY: true, columns: 80 });
+    const lines = (await status(kubeconfig)).out.split('\n');
+    expect(lines).toContain(`EXTENSION SERVER ${POD}`);
+    expect(lines.join('\n')).toContain('\u001b[31m2026-11-26T11:58:00.000Z');
+    const plain = lines.map(stripVTControlCharacters);
+    expect(plain.filter(line => line.length > 80)).toEqual([]);
+    expect(plain.at(-1)).toBe('1 of 1 translated, 1 rejected, 0 not known');
   });
 
   it('shows nothing else of a log', async () => {

@@ -66,7 +66,11 @@ describe('on a terminal', () => {
     const plain = lines.map(stripVTControlCharacters);
     expect(lines.join('\n')).toContain('\u001b[1m\u001b[31mBROKEN');
     expect(plain.filter(line => line.length > 80)).toEqual([]);
-    expect(plain.at(-1)).toBe('                  fix: use one that it has (it has 80)');
+    expect(plain.slice(-3)).toEqual([
+      '                  fix: use one that it has (it has 80)',
+      '',
+      'no request reaches an endpoint',
+    ]);
   });
 
   it('trace --all has them, too', async () => {
@@ -75,6 +79,7 @@ describe('on a terminal', () => {
     expect(lines.join('\n')).toContain('\u001b[1m\u001b[31mnot used');
     expect(plain.filter(line => line.length > 80)).toEqual([]);
     expect(plain).toContain('      fix: use one that it has (it has 80)');
+    expect(plain.at(-1)).toBe('1 route: no request reaches an endpoint');
   });
 
   it('doctor wraps what it found, and never a command to copy', () => {
@@ -83,6 +88,7 @@ describe('on a terminal', () => {
     const [first = '', ...others] = lines.split('\n');
     expect(first).toMatch(/^failed +hook +word/);
     expect(first.length).toBeLessThanOrEqual(80);
+    expect(others[0]).toMatch(/^ {36}word/);
     expect(others.at(-1)).toBe(`               ${fix}`);
   });
 

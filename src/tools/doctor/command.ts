@@ -122,7 +122,7 @@ export function formatLines(lines: readonly Line[], look: Look = PLAIN): string 
       const [first = '', ...rest] = plainText(text).trimEnd().split('\n');
       const fixes = fix === undefined ? [] : plainText(fix).split('\n');
       return [
-        ...fitting(`${head}${first}`, MARK_WIDTH, look),
+        ...fitting(`${head}${first}`, MARK_WIDTH + CHECK_WIDTH, look),
         ...rest.map(line => `${INDENT}${line}`),
         ...(fix === undefined ? [] : [`${INDENT}${painted('fix:', 'fix', look)}`]),
         // To copy, so in one piece.

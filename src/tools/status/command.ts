@@ -9,6 +9,8 @@ import { textAt } from '../doctor/observed.ts';
 import { gatewayOf, readEnvoys, servingIn } from '../envoy/admin.ts';
 import { outputJson } from '../json.ts';
 import { plainText } from '../plain-text.ts';
+import { COLOR_HELP, fitting, lookOf, painted } from '../terminal.ts';
+import type { Look } from '../terminal.ts';
 import { envoysStatusOf } from './envoys.ts';
 import { isReady, SERVER_LABELS, statusOf } from './status.ts';
 import type { ReadServer, Status, StatusInput } from './status.ts';
@@ -30,6 +32,7 @@ pods/proxy), and prints what it could not read instead of a figure.
   --envoy-gateway-namespace
                 of Envoy Gateway (default: ${ENVOY_POD.namespace})
   --output      text, which is the default, or json
+${COLOR_HELP}
   --kubeconfig, --context
                 the cluster, as in mesh-gateway check
 
@@ -55,6 +58,7 @@ export async function runStatus(
       namespace: { type: 'string', default: NAMESPACE },
       'envoy-gateway-namespace': { type: 'string', default: ENVOY_POD.namespace },
       output: { type: 'string', default: 'text' },
+      color: { type: 'string', default: 'auto' },
       kubeconfig: { type: 'string' },
       context: { type: 'string' },
     },
@@ -62,11 +66,12 @@ export async function runStatus(
   const { envoy, namespace, output, kubeconfig, context } = values;
   if (output !== 'text' && output !== 'json')
     throw new Error(`status: --output ${JSON.stringify(output)} is neither text nor json`);
+  const look = lookOf('status', values.color, environment);
   const status = await withCluster({ kubeconfig, context, environment }, async (transport, openPort) => {
     const read = await readStatus(transport, namespace, values['envoy-gateway-namespace']);
     return envoy ? await withEnvoys(statusOf(read), read, openPort) : statusOf(read);
   });
-  console.log(output === 'json' ? outputJson(status) : formatStatus(status));
+  console.log(output === 'json' ? outputJson(status) : formatStatus(status, look));
   const { gateways, rejections, differences = [] } = status;
   const isGood = [...rejections, ...differences].length === 0;
   return isGood && gateways.every(({ isTranslated }) => isTranslated) ? 0 : 1;
@@ -129,15 +134,11 @@ async function readText(
   }
 }
 
-/** Tables, and a line for each rejection and for what is not known. */
-export function formatStatus({
-  gateways,
-  servers,
-  rejections,
-  envoys = [],
-  differences = [],
-  unknown,
-}: Status): string {
+/** Tables, and a line for each rejection and for what is not known; on a terminal with a summary last. */
+function formatStatus(status: Status, look: Look): string {
+  const { gateways, servers, rejections, envoys = [], differences = [], unknown } = status;
+  const lineOf = (title: string, as: 'error' | 'note') => (text: string) =>
+    fitting(`${painted(plainText(title), as, look)}${plainText(text)}`, 2, look).join('\n');
   const gatewayRows = gateways.map(({ gateway, revision, isTranslated, envoys, rejections: count }) => [
     ...[gateway, revision, isTranslated ? 'yes' : 'NO'],
     ...[envoys ? `${envoys.ready} of ${envoys.total}` : '?', shown(count)],
@@ -155,44 +156,60 @@ export function formatStatus({
     ];
   });
   const texts = [
-    differences.map(text => `DIFFERENT: ${text}`),
+    differences.map(lineOf('DIFFERENT: ', 'error')),
     gateways.length === 0
       ? ['no Gateway has a route to MeshEndpoints, or MeshBindings cannot be read']
-      : tableOf(['GATEWAY', 'REVISION', 'TRANSLATED', 'ENVOYS', 'REJECTED'], gatewayRows),
+      : tableOf(['GATEWAY', 'REVISION', 'TRANSLATED', 'ENVOYS', 'REJECTED'], gatewayRows, look),
     envoyRows.length === 0
       ? []
-      : tableOf(['ENVOY', 'GATEWAY', 'VERSION', 'CLUSTERS', 'ENDPOINTS IN USE', 'REJECTED'], envoyRows),
+      : tableOf(['ENVOY', 'GATEWAY', 'VERSION', 'CLUSTERS', 'ENDPOINTS IN USE', 'REJECTED'], envoyRows, look),
     serverRows.length === 0
       ? []
       : tableOf(
           ['EXTENSION SERVER', 'READY', 'TRANSLATIONS', 'FAILURES', 'STREAMS', 'ACKNOWLEDGED', 'REJECTED'],
           serverRows,
+          look,
         ),
-    rejections.map(
-      ({ time, gateway, clusters, count, error }) =>
-        `${time} Envoys of ${gateway} rejected endpoints (${count}), such as of ${clusters.join(', ')}: ${error}`,
+    rejections.map(({ time, gateway, clusters, count, error }) =>
+      lineOf(
+        `${time} `,
+        'error',
+      )(`Envoys of ${gateway} rejected endpoints (${count}), such as of ${clusters.join(', ')}: ${error}`),
     ),
-    unknown.map(text => `not known: ${text}`),
+    unknown.map(lineOf('not known: ', 'note')),
+    look.columns === undefined ? [] : [summaryOf(status)],
   ];
-  return plainText(
-    texts
-      .filter(lines => lines.length > 0)
-      .map(lines => lines.join('\n'))
-      .join('\n\n'),
-  );
+  return texts
+    .filter(lines => lines.length > 0)
+    .map(lines => lines.join('\n'))
+    .join('\n\n');
+}
+
+function summaryOf({ gateways, rejections, differences, unknown }: Status): string {
+  const translated = gateways.filter(({ isTranslated }) => isTranslated).length;
+  const different = differences ? `, ${differences.length} different` : '';
+  return `${translated} of ${gateways.length} translated, ${rejections.length} rejected${different}, ${unknown.length} not known`;
 }
 
 function shown(count: number | undefined): string {
   return count === undefined ? '?' : String(count);
 }
 
-function tableOf(head: readonly string[], rows: readonly (readonly string[])[]): readonly string[] {
+/** On a terminal that is too narrow for the table, what a row has is below its name. */
+function tableOf(
+  head: readonly string[],
+  rows: readonly (readonly string[])[],
+  look: Look,
+): readonly string[] {
   const all = [head, ...rows];
   const widths = head.map((_, column) => Math.max(...all.map(row => (row[column] ?? '').length)));
-  return all.map(row =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join('   ')
-      .trimEnd(),
+  const lines = all.map(row =>
+    plainText(row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('   ')).trimEnd(),
   );
+  const { columns = Infinity } = look;
+  if (lines.every(({ length }) => length <= columns)) return lines;
+  return rows.flatMap(([name = '', ...cells]) => {
+    const named = cells.map((cell, index) => `${(head[index + 1] ?? '').toLowerCase()} ${cell}`).join(', ');
+    return [plainText(`${head[0]} ${name}`), ...fitting(plainText(`  ${named}`), 2, look)];
+  });
 }

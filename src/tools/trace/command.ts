@@ -178,11 +178,15 @@ async function traceAll(from: TraceSource, output: 'text' | 'json', look: Look):
   const isWhole = printLeftOut(declarations);
   const catalog = new Catalog(declarations);
   const routes = routeTracer(trackingOf(catalog), from.settings, catalog)();
-  const text =
-    routes.map(route => routeText(route, look)).join('\n\n') ||
-    'no route has MeshEndpoints among its backends';
-  console.log(output === 'json' ? outputJson({ routes: routes.map(routeJson) }) : text);
   const reach = routes.length === 0 ? 'all' : reachOfAll(routes);
+  const text = [
+    ...routes.map(route => routeText(route, look)),
+    ...summaryOn(look, `${routes.length} route${routes.length === 1 ? '' : 's'}: ${REQUESTS[reach]}`),
+  ].join('\n\n');
+  const none = 'no route has MeshEndpoints among its backends';
+  console.log(
+    output === 'json' ? outputJson({ routes: routes.map(routeJson) }) : routes.length === 0 ? none : text,
+  );
   return reach === 'all' && !isWhole ? EXIT_CODES.unknown : EXIT_CODES[reach];
 }
 
@@ -213,7 +217,7 @@ async function traceOne(
   printLeftOut(declarations);
   const ways = values.send ? await withAnswers(traced, request, declarations, address) : traced;
   console.log(values.output === 'json' ? outputJson({ ways: ways.map(wayJson) }) : textOf(ways, look));
-  return exitCodeOf(ways);
+  return verdictOf(ways).exit;
 }
 
 function wayJson({ gateway, hasRule, reaches, steps }: Way) {
@@ -226,15 +230,29 @@ function wayJson({ gateway, hasRule, reaches, steps }: Way) {
 
 const EXIT_CODES: Readonly<Record<Reach, number>> = { all: 0, some: 3, none: 1, unknown: 2 };
 
+/** For a summary. */
+const REQUESTS: Readonly<Record<Reach, string>> = {
+  all: 'all requests reach an endpoint',
+  some: 'some requests reach an endpoint',
+  none: 'no request reaches an endpoint',
+  unknown: 'it is not known whether requests reach an endpoint',
+};
+
+/** A summary, which is the last line on a terminal. */
+function summaryOn({ columns }: Look, text: string): readonly string[] {
+  return columns === undefined ? [] : [text];
+}
+
 /** What Envoys have, and an answer, count more than what the objects lead to. */
-function exitCodeOf(ways: readonly Way[]): number {
+function verdictOf(ways: readonly Way[]): { readonly exit: number; readonly text: string } {
   const steps = ways.flatMap(way => way.steps);
   const isDifferent = steps.some(({ name, is }) => name === 'envoy' && is === 'broken');
   const answers = steps.filter(({ name }) => name === 'answer');
   const isAnswered = answers.length === 0 || answers.some(({ is }) => is === 'ok');
   const ruled = ways.filter(({ hasRule }) => hasRule);
   const reach = together((ruled.length > 0 ? ruled : ways).map(({ reaches }) => reaches));
-  return isDifferent || !isAnswered ? 1 : EXIT_CODES[reach];
+  const more = `${isDifferent ? ', but an Envoy differs' : ''}${isAnswered ? '' : ', but the one that was sent failed'}`;
+  return { exit: more === '' ? EXIT_CODES[reach] : 1, text: `${REQUESTS[reach]}${more}` };
 }
 
 /** Of what is left out, a request may depend on everything: a route that is not valid seems not to exist. */
@@ -333,7 +351,8 @@ const MARKS = { ok: 'ok', broken: 'BROKEN', unknown: '?' } as const;
 const WIDTH = 8;
 
 function textOf(ways: readonly Way[], look: Look): string {
-  return ways.map(({ steps }) => steps.flatMap(step => linesOf(step, look)).join('\n')).join('\n\n');
+  const texts = ways.map(({ steps }) => steps.flatMap(step => linesOf(step, look)).join('\n'));
+  return [...texts, ...summaryOn(look, verdictOf(ways).text)].join('\n\n');
 }
 
 /** On a terminal the fix is on a line of its own. */
