@@ -9,7 +9,7 @@ import type { Why } from './problem.ts';
  *   references       a line for each ConfigMap and key that tls.caRef names:
  *                    <namespace>/<name>/<key> <sha256>           its certificates are under this key
  *                    <namespace>/<name>/<key> <sha256> outdated  as above, and there is no room for newer ones
- *                    <namespace>/<name>/<key> <reason> <text>    it has none, and why: what is wrong, a tab, and the fix
+ *                    <namespace>/<name>/<key> <reason> <text>    it has none, and why: what is wrong, " | ", and the fix
  *                    <namespace>// <reason> <text>               why others of the namespace have no line
  *   <sha256>         PEM; once for all references to the same certificates
  */
@@ -39,6 +39,7 @@ const REASONS = ['CertificateNotFound', 'InvalidCertificate', 'TooManyTlsSetting
 
 const REFERENCES_KEY = 'references';
 const OUTDATED = 'outdated';
+const BEFORE_FIX = ' | ';
 
 /** A caRef as one text. */
 export function caRefText({ namespace, name, key }: CaRef): string {
@@ -82,7 +83,7 @@ export function parseTrust(data: Readonly<Record<string, string>>): Trust {
   const trust = new Map<string, TrustedCa>();
   for (const line of (data[REFERENCES_KEY] ?? '').split('\n')) {
     const [, ref = '', what = '', rest = ''] = /^(\S+) (\S+)(?: (.+))?$/.exec(line) ?? [];
-    const [text = '', fix] = rest.split('\t');
+    const [text = '', fix] = rest.split(BEFORE_FIX);
     const reason = REASONS.find(each => each === what);
     const pem = data[what];
     if (reason) trust.set(ref, { is: 'missing', reason, why: { text, ...(fix !== undefined && { fix }) } });
@@ -108,5 +109,6 @@ export function formatTrust(trust: Trust): Readonly<Record<string, string>> {
 
 /** Why a caRef has no certificates, as its line has it. */
 export function lineOf({ why: { text, fix } }: MissingCa): string {
-  return [text, ...(fix === undefined ? [] : [fix])].join('\t').replaceAll('\n', ' ');
+  const parts = [text, ...(fix === undefined ? [] : [fix])];
+  return parts.map(part => part.replaceAll('\n', ' ').replaceAll(BEFORE_FIX, ' ')).join(BEFORE_FIX);
 }

@@ -35,6 +35,12 @@ describe('the data of mesh-trust', () => {
     expect([...parseTrust(data).keys()]).toEqual(['a/b/c']);
   });
 
+  it('is readable as kubectl prints it, so it has no control characters but ends of lines', () => {
+    const { references = '' } = formatTrust(trust);
+    expect(references).toContain('bank/none/ca.crt CertificateNotFound no ConfigMap bank/none | create it\n');
+    expect(references).not.toMatch(/[^\P{Cc}\n]/u);
+  });
+
   it.each([
     ['without references', {}],
     ['with a hash of nothing', { references: 'a/b/c 0123\n' }],
