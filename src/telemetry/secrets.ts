@@ -41,7 +41,7 @@ const IS = String.raw`\\*["']?\s*(?:[:=]|%3[AD])\s*`;
 const NO_PATH = String.raw`(?<!\b(?:GET|POST|PUT|PATCH|DELETE) /[\w./%~-]*:\s*)`;
 
 /**
- * Patterns of secrets in texts: first those that may contain blanks, last those that follow the name of a secret. The group
+ * Patterns of secrets in texts; auth_keys is the name of a scope. First those that may contain blanks, last those that follow the name of a secret. The group
  * of a pattern is kept. All also match at the end of a truncated text.
  */
 const SHAPES: readonly RegExp[] = [
@@ -55,7 +55,7 @@ const SHAPES: readonly RegExp[] = [
   /eyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?/g,
   /(:\/\/)(?:[^\s/?#]*|[^\s/:@]*:\S*)(?=@)/g,
   new RegExp(
-    String.raw`((?:secret|token|passw(?:or)?d|passphrase|credentials?|(?:auth|api|access|private)[-_]?key)(?![\w-]{0,20}(?:name|ref|type|id|url|found|missing|object)\b)[\w-]{0,20}${IS}${NO_PATH})(?:${QUOTED}|[^\s&]+)`,
+    String.raw`((?:secret|token|passw(?:or)?d|passphrase|credentials?|(?!auth_keys\b)(?:auth|api|access|private)[-_]?key)(?![\w-]{0,20}(?:name|ref|type|id|url|found|missing|object)\b)[\w-]{0,20}${IS}${NO_PATH})(?:${QUOTED}|[^\s&]+)`,
     'gi',
   ),
 ];
