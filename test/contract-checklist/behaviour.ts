@@ -154,7 +154,7 @@ const OPERATION: readonly Table[] = [
       ),
       row(
         ['Operator profiling', 'HTTP GET', '`http://<operator_host>:8080/debug/pprof/<profile>`', 'profiles'],
-        ['test/telemetry/pprof.test.ts', 'at %j names each profile, and each exists'],
+        ['test/telemetry/pprof.test.ts', 'names each profile, and each exists'],
         [
           'test/telemetry/pprof.test.ts',
           'is text for any value of debug, with a note that these are not goroutines',

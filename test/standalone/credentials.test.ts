@@ -34,10 +34,9 @@ describe('standalone authenticates with credentials', () => {
     onTestFinished(() => api.close());
     const client = api.addClient(['devices:core:read']);
     const { folder, state, generated } = makeFolders();
-    await writeWhole(
-      join(folder, 'tailnet.yaml'),
-      JSON.stringify(named(meshTailnet({ controlURL: api.url }), 'example')),
-    );
+    const pool = { mode: 'External', addresses: ['127.0.0.1:1055'] };
+    const tailnet = named(meshTailnet({ controlURL: api.url, pool }), 'example');
+    await writeWhole(join(folder, 'tailnet.yaml'), JSON.stringify(tailnet));
     const running = startServed(
       'standalone',
       { 'resources-dir': folder, 'state-dir': state, 'gateway-dir': generated },
