@@ -162,7 +162,34 @@ export function trafficValues(tracking: Tracking, options: TrafficOptions): Traf
     isSame: haveSameHash,
   });
   const translations = new Translations();
-  const unused = new Derived<readonly UnusedBackend[]>(
+  return {
+    resources,
+    settingsResources,
+    attachedRoutes,
+    clusters,
+    overTlsBudget: over,
+    revisions,
+    settingsOfRoutes,
+    translated: translatedFrom(tracking, revisions, translations),
+    translations,
+    unused: unusedFrom(tracking, dataPath, { resources, budgetsOf }),
+    guard,
+    settings,
+    crowded,
+    settingsInEnvoy: settingsInEnvoyFrom(tracking, settings),
+    serviceGateways: serviceGatewaysFrom(tracking, settingsResources),
+  };
+}
+
+function unusedFrom(
+  tracking: Tracking,
+  dataPath: DataPathMode,
+  {
+    resources,
+    budgetsOf,
+  }: Pick<TrafficValues, 'resources'> & { readonly budgetsOf: (read: TrackedRead) => TlsBudgets },
+): TrafficValues['unused'] {
+  return new Derived<readonly UnusedBackend[]>(
     tracking,
     (key, read) => {
       const route = read.exceptStatus.get(refOf(key as Key) as Ref<RouteKind>);
@@ -177,23 +204,6 @@ export function trafficValues(tracking: Tracking, options: TrafficOptions): Traf
     },
     isEqual,
   );
-  return {
-    resources,
-    settingsResources,
-    attachedRoutes,
-    clusters,
-    overTlsBudget: over,
-    revisions,
-    settingsOfRoutes,
-    translated: translatedFrom(tracking, revisions, translations),
-    translations,
-    unused,
-    guard,
-    settings,
-    crowded,
-    settingsInEnvoy: settingsInEnvoyFrom(tracking, settings),
-    serviceGateways: serviceGatewaysFrom(tracking, settingsResources),
-  };
 }
 
 /**
