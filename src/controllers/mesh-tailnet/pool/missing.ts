@@ -61,7 +61,7 @@ export async function missingAfter(
     const inLists = inListsOf(meshPod, { view, listed, now });
     if (inLists === undefined) continue;
     const known = before.get(meshPod.name);
-    if (known?.listedAt === listedAt) missing.set(meshPod.name, known);
+    if (known?.listedAt === listedAt && known.inLists === inLists) missing.set(meshPod.name, known);
     else {
       const since = known?.since ?? listedAt;
       const confirmed = await confirm({ meshPod, inLists, since, listedAt }, options);
