@@ -217,7 +217,10 @@ export const MESH_ENDPOINTS = {
       '`Pending`: the object is paused, its MeshGateway has `serviceCoordination.enabled: false`, or its MeshTailnet is being deleted',
       'see the message',
     ),
-    BeingRemoved: error('`Pending`: another installation is removing it', 'wait up to 6 minutes'),
+    BeingRemoved: error(
+      '`Pending`: another installation is removing it, or had it a short time ago',
+      'wait up to 10 minutes',
+    ),
     NotOwned: error(
       '`Conflict`: the tailnet has a service of this name that mesh-gateway did not create',
       'use another name, or [adopt it](vip-services.md#adopt-a-service)',

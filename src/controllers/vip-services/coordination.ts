@@ -10,6 +10,8 @@ import { ownersOf } from './owners.ts';
 import { OF_ALL, onlineIn, perform } from './perform.ts';
 import { inOrder, plan } from './plan.ts';
 import type { Plan } from './plan.ts';
+import { seenAfter } from './seen-owners.ts';
+import type { SeenOwners } from './seen-owners.ts';
 
 /** Services that are written in one reconcile, so that others come in between. */
 const MAX_WRITES = 20;
@@ -30,6 +32,7 @@ export type Memory = {
   /** By the service, and what was wanted of it. */
   readonly failures: ReadonlyMap<string, Failure>;
   readonly listsWithout: number;
+  readonly seen: SeenOwners;
 };
 
 export const NOTHING_KNOWN: Memory = {
@@ -37,6 +40,7 @@ export const NOTHING_KNOWN: Memory = {
   leaving: new Map(),
   failures: new Map(),
   listsWithout: 0,
+  seen: new Map(),
 };
 
 export type CoordinationOptions = {
@@ -82,8 +86,10 @@ export async function coordinate(
   { installation, clock, now, random, count, log }: CoordinationDeps,
 ): Promise<Coordinated> {
   const online = devices && !isStale ? new Set(onlineIn(devices, tags)) : undefined;
+  const seen = seenAfter(before.seen, services, { names: claims.keys(), now: now().getTime() });
   const contextOf = (service: string): Context => ({
     installation,
+    seen: seen.get(service) ?? [],
     now: now(),
     isOnline: other => online?.has(other) ?? true,
     leavingForMs: clock.now() - (before.leaving.get(service) ?? clock.now()),
@@ -123,7 +129,7 @@ export async function coordinate(
   const verifyMs = written.length > 0 || isClear ? VERIFY_MS + VERIFY_JITTER_MS * random() : Infinity;
   const moreMs = due.length > MAX_WRITES ? 1000 : Infinity;
   return {
-    memory: { hosts: hosts.memory, leaving: new Map(leaving), failures: failed, listsWithout },
+    memory: { hosts: hosts.memory, leaving: new Map(leaving), failures: failed, listsWithout, seen },
     states,
     nextMs: Math.min(moreMs, verifyMs, planned.nextMs, hosts.nextMs),
   };

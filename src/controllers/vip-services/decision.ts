@@ -3,8 +3,9 @@ import type { Fields } from '../../api/json.ts';
 import type { ProblemAt } from '../../api/problem.ts';
 import type { VipService } from '../../control/control.ts';
 import type { VipServiceState } from '../mesh-endpoints/vip-services.ts';
-import { MAX_OWNERS, mayHave, ownershipOf, shareLine, sharesWith, withOwners } from './owners.ts';
+import { MAX_OWNERS, mayHave, ownersOf, ownershipOf, shareLine, sharesWith, withOwners } from './owners.ts';
 import type { Owner, Ownership, Strategy } from './owners.ts';
+import type { SeenOwner } from './seen-owners.ts';
 
 /** A VIP service that a MeshEndpoints of this installation lists. */
 export type Claim = {
@@ -44,6 +45,8 @@ export type Context = {
   readonly now: Date;
   /** Whether a mesh pod of an installation is online; true where that is not known. */
   readonly isOnline: (installation: string) => boolean;
+  /** The owners that it had a short time ago. */
+  readonly seen: readonly SeenOwner[];
   /** How long this process has known that all owners of the service are removing it. */
   readonly leavingForMs: number;
 };
@@ -75,6 +78,8 @@ const TAKEOVER_MS = 300_000;
  *
  *   does not exist, may be created                        create it
  *   does not exist otherwise                              Pending
+ *   has lost the entry of another, with or without it     Pending, for 10 minutes
+ *   has lost the entry of this object                     write it again, whoever shares it
  *   of someone else, and not to be adopted, by the
  *   object or by the MeshTailnet                          Conflict
  *   of someone else, and to be adopted                    add the owner, change nothing else
@@ -118,6 +123,8 @@ function absent(claim: Claim, context: Context): Decision {
     const fix = 'create it, or set serviceDiscovery.autoRegister to true';
     return { action: NOTHING, state: pending('NotFound', `the tailnet has no service ${name}`, fix) };
   }
+  const awaited = awaitedOf([], claim, context);
+  if (awaited) return { action: NOTHING, state: awaited };
   const fields = {
     name,
     ports: [portOf(port)],
@@ -189,7 +196,9 @@ function owned(service: VipService, { owners, isAdopted }: Owned, claim: Claim, 
   const kept = own || active.length > 0 ? others : [];
   const list = own
     ? owners.flatMap(owner => (owner === own ? [written] : kept.includes(owner) ? [owner] : []))
-    : [...kept, written];
+    : lostEntry(claim, context)?.isFirst
+      ? [written, ...kept]
+      : [...kept, written];
   const wanted = list.filter(({ leaving }) => !leaving);
   const ports = isAdopted ? union([service.ports]) : union(wanted.map(owner => owner.ports));
   const tags = isAdopted ? union([service.tags]) : union(wanted.map(owner => owner.tags));
@@ -231,14 +240,33 @@ function refusalOf({ service, active, others, claim, context }: Joining): VipSer
   }
   const [first] = active;
   const place = { installation: context.installation, object: claim.object };
-  if (first && !sharesWith(first, place)) {
+  if (first && !sharesWith(first, place) && !lostEntry(claim, context)) {
     const text = `${placeOf(first)} has service ${service.name}, and does not share it`;
     const fix = `add ${shareLine(place)} to its entry there, or use another name`;
     return conflict(service, { reason: 'NotShared', text, fix });
   }
-  if (active.length > 0 || others.length === 0 || context.leavingForMs >= TAKEOVER_MS) return undefined;
+  if (others.length === 0) return awaitedOf(ownersOf(service), claim, context);
+  if (active.length > 0 || context.leavingForMs >= TAKEOVER_MS) return undefined;
   const names = others.map(placeOf).join(', ');
   return pending('BeingRemoved', `${names} is removing service ${service.name}: it is registered afterwards`);
+}
+
+/** The entry of this object, which it had a short time ago, and did not remove: another process has overwritten it. */
+function lostEntry({ object }: Claim, { installation, seen }: Context): SeenOwner | undefined {
+  return seen.find(({ owner }) => owner.installation === installation && owner.object === object);
+}
+
+/** An owner whose entry is missing, and who did not say that it leaves, is given the time to write it again. */
+function awaitedOf(owners: readonly Owner[], claim: Claim, context: Context): VipServiceState | undefined {
+  if (lostEntry(claim, context)) return undefined;
+  const isMissing = ({ installation }: Owner) =>
+    installation !== context.installation && !owners.some(owner => owner.installation === installation);
+  const missing = context.seen.find(
+    ({ owner }) => isMissing(owner) && !isStale(owner, context, claim.staleMs),
+  );
+  if (!missing) return undefined;
+  const text = `${placeOf(missing.owner)} had service ${claim.name} a short time ago: it is registered in 10 minutes`;
+  return pending('BeingRemoved', text, 'wait, or use another name');
 }
 
 function stateOf(

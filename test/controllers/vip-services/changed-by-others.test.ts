@@ -23,7 +23,13 @@ function decided(changed: Partial<VipService>, owner: Owner = OWNER) {
   const annotations = withOwners({}, [owner], false);
   const fields = { name: 'svc:web', ports: ['tcp:443'], tags: ['tag:mesh'], annotations };
   const service = { ...fields, addrs: ['100.96.0.1'], fields, ...changed };
-  return decide(service, CLAIM, { installation: OURS, now: NOW, isOnline: () => false, leavingForMs: 0 });
+  return decide(service, CLAIM, {
+    installation: OURS,
+    now: NOW,
+    isOnline: () => false,
+    leavingForMs: 0,
+    seen: [],
+  });
 }
 
 describe('a VIP service of this installation', () => {

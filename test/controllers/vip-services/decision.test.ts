@@ -3,45 +3,18 @@ import { formatProblem } from '../../../src/api/problem.ts';
 import type { VipService } from '../../../src/control/control.ts';
 import { decide } from '../../../src/controllers/vip-services/decision.ts';
 import type { Claim, Context } from '../../../src/controllers/vip-services/decision.ts';
-import { OWNERS, ownersOf, withOwners } from '../../../src/controllers/vip-services/owners.ts';
-import type { Owner } from '../../../src/controllers/vip-services/owners.ts';
-
-const NOW = new Date('2026-01-15T12:00:00Z');
-const ago = (minutes: number) => new Date(NOW.getTime() - minutes * 60_000);
-const OURS = '0a1b2c3d';
-
-const CLAIM: Claim = {
-  ...{ name: 'svc:web', object: 'default/web', port: 443, tags: ['tag:mesh'], strategy: 'shared' },
-  ...{ notAdoptable: undefined, shareWith: [] },
-  ...{ mayCreate: true, kept: undefined, cluster: 'here', heartbeatMs: 300_000, staleMs: 1_800_000 },
-};
-
-const CONTEXT: Context = {
-  ...{ installation: OURS, now: NOW, isOnline: () => false, leavingForMs: 0 },
-};
-
-const owner = (fields: Partial<Owner> = {}): Owner => ({
-  ...{ installation: OURS, cluster: 'here', object: 'default/web', strategy: 'shared' },
-  ...{ ports: ['tcp:443'], tags: ['tag:mesh'], shareWith: [], heartbeat: ago(1) },
-  ...fields,
-});
-/** As an earlier version writes it. */
-const beforeSharing = (installation: string): Owner => {
-  const { shareWith: _none, ...rest } = owner({ installation });
-  return rest;
-};
-/** It shares its services with ours. */
-const other = (fields: Partial<Owner> = {}) =>
-  owner({ installation: 'ffffffff', cluster: 'there', shareWith: [OURS], ...fields });
-const third = (fields: Partial<Owner> = {}) =>
-  owner({ installation: 'eeeeeeee', cluster: 'elsewhere', ...fields });
-
-function service(owners: readonly Owner[] | string, ports = ['tcp:443'], isAdopted = false): VipService {
-  const annotations = typeof owners === 'string' ? { [OWNERS]: owners } : withOwners({}, owners, isAdopted);
-  const addrs = ['100.96.0.1', 'fd7a:115c:a1e0:ff::1'];
-  const fields = { name: 'svc:web', addrs, ports, tags: ['tag:mesh'], annotations, comment: 'kept' };
-  return { ...fields, fields };
-}
+import { ownersOf } from '../../../src/controllers/vip-services/owners.ts';
+import {
+  CLAIM,
+  CONTEXT,
+  OURS,
+  ago,
+  beforeSharing,
+  other,
+  owner,
+  service,
+  third,
+} from '../../support/controllers/vip-services/owned.ts';
 
 const others = (count: number) =>
   Array.from({ length: count }, (_, index) => other({ installation: String(index).padStart(8, '0') }));
@@ -307,46 +280,6 @@ const ROWS: readonly Row[] = [
     {},
     'put updated',
     'Pending Registering',
-  ],
-  [
-    'is shared with another object of ours, which had its name',
-    service([other({ shareWith: [`${OURS}/payments`] }), owner({ object: 'payments/web' })]),
-    {},
-    {},
-    'put released',
-    'Conflict NotShared',
-  ],
-  [
-    'is shared with this object and with another of ours, which had its name',
-    service([other(), owner({ object: 'payments/web' })]),
-    {},
-    {},
-    'put updated',
-    'Pending Registering',
-  ],
-  [
-    'is ours first, by another object, which had its name',
-    service([owner({ object: 'payments/web' }), other({ shareWith: [] })]),
-    {},
-    {},
-    'put updated',
-    'Pending Registering',
-  ],
-  [
-    'was being removed by ours while another took it, which does not share it',
-    service([owner({ leaving: ago(6) }), other({ shareWith: [] })]),
-    {},
-    {},
-    'put released',
-    'Conflict NotShared',
-  ],
-  [
-    'was adopted by another object, which had its name, and is not in the list of the MeshTailnet',
-    service([owner({ object: 'payments/web' })], ['tcp:443'], true),
-    { mayCreate: false, notAdoptable: 'add "web"' },
-    {},
-    'put released',
-    'Conflict NotAdoptable',
   ],
   [
     'is of another installation, with strategy isolated',

@@ -3,7 +3,13 @@ import { ControlError } from '../../../src/control/control.ts';
 import type { ControlErrorReason } from '../../../src/control/control.ts';
 import { perform } from '../../../src/controllers/vip-services/perform.ts';
 
-const context = { installation: '0a1b2c3d', now: new Date(0), isOnline: () => true, leavingForMs: 0 };
+const context = {
+  installation: '0a1b2c3d',
+  now: new Date(0),
+  isOnline: () => true,
+  leavingForMs: 0,
+  seen: [],
+};
 
 /** The services that a round reads, where requests for some of them are refused. */
 async function readIn(refused: Readonly<Record<string, ControlErrorReason>>): Promise<readonly string[]> {

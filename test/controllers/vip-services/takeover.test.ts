@@ -250,6 +250,38 @@ describe('the name of a VIP service of another cluster', () => {
     expect(scene.owned()).toEqual(['ffffffff']);
   });
 
+  it('is not taken where its service is deleted by an administrator, before its owner has made it again', async () => {
+    const scene = await startBesideOther({ shareWith: [] });
+    const made = scene.service(SERVICE);
+    await scene.put(ATTACKERS);
+    await scene.isReported('attacker', '^Conflict NotShared$');
+    scene.api.state.services.delete(SERVICE);
+    await scene.isReported('attacker', '^Pending BeingRemoved$');
+    await scene.clock.advance(540_000);
+    expect(scene.service(SERVICE)).toBeUndefined();
+    scene.api.addService({ ...made, name: SERVICE });
+    await scene.isReported('attacker', '^Conflict NotShared$');
+    scene.api.state.services.delete(SERVICE);
+    await scene.clock.advance(601_000);
+    await scene.isReported('attacker', '^Registered ');
+  });
+
+  it('stays with its owner where another has overwritten its entry, and does not share it in turn', async () => {
+    const scene = await startBesideOther({});
+    scene.api.state.services.delete(SERVICE);
+    await scene.put(VICTIMS);
+    await scene.isReported('victim', '^Registered ');
+    const service = scene.service(SERVICE);
+    const owners = [{ ...OF_OTHER_CLUSTER, shareWith: [] }];
+    scene.api.addService({
+      ...service,
+      name: SERVICE,
+      annotations: { [OWNERS]: JSON.stringify({ owners }) },
+    });
+    await scene.until(() => expect(scene.owned()).toEqual([INSTALLATION, 'ffffffff']));
+    await scene.isReported('victim', '^Registered ');
+  });
+
   it('is replaced once its owner, which is isolated, was away for a day, and no earlier', async () => {
     const scene = await startBesideOther({
       ...{ strategy: 'isolated', shareWith: [INSTALLATION] },
