@@ -115,7 +115,7 @@ function listenerProblem(
     'HostnamesDoNotIntersect',
     '',
     `none of the hostnames of the route (${listed(hostnames)}) is in those of ${title} (${listed(admitting.map(({ name, hostname }) => `listener ${name}: ${hostname}`))})`,
-    'change either',
+    'add one of them to a listener, or correct hostnames of the route',
   ];
 }
 

@@ -226,7 +226,11 @@ testMistakes('check finds', [
   mistake(
     'a hostname that the listener does not have',
     edit('Gateway', 'port: 80\n', 'port: 80\n      hostname: other.example.com\n'),
-    ['error HostnamesDoNotIntersect', 'spec.parentRefs[0]', 'change either'],
+    [
+      'error HostnamesDoNotIntersect',
+      'spec.parentRefs[0]',
+      'add one of them to a listener, or correct hostnames of the route',
+    ],
   ),
   mistake(
     'a section that the Gateway does not have',
