@@ -4,8 +4,10 @@ import type { Ref } from '../../src/api/key.ts';
 import { NAMESPACE, relayName } from '../../src/api/names.ts';
 import { trafficIndexes } from '../../src/store/traffic/resources.ts';
 import { addressesIn, Counter } from '../support/extension/resolution-cache.ts';
-import { cacheOver } from '../support/store/traffic.ts';
+import { cacheOver, derivedFrom } from '../support/store/traffic.ts';
+import { createResolutionCache } from '../../src/extension/resolution-cache.ts';
 import type { ResolutionCache } from '../../src/extension/resolution-cache.ts';
+import type { TrafficValues } from '../../src/store/traffic/values.ts';
 import type { DerivedOptions } from '../support/store/traffic.ts';
 import { createMemory } from '../support/store/memory.ts';
 import type { Memory } from '../support/store/memory.ts';
@@ -291,6 +293,10 @@ const CLUSTERS = ['web', 'api'].flatMap(name => [
   `tcproute/default/${name}/rule/-1`,
   `udproute/default/${name}/rule/-1`,
 ]);
+const ROUTES = ['HTTPRoute', 'TCPRoute', 'UDPRoute'].flatMap(kind => [
+  `${kind}/default/web`,
+  `${kind}/default/api`,
+]);
 const GATEWAYS = ['public', 'inner'];
 const CLASSES = ['mesh', 'other'];
 /** The values of `node.cluster`. */
@@ -350,6 +356,15 @@ const anObject: fc.Arbitrary<object> = fc.oneof(
       status: { endpoints: [{ name: 'e1', status: 'Healthy', address: '100.64.0.1:8080', relayPort }] },
     }),
   ),
+  // One object with many statuses.
+  fc
+    .tuple(fc.constantFrom('Healthy', 'Unhealthy'), fc.constantFrom(undefined, ['1.1.1.1'], ['127.0.0.1']))
+    .map(([status, resolvedAddresses]) => {
+      const externalTarget = 'a.example.com:80';
+      const entry = { name: 'e1', status, externalTarget, ...(resolvedAddresses && { resolvedAddresses }) };
+      const list = endpointList(1, { healthCheck: { enabled: true }, externalTarget });
+      return endpointsObject('web', list, { status: { endpoints: [entry] } });
+    }),
   fc.tuple(aName, aDomain).map(([name, tailnet]) => managedTailnet(name, { tailnet })),
   fc
     .tuple(aName, fc.constantFrom('ready', 'unready', 'terminating'))
@@ -381,8 +396,11 @@ const someSteps = fc.array(
   { maxLength: 40, size: 'max' },
 );
 
-/** Everything that can be read from a cache, by a description. */
-function contentsOf(cache: ResolutionCache): ReadonlyMap<string, string> {
+/** Everything that can be read from a cache, and what is derived of routes, by a description. */
+function contentsOf(
+  cache: ResolutionCache,
+  { unused, settingsOfRoutes }: TrafficValues,
+): ReadonlyMap<string, string> {
   const found = CLUSTERS.flatMap(cluster => [
     [`settings of ${cluster}`, cache.settingsOf(cluster, [])] as const,
     ...NODE_CLUSTERS.map(gateway => {
@@ -394,26 +412,40 @@ function contentsOf(cache: ResolutionCache): ReadonlyMap<string, string> {
     const ref: Ref<'Gateway'> = { kind: 'Gateway', namespace: 'default', name };
     return [`revision of ${name}`, cache.revisionOf(ref)] as const;
   });
-  return new Map([...found, ...revisions].map(([what, value]) => [what, JSON.stringify(value ?? null)]));
+  const ofRoutes = ROUTES.flatMap(key => [
+    [`unused of ${key}`, unused.read(key)] as const,
+    [`settings of ${key}`, settingsOfRoutes.read(key)] as const,
+  ]);
+  return new Map(
+    [...found, ...revisions, ...ofRoutes].map(([what, value]) => [what, JSON.stringify(value ?? null)]),
+  );
 }
 
 describe('a cache after many changes', () => {
   it('returns what a new one returns, and has notified watchers of every difference', async () => {
     const property = fc.asyncProperty(someSteps, async steps => {
-      const { memory, cache } = await cacheOf([]);
+      const memory = createMemory(trafficIndexes, web);
+      await memory.start();
+      const derive = () => {
+        const { traffic } = derivedFrom(memory.read, settings);
+        return { cache: createResolutionCache(memory.read, traffic, 'Proxy'), traffic };
+      };
+      const { cache, traffic } = derive();
       const watchers = CLUSTERS.flatMap(cluster =>
         NODE_CLUSTERS.map(gateway => ({ cluster, gateway, counter: new Counter() })),
       );
       for (const { cluster, gateway, counter } of watchers) cache.watch(cluster, gateway, counter);
-      let before = contentsOf(cache);
+      // They are kept only while something depends on them.
+      for (const key of ROUTES) traffic.unused.watch(key, new Counter());
+      let before = contentsOf(cache, traffic);
       let counts = watchers.map(({ counter }) => counter.count);
       for (const step of steps) {
         if (step.do === 'put') await put(memory, step.object);
         else await memory.author.remove(refIn(step.object));
         if (!step.isRead) continue;
-        const now = contentsOf(cache);
-        const fresh = cacheOver(memory.read, settings);
-        expect(now).toEqual(contentsOf(fresh));
+        const now = contentsOf(cache, traffic);
+        const fresh = derive();
+        expect(now).toEqual(contentsOf(fresh.cache, fresh.traffic));
         for (const [at, { cluster, gateway, counter }] of watchers.entries()) {
           const what = `${cluster} for ${gateway}`;
           if (now.get(what) !== before.get(what))
