@@ -145,7 +145,7 @@ endpoints: [{addresses: [10.1.0.1], conditions: {ready: true, serving: true, ter
     expect(without.status).toBe(3);
   });
 
-  it('says why no listener takes a route, whose requests then reach nothing', async () => {
+  it('has the reason why no listener takes a route, whose requests then reach nothing', async () => {
     const text = `apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute
 metadata: {name: web}

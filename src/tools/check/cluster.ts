@@ -15,7 +15,6 @@ import { pageSizeOf, pathOfAll, SERVED } from '../../kubernetes/served-kinds.ts'
 import { openTransport } from '../../kubernetes/transport/open-transport.ts';
 import { KubeError } from '../../kubernetes/transport/transport.ts';
 import type { KubeTransport, TextTransport } from '../../kubernetes/transport/transport.ts';
-import { SettingError } from '../../telemetry/setting-error.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { definitionIn } from '../crds/definition.ts';
 import type { Definition } from '../crds/definition.ts';
@@ -67,22 +66,15 @@ export async function withCluster<T>(
   use: UseCluster<T>,
   withoutOne = 'mesh-gateway check FOLDER',
 ): Promise<T> {
-  try {
-    return await connected(options, use);
-  } catch (cause) {
-    const isThere =
-      cause instanceof KubeError ? cause.reason !== 'Unreachable' : !(cause instanceof SettingError);
-    if (isThere) throw cause;
-    const { message } = cause as Error;
+  const fail = (cause: Error): never => {
     const fix = `name a cluster with --kubeconfig and --context, or give files: ${withoutOne}`;
-    throw new Error(`${message}: ${fix}`, { cause });
-  }
-}
-
-async function connected<T>(options: Parameters<typeof withCluster>[0], use: UseCluster<T>): Promise<T> {
+    throw new Error(`${cause.message}: ${fix}`, { cause });
+  };
   const { context, environment } = options;
   const kubeconfig = options.kubeconfig ?? (environment['KUBECONFIG'] || join(homedir(), '.kube', 'config'));
-  const configSource = await restConfigSource({ kubeconfig, context, environment, clock: systemClock });
+  const configSource = await restConfigSource({ kubeconfig, context, environment, clock: systemClock }).catch(
+    fail,
+  );
   const transport = openTransport({ configSource, clock: systemClock, now: () => new Date() });
   const openPort: OpenPort = async (port, timeoutMs) => {
     const { connectToPod } = await import('../../kubernetes/auth/port-forward.ts');
@@ -94,6 +86,9 @@ async function connected<T>(options: Parameters<typeof withCluster>[0], use: Use
   };
   try {
     return await use(transport, openPort, run);
+  } catch (error) {
+    if (error instanceof KubeError && error.reason === 'Unreachable') fail(error);
+    throw error;
   } finally {
     await transport.close();
   }

@@ -12,7 +12,7 @@ const OF_POOLS = {
   auth_keys: ['all', 'devices', 'auth_keys'],
 };
 
-/** Scopes of the vendor and of headscale that say nothing about pools. */
+/** Scopes of the vendor and of headscale that pools do not need. */
 const OF_OTHERS =
   /^(devices:(routes|posture_attributes)|device_invites|oauth_keys|policy_file|acl|dns|users|services|routes|\w+_settings)$/;
 
