@@ -17,7 +17,7 @@ export type Comparison = {
 };
 
 /** Where an Envoy differs: what it has or does, after its name, and what to do. */
-export type Difference = { readonly text: string; readonly fix: string };
+type Difference = { readonly text: string; readonly fix: string };
 
 const NOT_SENT =
   'see mesh-gateway status for whether Envoy Gateway has translated the Gateway, and mesh-gateway doctor';
