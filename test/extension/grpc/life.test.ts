@@ -122,7 +122,8 @@ describe('stopping', () => {
     const call = testClient(server.port).call(SLOW, Buffer.from('a'));
     await eventually(() => expect(answers).toHaveLength(1));
     await server.server.stop({ graceMs: 50 });
-    expect((await call).code).toBe(status.UNAVAILABLE);
+    // Of a connection that ends after it was asked to go away, Node's client makes the one or the other.
+    expect([status.UNAVAILABLE, status.INTERNAL]).toContain((await call).code);
     answers[0]?.();
     await eventually(() => expect(server.calls).toEqual([{ method: SLOW, code: 'CANCELLED' }]));
   });
