@@ -1,11 +1,14 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { readSchema } from '../../synth/chart/fields.ts';
+import { keptBy } from '../../synth/chart/expressions.ts';
+import type { Placed } from '../../synth/chart/expressions.ts';
+import { fieldsOf, readSchema } from '../../synth/chart/fields.ts';
 import { merge } from '../../synth/chart/merge.ts';
 import { nodeOf } from '../../synth/chart/nodes.ts';
 import type { Node } from '../../synth/chart/nodes.ts';
 import { withOwnValues } from '../../synth/chart/own-values.ts';
+import { printTemplate } from '../../synth/chart/print.ts';
 import { sentinelOf } from '../../synth/chart/sentinels.ts';
 import { templatesOf } from '../../synth/chart/templates.ts';
 
@@ -83,5 +86,39 @@ describe('a value of the configuration', () => {
     const [first, second] = sentinelOf(list, 0, true) as readonly string[];
     expect(nodeOf([{ a: first }, { a: second }])).toMatchObject({ is: 'list', items: [{ is: 'range' }] });
     expect(() => nodeOf([{ a: first }, { b: second }])).toThrow('no item repeats as');
+  });
+
+  it('is refused if it is a list or a map with a default', () => {
+    const schema = { type: 'object', properties: { hosts: { ...list.schema, default: ['a'] } } } as const;
+    expect(() => fieldsOf(schema)).toThrow('hosts: a list or map of the chart has no default');
+  });
+});
+
+describe('a template', () => {
+  const placed = (path: readonly string[], is: Placed['is'] = 'text'): Placed => ({
+    ...{ path, is, isOptional: true, schema: { type: 'string' } },
+  });
+  const value = (index: number) => sentinelOf(placed([]), index, true);
+  const printed = (object: object, fields: readonly Placed[]) => printTemplate('a', nodeOf([object]), fields);
+
+  it('keeps percent signs of a text with values', () => {
+    expect(printed({ rate: `50% of ${String(value(0))}` }, [placed(['a', 'b'])])).toContain(
+      'rate: {{ printf "50%% of %v" .Values.a.b | quote }}\n',
+    );
+  });
+
+  it('tests whether a value is set in its group, however deep that is', () => {
+    const scope = { fields: [placed(['a', 'b', 'c'])], root: '', define: () => '' } as const;
+    expect(keptBy(0, scope)).toBe('hasKey .Values.a.b "c"');
+  });
+
+  it('is refused if an item of a list may be empty, or a value is unknown', () => {
+    const item = { is: 'if', index: 0, then: nodeOf('a'), otherwise: { is: 'absent' } } as const;
+    const map: Node = { is: 'map', fields: { only: item }, spreads: [] };
+    const object: Node = { is: 'map', fields: { list: { is: 'list', items: [map] } }, spreads: [] };
+    expect(() => printTemplate('a', { is: 'list', items: [object] }, [placed(['a'], 'switch')])).toThrow(
+      'an item of a list has no field that is always set',
+    );
+    expect(() => printed({ a: value(1) }, [placed(['a'])])).toThrow('there is no value 1');
   });
 });
