@@ -1,3 +1,5 @@
+import fc from 'fast-check';
+import { isDeepStrictEqual as isEqual } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import {
   departureOf,
@@ -6,8 +8,10 @@ import {
   nextLedger,
   parseLedger,
 } from '../../../src/controllers/vip-services/ledger.ts';
+import { MAX_SERVED } from '../../../src/api/served-services.ts';
 import { shareOfNames } from '../../../src/api/shares.ts';
 import type { Holder, Ledger, LedgerInput, Lister } from '../../../src/controllers/vip-services/ledger.ts';
+import { runs } from '../../support/runs.ts';
 
 const NOW = new Date('2026-01-15T12:00:00Z');
 const before = (ms: number) => new Date(NOW.getTime() - ms);
@@ -84,6 +88,7 @@ describe('the holder of a name', () => {
     expect(missed).toEqual({ ...HOLDER, leftAt: NOW });
     expect(holderAfter(LEFT, ['b/web'])).toEqual(LEFT);
     expect(holderAfter(LEFT, ['a/web'])).toEqual({ ...HOLDER, uid: 'uid-new' });
+    expect(holderAfter({ ...LEFT, uid: 'uid-new' }, ['a/web'])).toEqual({ ...HOLDER, uid: 'uid-new' });
   });
 
   it('that left in the future, by a clock that was set back, leaves now', () => {
@@ -98,6 +103,8 @@ describe('the holder of a name', () => {
       ...{ isUnserved: () => true, registrants: new Map<string, string>(), maxNames: 1000, now: NOW },
     };
     expect(ledgerAfter(input)).toBe(known);
+    const left = new Map([['svc:web', LEFT]]);
+    expect(ledgerAfter({ ...input, before: left, listers: new Map(), exists: () => false })).toBe(left);
     expect(ledgerAfter({ ...input, before: new Map([['svc:web', HOLDER]]) }).get('svc:web')).toEqual({
       ...HOLDER,
       uid: 'uid-new',
@@ -149,6 +156,69 @@ describe('a namespace', () => {
     const held = next({ maxNames: 7, listers });
     expect(held.size).toBe(7);
     expect(next({ maxNames: 1, listers, before: held })).toEqual(held);
+  });
+
+  it('gets the room of a name that is let go at once, also where nothing else has changed', () => {
+    const before = new Map([['svc:old', LONG_LEFT]]);
+    const listers = new Map([['svc:new', [lister('b/web')]]]);
+    const waiting = { before, listers, maxNames: 1 };
+    for (const changed of [undefined, new Set<string>()])
+      expect([...next({ ...waiting, changed }).keys()]).toEqual(['svc:new']);
+    expect([...next({ ...waiting, ...SERVED, changed: new Set() }).keys()]).toEqual(['svc:old']);
+  });
+
+  it('gets no name without room that another had registered, and is gone', () => {
+    const listers = new Map([['svc:web', [lister('b/web')]]]);
+    const registrants = new Map([['svc:web', 'a/web']]);
+    const full = new Map([['svc:old', HOLDER]]);
+    const listed = new Map([...listers, ['svc:old', [lister('a/web')]]] as const);
+    expect([...next({ before: full, listers: listed, registrants, maxNames: 1 }).keys()]).toEqual([
+      'svc:old',
+    ]);
+    expect(next({ listers, registrants, maxNames: 1 }).get('svc:web')?.object).toBe('b/web');
+  });
+
+  it('keeps no more names that it had registered than mesh pods can serve', () => {
+    const listers = listed(MAX_SERVED + 1, 'old/web');
+    const registrants = new Map([...listers.keys()].map(name => [name, 'old/web']));
+    expect(next({ listers, registrants }).size).toBe(MAX_SERVED);
+  });
+});
+
+describe('a ledger', () => {
+  const NAMES = ['svc:a', 'svc:b', 'svc:c', 'svc:d'];
+  const PLACES = ['a/web', 'a/api', 'b/web', 'c/web'];
+  const someListers = fc.array(fc.subarray(PLACES), { minLength: NAMES.length, maxLength: NAMES.length });
+  const step = fc.record({
+    listed: someListers,
+    existing: fc.subarray(PLACES),
+    served: fc.subarray(NAMES),
+    passedMs: fc.constantFrom(0, 1000, HELD_MS / 2, HELD_MS),
+  });
+  const maxNames = fc.constantFrom(1, 2, 24);
+
+  it('is what it would be if all names were reviewed, where only those that have changed are', () => {
+    const property = fc.property(fc.array(step, { maxLength: 12 }), maxNames, (steps, most) => {
+      let [ledger, listers, ms]: [Ledger, Map<string, Lister[]>, number] = [new Map(), new Map(), 0];
+      for (const { listed, existing, served, passedMs } of steps) {
+        const found = NAMES.map(
+          (name, at) => [name, (listed[at] ?? []).map(place => lister(place))] as const,
+        );
+        const next = new Map(found.filter(([, all]) => all.length > 0));
+        const changed = new Set(NAMES.filter(name => !isEqual(next.get(name), listers.get(name))));
+        ms += passedMs;
+        const input = {
+          ...{ before: ledger, listers: next, registrants: new Map<string, string>(), maxNames: most },
+          exists: (place: string) => existing.includes(place),
+          isUnserved: (name: string) => !served.includes(name),
+          now: new Date(NOW.getTime() + ms),
+        };
+        const whole = ledgerAfter(input);
+        expect(ledgerAfter({ ...input, changed })).toEqual(whole);
+        [ledger, listers] = [whole, next];
+      }
+    });
+    fc.assert(property, runs(300));
   });
 });
 
