@@ -80,6 +80,19 @@ describe('the routes of a rule that Envoy Gateway has divided', () => {
     expect(withMeshShares(after, sharesOf(shares))).toBe(after);
   });
 
+  it.each<[string, readonly Share[], readonly (readonly string[])[]]>([
+    [
+      'their own names where all backends exist',
+      [entry(0, 40)],
+      [[], [of(1, 0).cluster], [of(2, 0).cluster]],
+    ],
+    ['the name of the rule once where one is away', [{ name: UNAVAILABLE, weight: 40 }], [[], [RULE], []]],
+  ])('leave the clusters of MeshEndpoints %s', (_, given, expected) => {
+    const division = divideRules(sharesOf({ total: 100, mesh: [of(1, 50), of(2, 10)] }));
+    division.editRoutes(routeConfiguration(weightedRoute(RULE, given)));
+    expect([0, 1, 2].map(index => division.namesFor(of(index, 0).cluster))).toEqual(expected);
+  });
+
   it('keep all their other bytes', () => {
     const given = [{ name: UNAVAILABLE, weight: 30 }, entry(0, 40)];
     const before = routeConfiguration(plainRoute(OTHER), weightedRoute(RULE, given), plainRoute(RULE));
