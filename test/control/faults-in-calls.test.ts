@@ -104,7 +104,7 @@ const ROWS: readonly Row[] = [
   { name: 'a slow response', fault: { is: 'drip', bytes: 200, everyMs: 1 }, is: 'success', but: {} },
 ];
 
-/** In the short form, a row is tried at one of the dialects where it is not said to differ between them. */
+/** In the short form, a row is tried at one of the dialects unless it differs between them. */
 function isTried(row: Row, { name, dialects }: TestedCall, dialect: Dialect): boolean {
   const differs = dialects.some(each => row.but[`${name} at ${each}`] !== undefined);
   return IS_LONG || differs || dialects[ROWS.indexOf(row) % dialects.length] === dialect;

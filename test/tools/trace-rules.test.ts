@@ -195,7 +195,7 @@ describe('trace chooses', () => {
     expect(chosen === undefined ? undefined : Number(chosen)).toBe(expected);
   });
 
-  it('a rule, and says what the request matches in it', () => {
+  it('a rule, and shows what the request matches in it', () => {
     const match = {
       ...{ method: 'POST', ...path('/a/') },
       ...{ headers: [{ name: 'X', value: '1' }], queryParams: [{ name: 'q', value: '2' }] },

@@ -107,6 +107,11 @@ function entry(name: string, object: string, tags: readonly string[]): VipServic
   return { name, addrs: ['100.96.0.9'], ports: ['tcp:443'], tags, annotations, fields: {} };
 }
 
+/** A connection to a tailnet that has these services. */
+function usableWith(services: readonly VipService[]) {
+  return { is: 'usable', installation: INSTALLATION, api: undefined as never, services } as const;
+}
+
 /** A tailnet, with what is decided of it from what is kept, and from copies of which nothing is known. */
 async function startWorld() {
   const memory = createMemory([...trafficIndexes, ...controllerIndexes], [TAILNET]);
@@ -156,12 +161,8 @@ async function startWorld() {
     const offering = await offerings(tailnet, read);
     const options = {
       ...{ before: known.ledger, listers: offering.listers, registrants: new Map<string, string>() },
-      ...{
-        hasDropped: () => true,
-        isUnserved: (of: string) => freed.has(of),
-        maxNames: 100,
-        now: new Date(),
-      },
+      ...{ hasDropped: () => true, isUnserved: (of: string) => freed.has(of) },
+      ...{ maxNames: 100, now: new Date() },
     };
     const changed = offering.changedSince(known.ledger);
     const ledger = await inSlices(nextLedger({ ...options, changed }), systemClock);
@@ -169,13 +170,7 @@ async function startWorld() {
     offering.settle(ledger);
     Object.assign(known, { ledger });
     freed.clear();
-    const api = undefined as never;
-    const usable = {
-      is: 'usable',
-      installation: INSTALLATION,
-      api,
-      services: [...services.values()],
-    } as const;
+    const usable = usableWith([...services.values()]);
     const deps = { connection: usable, read, values };
     const claims = await inSlices(claimsOf(tailnet, offering, ledger, deps), systemClock);
     const copies = {

@@ -104,7 +104,7 @@ describe('the holder of a name', () => {
     };
     expect(ledgerAfter(input)).toBe(known);
     const left = new Map([['svc:web', LEFT]]);
-    expect(ledgerAfter({ ...input, before: left, listers: new Map(), exists: () => false })).toBe(left);
+    expect(ledgerAfter({ ...input, before: left, listers: new Map(), hasDropped: () => false })).toBe(left);
     expect(ledgerAfter({ ...input, before: new Map([['svc:web', HOLDER]]) }).get('svc:web')).toEqual({
       ...HOLDER,
       uid: 'uid-new',
@@ -167,7 +167,7 @@ describe('a namespace', () => {
     expect([...next({ ...waiting, ...SERVED, changed: new Set() }).keys()]).toEqual(['svc:old']);
   });
 
-  it('gets no name without room that another had registered, and is gone', () => {
+  it('gets no name without room that another had registered, which is deleted', () => {
     const listers = new Map([['svc:web', [lister('b/web')]]]);
     const registrants = new Map([['svc:web', 'a/web']]);
     const full = new Map([['svc:old', HOLDER]]);
@@ -209,7 +209,7 @@ describe('a ledger', () => {
         ms += passedMs;
         const input = {
           ...{ before: ledger, listers: next, registrants: new Map<string, string>(), maxNames: most },
-          exists: (place: string) => existing.includes(place),
+          hasDropped: (object: string) => existing.includes(object),
           isUnserved: (name: string) => !served.includes(name),
           now: new Date(NOW.getTime() + ms),
         };
