@@ -3,7 +3,7 @@ import type { Claim, Context } from '../../../../src/controllers/vip-services/de
 import { OWNERS, withOwners } from '../../../../src/controllers/vip-services/owners.ts';
 import type { Owner } from '../../../../src/controllers/vip-services/owners.ts';
 
-export const NOW = new Date('2026-01-15T12:00:00Z');
+const NOW = new Date('2026-01-15T12:00:00Z');
 export const ago = (minutes: number) => new Date(NOW.getTime() - minutes * 60_000);
 export const OURS = '0a1b2c3d';
 
