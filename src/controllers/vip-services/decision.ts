@@ -256,7 +256,7 @@ function lostEntry({ object }: Claim, { installation, seen }: Context): SeenOwne
   return seen.find(({ owner }) => owner.installation === installation && owner.object === object);
 }
 
-/** An owner whose entry is missing, and who has not written that it leaves, is given the time to write it again. */
+/** An owner whose entry is missing, and was not marked as leaving, is given the time to write it again. */
 function awaitedOf(owners: readonly Owner[], claim: Claim, context: Context): VipServiceState | undefined {
   if (lostEntry(claim, context)) return undefined;
   const isMissing = ({ installation }: Owner) =>

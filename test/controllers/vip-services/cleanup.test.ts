@@ -75,6 +75,14 @@ describe('the annotation force-cleanup of a MeshGateway', () => {
     expect(await cleanUp(scene)).toMatchObject(again);
   });
 
+  it('removes a registration that is far in the future, which a clock that was ahead has left', async () => {
+    const scene = await startVipScene();
+    addService(scene, 'svc:ahead', [{ ...STALE, heartbeat: new Date('2027-01-15T12:00:00Z') }]);
+    addService(scene, 'svc:alive', [FRESH]);
+    expect(await cleanUp(scene)).toMatchObject({ registrations: 1, services: 1 });
+    await scene.until(() => expect(scene.services()).toEqual(['svc:alive']), 5000);
+  });
+
   it('takes no device without a tag for a mesh pod, since each chooses its own hostname', async () => {
     const scene = await startVipScene();
     scene.api.addDevice({ hostname: `meshd-example-0-${STALE.installation}`, tags: [] });

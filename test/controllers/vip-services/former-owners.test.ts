@@ -26,7 +26,7 @@ type Row = readonly [
 
 const ROWS: readonly Row[] = [
   [
-    'is shared with another object of this installation, which had its name',
+    'is shared with another of our objects, which had its name',
     service([other({ shareWith: [`${OURS}/payments`] }), owner({ object: 'payments/web' })]),
     {},
     {},
@@ -34,7 +34,7 @@ const ROWS: readonly Row[] = [
     'Conflict NotShared',
   ],
   [
-    'is shared with this object and with another of this installation, which had its name',
+    'is shared with this object and with another that is ours, which had its name',
     service([other(), owner({ object: 'payments/web' })]),
     {},
     {},
@@ -114,7 +114,7 @@ const ROWS: readonly Row[] = [
     'Conflict OwnedByOther',
   ],
   [
-    'has lost the entry of another object of this installation',
+    'has lost the entry of another of our objects',
     service([third({ shareWith: [] })]),
     {},
     { seen: seenOnce(owner({ object: 'payments/web' })) },

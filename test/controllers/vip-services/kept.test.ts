@@ -107,10 +107,10 @@ function entry(name: string, object: string, tags: readonly string[]): VipServic
   return { name, addrs: ['100.96.0.9'], ports: ['tcp:443'], tags, annotations, fields: {} };
 }
 
-/** A connection to a tailnet that has these services. */
-function usableWith(services: readonly VipService[]) {
-  return { is: 'usable', installation: INSTALLATION, api: undefined as never, services } as const;
-}
+/** What mesh pods served before. */
+const BEFORE = new Map<string, ServedService>([
+  ['svc:a', { name: 'svc:a', port: 1, via: 'mesh', target: '100.64.0.9:1', isAdvertised: true }],
+]);
 
 /** A tailnet, with what is decided of it from what is kept, and from copies of which nothing is known. */
 async function startWorld() {
@@ -124,14 +124,11 @@ async function startWorld() {
   const statuses = new Map<string, States>();
   const known = { ledger: new Map() as Ledger };
   const freed = new Set<string>();
-  const before = new Map<string, ServedService>([
-    ['svc:a', { name: 'svc:a', port: 1, via: 'mesh', target: '100.64.0.9:1', isAdvertised: true }],
-  ]);
   const served = (objects: readonly Kinds['MeshEndpoints'][], claims: Claims, ledger: Ledger) => {
     const names = namesOf(claims, ledger, { addresses: ADDRESSES, maxVipServices: 100 });
     return {
       names,
-      served: servedServicesOf(objects, { guard: DEFAULT_GUARD, before, states: statuses, names }),
+      served: servedServicesOf(objects, { guard: DEFAULT_GUARD, before: BEFORE, states: statuses, names }),
     };
   };
   const take = async (taken: Step) => {
@@ -161,7 +158,7 @@ async function startWorld() {
     const offering = await offerings(tailnet, read);
     const options = {
       ...{ before: known.ledger, listers: offering.listers, registrants: new Map<string, string>() },
-      ...{ hasDropped: () => true, isUnserved: (of: string) => freed.has(of) },
+      ...{ isUnserved: (of: string) => freed.has(of), hasDropped: () => true },
       ...{ maxNames: 100, now: new Date() },
     };
     const changed = offering.changedSince(known.ledger);
@@ -170,7 +167,13 @@ async function startWorld() {
     offering.settle(ledger);
     Object.assign(known, { ledger });
     freed.clear();
-    const usable = usableWith([...services.values()]);
+    const api = undefined as never;
+    const usable = {
+      is: 'usable',
+      installation: INSTALLATION,
+      api,
+      services: [...services.values()],
+    } as const;
     const deps = { connection: usable, read, values };
     const claims = await inSlices(claimsOf(tailnet, offering, ledger, deps), systemClock);
     const copies = {
