@@ -1,17 +1,20 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { applyAll } from '../../../lab/kube/apply.ts';
+import type { KubeClient } from '../../../lab/kube/client.ts';
 import type { KubeObject } from '../../../lab/kube/object.ts';
 import { waitForAbsence } from '../../../lab/kube/wait.ts';
 import { until } from '../../../lab/process/wait.ts';
-import { createService, removeService } from '../../../lab/tailnet/tailnet.ts';
+import { createService, listServices, removeService } from '../../../lab/tailnet/tailnet.ts';
+import { setService } from '../../../lab/tailnet/backends.ts';
 import { testCluster } from '../../support/cluster/cluster.ts';
 import { startLoad } from '../../support/cluster/install/load.ts';
 import { metricsOfLeader } from '../../support/cluster/install/operator-metrics.ts';
 import { PLACE } from '../../support/cluster/install/scene.ts';
 import { SCENE_LABEL } from '../../support/cluster/install/shared.ts';
 import { printLogsOnFailure } from '../../support/cluster/logs.ts';
-import { createNamespace } from '../../support/cluster/namespace.ts';
-import { QUIET, startTenants } from '../../support/cluster/tenants.ts';
+import { startHostMeshPod } from '../../support/cluster/host-mesh-pod.ts';
+import { createNamespace, removeNamespace } from '../../support/cluster/namespace.ts';
+import { NOISY, QUIET, startTenants } from '../../support/cluster/tenants.ts';
 import type { Tenants } from '../../support/cluster/tenants.ts';
 import {
   askService,
@@ -22,10 +25,12 @@ import {
   strangerForTest,
   vipService,
 } from '../../support/cluster/vip-services.ts';
-import type { VipService, VipServicesScene } from '../../support/cluster/vip-services.ts';
+import type { EchoService, VipService, VipServicesScene } from '../../support/cluster/vip-services.ts';
 import { meshBackend, named, openGateway, route } from '../../support/declared.ts';
 import { eventually } from '../../support/eventually.ts';
+import { startHttpService } from '../../support/health/services.ts';
 import { remoteOf } from '../../support/lab/lab.ts';
+import type { Stranger } from '../../support/lab/stranger.ts';
 import { endpoint, meshEndpoints, meshGateway } from '../../support/objects.ts';
 import { ownersOf, withOwners } from '../../../src/controllers/vip-services/owners.ts';
 import type { Owner } from '../../../src/controllers/vip-services/owners.ts';
@@ -99,11 +104,9 @@ describe('two installations', () => {
   beforeAll(async () => {
     const { tailnet } = installed;
     other = await startTenants();
-    const declared = tailnet.tailnetNamed('example');
-    const spec = { ...(declared['spec'] as object), pool: { mode: 'External', addresses: ['127.0.0.1:9'] } };
     await applyAll(other.admin, [
       tailnet.secretOf(tailnet.addClient()),
-      { ...declared, spec },
+      external(tailnet),
       vipService(installed.echo, QUIET),
     ]);
   });
@@ -126,12 +129,7 @@ describe('two installations', () => {
     };
     await more(100);
     const operator = await other.startOperator();
-    const { message = '' } = await serviceWhen(
-      { client: other.admin, namespace: QUIET },
-      'to be refused',
-      ({ reason }) => reason === 'NotShared',
-    );
-    const [, installation] = /"installation":"([0-9a-f]{8})"/.exec(message) ?? [];
+    const installation = await refusedInstallation(other.admin);
     await scene.client.apply(vipService(echo, scene.namespace, [{ installation, namespace: QUIET }]));
     const ownersOf = (count: number) =>
       serviceWhen(scene, `to have ${count} owners`, ({ owners = [] }) => owners.length === count);
@@ -149,6 +147,68 @@ describe('two installations', () => {
     console.log(`${tookMs.length} requests, the slowest took ${Math.max(...tookMs)} ms`);
     expect(failures, failures.join('; ')).toEqual([]);
     expect((await servedService(scene)).vipAddress).toBe(vipAddress);
+  });
+
+  it('serve a name together until one of them is killed: the other answers then, and no attacker', async () => {
+    const { scene, tailnet, echo } = installed;
+    const { client } = scene;
+    printLogsOnFailure(client, scene.namespace, PLACE.system);
+    const attacker = await startHttpService((_request, response) => response.end('{"backend":"attacker"}'));
+    const space = await createNamespace(client, { [SCENE_LABEL]: '' });
+    const attackers = [
+      { client: other.admin, namespace: NOISY },
+      { client, namespace: space },
+    ];
+    onTestFinished(async () => {
+      await other.admin.remove(refToWeb(QUIET));
+      for (const each of attackers) await each.client.remove(refToWeb(each.namespace));
+      await removeNamespace(client, space);
+      await client.apply(vipService(echo, scene.namespace));
+      await other.admin.apply(external(tailnet));
+    });
+    await client.apply(vipService(httpOf('web-1'), scene.namespace));
+    await applyAll(other.admin, [tailnet.tailnetNamed('example'), overHttp(QUIET, 'web-2')]);
+    const operator = await other.startOperator({ RELAY_IMAGE: 'mesh-gateway' });
+    const installation = await refusedInstallation(other.admin);
+    for (const each of attackers)
+      await each.client.apply(vipService({ ...echo, port: attacker.port }, each.namespace));
+    await client.apply(vipService(httpOf('web-1'), scene.namespace, [{ installation, namespace: QUIET }]));
+    const place = { meshTailnet: 'example', installation };
+    const pod = await startHostMeshPod(other.admin, cluster.tailnet, place);
+    onTestFinished(() => pod.end());
+    await advertisedBy(3);
+    const { vipAddress } = await servedService(scene);
+    const device = await strangerForTest(cluster);
+    const answers: (string | undefined)[] = [];
+    const load = startLoad(4, async () => void answers.push(await backendAt(device, vipAddress)));
+    const isAnsweredBy = (remote: string) => {
+      const from = answers.length;
+      return until(`${remote} to answer`, () => answers.includes(remote, from));
+    };
+    await isAnsweredBy('web-1');
+    const { control } = remoteOf(cluster, 'web-1');
+    await setService(control, 'http', { mode: 'dead' });
+    try {
+      await isAnsweredBy('web-2');
+    } finally {
+      await setService(control, 'http', { mode: 'healthy' });
+    }
+    await advertisedBy(3);
+    operator.child.kill('SIGKILL');
+    await Promise.all([operator.ended, pod.kill()]);
+    await isAnsweredBy('web-1');
+    const { services } = tailnet.api.state;
+    const owners = ownersOf(services.current('svc:web'));
+    const aged = owners.map(owner => (owner.installation === installation ? awayForHours(owner) : owner));
+    const stored = services.current('svc:web');
+    tailnet.api.addService({ ...stored, name: 'svc:web', annotations: withOwners({}, aged, false) });
+    await serviceWhen(scene, 'to have one owner', each => each.owners?.length === 1);
+    for (const each of attackers)
+      await serviceWhen(each, 'to be refused', ({ reason }) => reason === 'ListedByOther');
+    await isAnsweredBy('web-1');
+    const { failures } = await load.end();
+    console.log(`${answers.length} answers, and ${failures.length} requests without one`);
+    expect([...new Set(answers)].sort()).toEqual(['web-1', 'web-2']);
   });
 
   it('keep what they have: the one that is isolated after its operator was killed, and no cleanup of the other takes it', async () => {
@@ -176,7 +236,7 @@ describe('two installations', () => {
     await operator.ended;
     // Both have been away for two hours; only one of them keeps its name for a day.
     const [owner] = ownersOfAlone();
-    const away = { ...owner, heartbeat: new Date(Math.floor(Date.now() / 1000) * 1000 - 7_200_000) } as Owner;
+    const away = awayForHours(owner as Owner);
     const stored = services.current('svc:alone');
     const annotations = withOwners({}, [away], false);
     tailnet.api.addService({ ...stored, name: 'svc:alone', annotations });
@@ -214,10 +274,49 @@ describe('two installations', () => {
   });
 });
 
+/** The MeshTailnet of the second installation, whose pool others run: it serves nothing. */
+function external(tailnet: VipServicesScene['tailnet']): KubeObject {
+  const declared = tailnet.tailnetNamed('example');
+  const spec = { ...(declared['spec'] as object), pool: { mode: 'External', addresses: ['127.0.0.1:9'] } };
+  return { ...declared, spec };
+}
+
+/** The id of the second installation, which is in the message of what is not shared with it. */
+async function refusedInstallation(client: KubeClient): Promise<string> {
+  const isRefused = ({ reason }: VipService) => reason === 'NotShared';
+  const { message = '' } = await serviceWhen({ client, namespace: QUIET }, 'to be refused', isRefused);
+  return /"installation":"([0-9a-f]{8})"/.exec(message)?.[1] ?? '';
+}
+
+/** The owner as it is when it has renewed nothing for two hours. */
+function awayForHours(owner: Owner): Owner {
+  return { ...owner, heartbeat: new Date(Math.floor(Date.now() / 1000) * 1000 - 7_200_000) };
+}
+
+/** Waits until the VIP service `web` is advertised by this number of devices. */
+function advertisedBy(count: number): Promise<true> {
+  return until(`${count} devices to advertise the service`, async note => {
+    const found = (await listServices(cluster.tailnet.admin)).find(({ name }) => name === 'svc:web');
+    note(JSON.stringify(found));
+    return found?.hosts.filter(({ active }) => active).length === count;
+  });
+}
+
+/** The HTTP service of a remote node. */
+function httpOf(remote: string): EchoService {
+  const { address: meshIP, fqdn: meshFQDN, ports } = remoteOf(cluster, remote);
+  return { meshIP, meshFQDN, port: ports['http'] ?? 0 };
+}
+
+/** Which of the HTTP services answers at a VIP service. */
+async function backendAt(device: Stranger, vipAddress = ''): Promise<string | undefined> {
+  const answer = await askService(device, `${vipAddress}:443`, 'GET / HTTP/1.0\r\nHost: web\r\n\r\n');
+  return /"backend":"([^"]+)"/.exec(answer)?.[1];
+}
+
 /** A MeshEndpoints that lists a VIP service of its own name, without a check. */
 function listing(name: string): KubeObject {
-  const { address: meshIP, fqdn: meshFQDN, ports } = remoteOf(cluster, 'web-1');
-  const endpoints = [endpoint({ name: 'web', meshIP, meshFQDN, port: ports['http'] })];
+  const endpoints = [endpoint({ name: 'web', ...httpOf('web-1') })];
   const [, service] = name.split('/');
   const vipServices = [{ name: service, port: 443, targetEndpoint: 'web' }];
   return named(meshEndpoints({ endpoints, serviceDiscovery: { vipServices } }), name) as KubeObject;
@@ -225,9 +324,8 @@ function listing(name: string): KubeObject {
 
 /** The VIP service `web` toward the HTTP service of a remote node; without it, where it is listed no more. */
 function overHttp(namespace: string, remote: string, isListed = true): KubeObject {
-  const { address: meshIP, fqdn: meshFQDN, ports } = remoteOf(cluster, remote);
   const vipServices = isListed ? [{ name: 'web', port: 443, targetEndpoint: 'web' }] : [];
-  const endpoints = [endpoint({ name: 'web', meshIP, meshFQDN, port: ports['http'] })];
+  const endpoints = [endpoint({ name: 'web', ...httpOf(remote) })];
   const spec = { endpoints, serviceDiscovery: { vipServices } };
   return named(meshEndpoints(spec), `${namespace}/web`) as KubeObject;
 }
@@ -239,15 +337,12 @@ it('a name that its holder lists no more goes to another namespace, and no clien
   const namespace = await createNamespace(client, { [SCENE_LABEL]: '' });
   onTestFinished(async () => {
     await client.remove(refToWeb(namespace));
-    await client.remove({ apiVersion: 'v1', kind: 'Namespace', name: namespace });
+    await removeNamespace(client, namespace);
   });
   await client.apply(overHttp(scene.namespace, 'web-1'));
   const { vipAddress } = await servedService(scene);
   const device = await strangerForTest(cluster);
-  const ask = async () => {
-    const answer = await askService(device, `${vipAddress}:443`, 'GET / HTTP/1.0\r\nHost: web\r\n\r\n');
-    return /"backend":"([^"]+)"/.exec(answer)?.[1];
-  };
+  const ask = () => backendAt(device, vipAddress);
   const backends: (string | undefined)[] = [];
   const isAnsweredBy = (remote: string) =>
     until(`${remote} to answer`, async note => {
