@@ -199,7 +199,7 @@ describe('a ledger', () => {
 
   it('is what it would be if all names were reviewed, where only those that have changed are', () => {
     const property = fc.property(fc.array(step, { maxLength: 12 }), maxNames, (steps, most) => {
-      let [ledger, listers, ms]: [Ledger, Map<string, Lister[]>, number] = [new Map(), new Map(), 0];
+      let [ledger, listers, ms] = [new Map() as Ledger, new Map<string, Lister[]>(), 0];
       for (const { listed, existing, served, passedMs } of steps) {
         const found = NAMES.map(
           (name, at) => [name, (listed[at] ?? []).map(place => lister(place))] as const,
