@@ -79,6 +79,18 @@ it('keeps CRDs with their objects when it is removed, and has them again when it
   expect(await replicas()).toBe(2);
 });
 
+it('has room in the Secret in which helm keeps it, with all of its CRDs', async () => {
+  const type = { apiVersion: 'v1', kind: 'Secret', namespace: NAMESPACE };
+  const secrets = (await own.server.client.list(type)).filter(each => each['type'] === 'helm.sh/release.v1');
+  const sizes = secrets.map(
+    ({ data }) => Buffer.from((data as { release: string }).release, 'base64').length,
+  );
+  console.log(`helm keeps ${Math.max(...sizes)} bytes`);
+  expect(sizes.length).toBeGreaterThan(0);
+  // The API server takes 1 MiB.
+  expect(Math.max(...sizes)).toBeLessThan(2 ** 19);
+});
+
 it('is upgraded and rolled back', async () => {
   await install('--set', 'operator.replicas=3');
   expect(await replicas()).toBe(3);
