@@ -6,10 +6,11 @@ import type { BinaryName } from '../parts/parts.ts';
 
 /**
  * The cluster's own Envoy Gateway is restored from these. Helm does not adopt what it did not create, so its
- * manifests are applied.
+ * manifests are applied. Releases of mesh-gateway are helm's own.
  */
 const HELM = `#!/bin/sh
 set -e
+case " $* " in *" mesh-gateway "*) exec "$REAL_HELM" --kubeconfig="$CLUSTER_KUBECONFIG" "$@";; esac
 case "$1" in restore) shift;; upgrade) more="--values=$(echo "$*" | sed 's/.*--values //')";; *) echo "not helm $1"; exit 1;; esac
 "$REAL_HELM" template eg "$CLUSTER_FOLDER/gateway-helm" --namespace=envoy-gateway-system --skip-crds \\
   --values="$CLUSTER_FOLDER/envoy-gateway-values.yaml" $more >"$HOME/envoy-gateway.yaml"

@@ -48,8 +48,7 @@ describe('README.md', () => {
  */
 const RUN: Readonly<Record<string, readonly [file: string, words: string]>> = {
   'README.md: On this machine': ['test/lab/parts/quickstart.test.ts', "describe('npm start'"],
-  // By this file: they are those of the two pages.
-  'README.md: On your cluster': ['test/tools/documentation.test.ts', "'### On your cluster"],
+  'README.md: On your cluster': ['test/cluster/install/new-user.soak.ts', "'On your cluster'"],
   'docs/install.md: Install with Helm': ['test/api-server/chart/release.test.ts', "'Install with Helm'"],
   'docs/install.md: The manifests': ['test/support/cluster/install/shared.ts', "'The manifests'"],
   'docs/install.md: Apply the manifests': ['test/support/cluster/install/shared.ts', "'Apply the manifests'"],
