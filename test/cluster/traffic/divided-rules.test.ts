@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { gatewayAddress } from '../../../lab/cluster/gateway.ts';
 import type { KubeObject } from '../../../lab/kube/object.ts';
 import { applyAll } from '../../../lab/kube/apply.ts';
+import type { GatewayResponse } from '../../../lab/gateway/envoy.ts';
 import { until } from '../../../lab/process/wait.ts';
 import { GROUP } from '../../../src/api/generated/kinds.ts';
 import { testCluster } from '../../support/cluster/cluster.ts';
@@ -73,8 +74,11 @@ type Answer = { readonly backend: string; readonly headers: Readonly<Record<stri
 
 /** What answered: a device, the pod, or the status of a failure; with the values of headers that filters set. */
 async function answererOf(host: string): Promise<string> {
-  const { status, body, headers } = await scene.request(host);
-  if (status !== 200) return String(status);
+  const response = await scene.request(host);
+  return response.status === 200 ? answererIn(response) : String(response.status);
+}
+
+function answererIn({ body, headers }: GatewayResponse): string {
   const answer = JSON.parse(body) as Answer;
   const set = [...(answer.headers['X-Share'] ?? []), ...[headers['x-answer'] ?? []].flat()];
   return [answer.backend, ...set].join(' ');
@@ -294,12 +298,13 @@ inLongForm(
     await applyRule(name, [pod(100), mesh(0)]);
     await until('an answer', async () => (await answererOf(hostOf(name))) === POD);
     let last: string[] = [];
+    let weight = 0;
     const load = startLoad(8, async () => {
-      const by = await answererOf(hostOf(name));
-      if (by !== 'web-1' && by !== POD) throw new Error(by);
-      last = [...last, by].slice(-200);
+      const response = await scene.request(hostOf(name));
+      if (response.status !== 200) throw new Error(`${response.status} ${response.body} at ${weight}%`);
+      last = [...last, answererIn(response)].slice(-200);
     });
-    for (const weight of [...up, ...up.toReversed()]) {
+    for (weight of [...up, ...up.toReversed()]) {
       await applyRule(name, [pod(100 - weight), mesh(weight)]);
       await until(`about ${weight}% of 200 requests`, () => {
         const share = last.filter(by => by === 'web-1').length / 2;
