@@ -249,6 +249,12 @@ describe('trace chooses', () => {
     expect(ways(objects, 'http://a/')[0]?.[1]).toContain('HTTPRoute default/b');
   });
 
+  it('one that is applied before one that is not yet', () => {
+    const applied = named(routeOf({}), 'default/b', { creationTimestamp: '2026-02-01T00:00:00Z' });
+    const objects = [...all, named(routeOf({}), 'default/a'), applied];
+    expect(ways(objects, 'http://a/')[0]?.[1]).toContain('HTTPRoute default/b');
+  });
+
   it.each([
     ['HTTPRoute', 'http://a/'],
     ['TCPRoute', 'a:82'],

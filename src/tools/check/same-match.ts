@@ -3,44 +3,35 @@ import type { Gateway, ListenerSet, Route } from '../../api/objects/gateway-api.
 import { refTo } from '../../api/objects/references.ts';
 import { titleOfSubject } from '../../api/problem.ts';
 import { attachmentsOf } from '../../traffic/attachments.ts';
-import { subjectIn } from './validity.ts';
+import { byAge } from '../route-age.ts';
 import { isMeshRoute } from './traffic.ts';
 import type { Catalog, Declared, Finding } from './objects.ts';
 
 /** Notes rules of two HTTPRoutes that match the same requests, which all go to the one that comes first. */
 export function noteSameMatches(routes: readonly Declared[], catalog: Catalog): readonly Finding[] {
   const first = new Map<string, Declared>();
-  return [...routes].sort(byAge).flatMap(declared => {
-    const { resource, at } = declared;
-    if (resource?.kind !== 'HTTPRoute') return [];
-    const noted = new Map<number, Route>();
-    for (const { id, rule } of matchesOf(declared, catalog)) {
-      const other = first.get(id);
-      if (!other) first.set(id, declared);
-      else if (other !== declared && !noted.has(rule) && [other, declared].some(isMesh))
-        noted.set(rule, other.resource as Route);
-    }
-    return [...noted].map(([rule, other]) => {
-      const text = `${titleOfSubject(refTo(other))} matches the same requests at the same listener, and gets all of them`;
-      const fix = 'change hostnames or matches of one, or make them rules of one route';
-      return at({ reason: 'SameMatch', at: ['spec', 'rules', rule], text, fix });
+  return [...routes]
+    .sort((one, other) => byAge(one.fields, other.fields))
+    .flatMap(declared => {
+      const { resource, at } = declared;
+      if (resource?.kind !== 'HTTPRoute') return [];
+      const noted = new Map<number, Route>();
+      for (const { id, rule } of matchesOf(declared, catalog)) {
+        const other = first.get(id);
+        if (!other) first.set(id, declared);
+        else if (other !== declared && !noted.has(rule) && [other, declared].some(isMesh))
+          noted.set(rule, other.resource as Route);
+      }
+      return [...noted].map(([rule, other]) => {
+        const text = `${titleOfSubject(refTo(other))} matches the same requests at the same listener, and gets all of them`;
+        const fix = 'change hostnames or matches of one, or make them rules of one route';
+        return at({ reason: 'SameMatch', at: ['spec', 'rules', rule], text, fix });
+      });
     });
-  });
 }
 
 function isMesh({ resource }: Declared): boolean {
   return isMeshRoute(resource as Route);
-}
-
-/** Gateway API prefers the oldest route, then the first by namespace and name. */
-function byAge(one: Declared, other: Declared): number {
-  return ageOf(one) < ageOf(other) ? -1 : 1;
-}
-
-function ageOf({ fields }: Declared): string {
-  const { creationTimestamp } = isRecord(fields['metadata']) ? fields['metadata'] : {};
-  const { namespace, name } = subjectIn(fields);
-  return `${typeof creationTimestamp === 'string' ? creationTimestamp : '9'} ${namespace}/${name}`;
 }
 
 /** Each match of each rule, for each hostname at each listener. */

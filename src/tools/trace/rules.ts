@@ -2,6 +2,7 @@ import { runInNewContext } from 'node:vm';
 import { isRecord } from '../../api/json.ts';
 import type { Fields } from '../../api/json.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
+import { byAge } from '../route-age.ts';
 import type { TracedRequest } from './request.ts';
 
 /** A rule of a route that a request can reach. */
@@ -21,7 +22,7 @@ export type WrittenRoute = { readonly route: Route; readonly fields: Fields };
  * and of query parameters; then the oldest route, the first by namespace and name, and its first rule.
  */
 export function chooseRule(request: TracedRequest, routes: readonly WrittenRoute[]): RuleChoice | undefined {
-  const inOrder = [...routes].sort(byAge);
+  const inOrder = [...routes].sort((one, other) => byAge(one.fields, other.fields));
   const all = inOrder.flatMap(written => matchesOf(written).filter(({ accepts }) => accepts(request)));
   // The sort is stable: what is equal stays in the order of age.
   const [best] = all.sort((one, other) => compare(other.rank, one.rank));
@@ -43,15 +44,6 @@ type RuleMatch = RuleChoice & {
 function compare(one: Rank, other: Rank): number {
   const at = one.findIndex((value, index) => value !== other[index]);
   return at < 0 ? 0 : (one[at] ?? 0) - (other[at] ?? 0);
-}
-
-function byAge(one: WrittenRoute, other: WrittenRoute): number {
-  const [a, b] = [one, other].map(({ route: { metadata }, fields }) => {
-    const { creationTimestamp } = recordOf(fields['metadata']);
-    const created = typeof creationTimestamp === 'string' ? creationTimestamp : '';
-    return `${created} ${metadata.namespace ?? ''}/${metadata.name}`;
-  });
-  return (a ?? '') < (b ?? '') ? -1 : 1;
 }
 
 function matchesOf({ route, fields }: WrittenRoute): readonly RuleMatch[] {
