@@ -1,39 +1,15 @@
-import { afterEach, describe, expect, it } from 'vitest';
-import type { ControlApiOptions } from '../../../../lab/control-api/control-api.ts';
+import { describe, expect, it } from 'vitest';
 import type { Installation } from '../../../support/controllers/mesh-tailnet/installation.ts';
+import { FIRST, poolScenes, secretOf } from '../../../support/controllers/mesh-tailnet/pool-scenes.ts';
 import {
   expectMembers,
   expectReady,
   expectRemoved,
-  startPoolScene,
 } from '../../../support/controllers/mesh-tailnet/scene.ts';
 import type { PoolScene } from '../../../support/controllers/mesh-tailnet/scene.ts';
 import { IS_LONG } from '../../../support/eventually.ts';
 
-const scenes: PoolScene[] = [];
-afterEach(async () => {
-  for (const scene of scenes.splice(0)) await scene.close();
-});
-
-async function sceneOf(options: ControlApiOptions = {}) {
-  const scene = await startPoolScene(options);
-  scenes.push(scene);
-  return { scene, installation: scene.install() };
-}
-
-async function readyScene(replicas = 2, spec: object = {}, options: ControlApiOptions = {}) {
-  const { scene, installation } = await sceneOf(options);
-  installation.put({ pool: { replicas }, ...spec });
-  await scene.until(() => expectReady(scene, installation, replicas));
-  return { scene, installation };
-}
-
-/** The Secret of the first member. */
-const FIRST = 'meshd-example-0';
-
-function secretOf(installation: Installation) {
-  return installation.namespace.readSecret(FIRST)?.data ?? {};
-}
+const { sceneOf, readyScene } = poolScenes();
 
 describe('a pool', () => {
   it.each(['vendor', 'headscale'] as const)(
