@@ -8,6 +8,13 @@ import type { TraceOptions } from '../support/tools/traced.ts';
 const rule = (...matches: readonly object[]) => ({ matches, backendRefs: [meshBackend()] });
 const path = (value: string, type = 'PathPrefix') => ({ path: { type, value } });
 
+const TWO_HEADERS = rule({
+  headers: [
+    { name: 'X', value: '1' },
+    { name: 'Z', value: '2' },
+  ],
+});
+
 const CHOICES: readonly (readonly [string, readonly object[], string, TraceOptions, number | undefined])[] = [
   ['an exact path before a prefix', [rule(path('/a')), rule(path('/a', 'Exact'))], '/a', {}, 1],
   [
@@ -43,15 +50,7 @@ const CHOICES: readonly (readonly [string, readonly object[], string, TraceOptio
   ['the first of equal rules', [rule(path('/a')), rule(path('/a'))], '/a', {}, 0],
   [
     'more headers',
-    [
-      rule({ headers: [{ name: 'X', value: '1' }] }),
-      rule({
-        headers: [
-          { name: 'X', value: '1' },
-          { name: 'Z', value: '2' },
-        ],
-      }),
-    ],
+    [rule({ headers: [{ name: 'X', value: '1' }] }), TWO_HEADERS],
     '/',
     { headers: ['x: 1', 'z: 2'] },
     1,
@@ -159,15 +158,7 @@ const CHOICES: readonly (readonly [string, readonly object[], string, TraceOptio
   ],
   [
     'two headers before a method',
-    [
-      rule({ method: 'GET' }),
-      rule({
-        headers: [
-          { name: 'X', value: '1' },
-          { name: 'Z', value: '2' },
-        ],
-      }),
-    ],
+    [rule({ method: 'GET' }), TWO_HEADERS],
     '/',
     { headers: ['x: 1', 'z: 2'] },
     1,
