@@ -103,6 +103,12 @@ export function median(values: readonly number[]): number {
   return sorted[Math.floor(sorted.length / 2)] ?? NaN;
 }
 
+/** A quantile of some measurements, such as 0.99, as one of them. */
+export function quantile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.ceil(share * sorted.length) - 1] ?? NaN;
+}
+
 /** Microseconds of one call: the median over rounds, after as many calls to warm up. */
 export function microseconds(call: () => unknown, calls = 2_000, rounds = 7): number {
   const measured = Array.from({ length: rounds + 1 }, () => {

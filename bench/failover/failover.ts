@@ -10,6 +10,7 @@ import type { OnStep } from '../../lab/process/steps.ts';
 import { until } from '../../lab/process/wait.ts';
 import { setService } from '../../lab/tailnet/backends.ts';
 import { locatePrograms } from '../bundled.ts';
+import { quantile } from '../figures.ts';
 import type { Bench, Figure } from '../figures.ts';
 import { CHECK, failoverObjects, HOST, sliceOf } from './objects.ts';
 import type { First } from './objects.ts';
@@ -156,9 +157,4 @@ function figuresOf(first: First, { awayMs, backMs, refused }: Times): readonly F
     ...(first === 'device' ? [detection] : []),
     { name: `requests not answered with 200, ${first} first`, value: refused.length, unit: '' },
   ];
-}
-
-function quantile(values: readonly number[], share: number): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.ceil(share * sorted.length) - 1] ?? NaN;
 }

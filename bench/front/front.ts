@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Bench, Figure } from '../figures.ts';
+import { besideFigures } from './beside.ts';
 import type { ReceivedReport } from './received.ts';
 import { AT_ONCE, inScene } from './scene.ts';
 import type { ConnectResult, ExchangeResult, LoadCommand, Scene } from './scene.ts';
@@ -30,8 +31,10 @@ export const front: Bench = {
       const throughput = await transferFigures(scene);
       onStep('connections');
       const connections = await connectionFigures(scene);
+      onStep('datagrams and VIP services beside streams');
+      const beside = await besideFigures(scene);
       onStep(`${IDLE_TUNNELS} idle tunnels`);
-      return [...latency, ...throughput, ...connections, await idleFigure(scene)];
+      return [...latency, ...throughput, ...connections, ...beside, await idleFigure(scene)];
     });
   },
 };

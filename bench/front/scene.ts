@@ -59,7 +59,12 @@ export type ExchangeResult = { readonly p50: readonly number[] };
 export type FrontProgramOptions = {
   /** Of the LocalAPI. */
   readonly socket: string;
+  /** The proxy of tailscaled, which also speaks SOCKS5. */
+  readonly socks: Address;
   readonly target: Address;
+  /** A device that returns datagrams, to which `relayPort` leads. */
+  readonly datagrams: Address;
+  readonly relayPort: number;
   readonly maxConnections: number;
 };
 
@@ -70,6 +75,9 @@ export type Scene = {
   readonly proxies: Readonly<Record<Way, Address>>;
   /** The service, on the address of its device. */
   readonly target: Address;
+  /** Of the process of the front: a port that leads datagrams to a service, and the listener of a VIP service. */
+  readonly relayPort: number;
+  readonly hop: Address;
   readonly front: BenchProcess;
   readonly load: BenchProcess;
   readonly service: BenchProcess;
@@ -87,7 +95,7 @@ export async function inScene<T>(use: (scene: Scene) => Promise<T>): Promise<T> 
   const cleaner = guard(down, process.cwd());
   const programs: BenchProcess[] = [];
   const start = async (name: string, argument: string) => {
-    const program = await startProgram(`front/${name}`, argument);
+    const program = await startProgram(name, argument);
     programs.push(program);
     return program;
   };
@@ -114,12 +122,30 @@ async function sceneIn(folder: LabFolder, start: StartProgram): Promise<Scene> {
   if (!remote) throw new Error('the lab has no remote node');
   const meshd = await startMeshd(folder, lab);
   // The device forwards to the same port of this machine.
-  const service = await start('service-program', '');
+  const service = await start('front/service-program', '');
+  const { udpPort } = (await start('relay/proxy-program', '')).first as { readonly udpPort: number };
   const target = { host: remote.address, port: portOf(service) };
-  const options: FrontProgramOptions = { socket: meshd.socket, target, maxConnections: MAX_CONNECTIONS };
-  const front = await start('front-program', JSON.stringify(options));
-  const proxies = { front: { host: '127.0.0.1', port: portOf(front) }, alone: meshd.proxy };
-  return { proxies, target, front, service, load: await start('load-program', ''), meshdPid: meshd.pid };
+  const [relayPort = 0] = await freePorts(1);
+  const options: FrontProgramOptions = {
+    socket: meshd.socket,
+    socks: meshd.proxy,
+    target,
+    datagrams: { host: remote.address, port: udpPort },
+    relayPort,
+    maxConnections: MAX_CONNECTIONS,
+  };
+  const front = await start('front/front-program', JSON.stringify(options));
+  const { hop } = front.first as { readonly hop: number };
+  return {
+    proxies: { front: { host: '127.0.0.1', port: portOf(front) }, alone: meshd.proxy },
+    target,
+    relayPort,
+    hop: { host: '127.0.0.2', port: hop },
+    front,
+    service,
+    load: await start('front/load-program', ''),
+    meshdPid: meshd.pid,
+  };
 }
 
 const SEARCH_PATH = '/usr/bin:/bin';

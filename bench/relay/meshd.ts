@@ -1,5 +1,3 @@
-import { createSocket } from 'node:dgram';
-import type { Socket as UdpSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { mkdtempSync } from 'node:fs';
 import type { Socket } from 'node:net';
@@ -16,6 +14,8 @@ import { commandLine } from '../../lab/cluster/use-cluster.ts';
 import { median } from '../figures.ts';
 import type { Figure } from '../figures.ts';
 import { startProgram } from '../bench-process.ts';
+import { openPath } from './path.ts';
+import type { Path } from './path.ts';
 import type { Load, LoadResult } from './scene.ts';
 
 const [WARM_UP, DATAGRAMS] = [500, 5_000];
@@ -28,9 +28,6 @@ const [CLIENTS, WINDOW, SECONDS] = [32, 4, 5];
 
 /** How long the loads last, with the one that warms up. */
 export const MESHD_MS = 1000 * (1 + 2 * SECONDS);
-
-/** The time of a datagram and its reply. */
-type Path = { readonly exchange: () => Promise<number>; readonly close: () => void };
 
 /** Latency and rate through a real meshd to a device. */
 export async function meshdFigures(): Promise<readonly Figure[]> {
@@ -146,21 +143,5 @@ async function openProxyPath(
       path.close();
       socket.destroy();
     },
-  };
-}
-
-async function openPath(port: number, message: Buffer): Promise<Path> {
-  const socket: UdpSocket = createSocket('udp4');
-  socket.connect(port, '127.0.0.1');
-  await once(socket, 'connect');
-  return {
-    exchange: async () => {
-      const reply = once(socket, 'message', { signal: AbortSignal.timeout(TIMEOUT_MS) });
-      const begun = performance.now();
-      socket.send(message);
-      await reply;
-      return performance.now() - begun;
-    },
-    close: () => void socket.close(),
   };
 }

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { bundled } from '../bundled.ts';
-import { median } from '../figures.ts';
+import { median, quantile } from '../figures.ts';
 import type { Figure } from '../figures.ts';
 import { verifiedLoad } from './hooks.ts';
 import { startClient, runClient, startOurs } from './programs.ts';
@@ -107,9 +107,4 @@ export async function changeMs(envoys: RunningClient<Opened>, addition: Addition
   const { tookMs } = await envoys.request<{ readonly tookMs: readonly number[] }>(addition);
   if (tookMs.length !== ENVOYS) throw new Error(`a change reached ${tookMs.length} Envoys`);
   return Math.max(...tookMs);
-}
-
-export function quantile(values: readonly number[], share: number): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.ceil(share * sorted.length) - 1] ?? NaN;
 }

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { median } from '../figures.ts';
+import { median, quantile } from '../figures.ts';
 import type { Figure } from '../figures.ts';
-import { changeMs, openStreams, quantile } from './endpoints.ts';
+import { changeMs, openStreams } from './endpoints.ts';
 import { inTurns, TRANSLATION } from './hooks.ts';
 import { writeAdditions, writeWorld } from './objects.ts';
 import { startOurs } from './programs.ts';
