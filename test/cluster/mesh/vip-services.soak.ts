@@ -81,7 +81,10 @@ const [CYCLES, MAX_MS] = [1000, 420_000];
 /** The objects of a round, and how many services each lists. */
 const [OBJECTS, SERVICES] = [4, 10];
 
-/** The services of a round. Every second name is that of a service that was deleted two rounds before, and which may still exist. */
+/**
+ * The services of a round. Every second name is that of a service that an object of the same name had two rounds before, and which
+ * may still exist; another object would get it 10 minutes later.
+ */
 function namesIn(round: number, object: number): readonly string[] {
   const nameOf = (index: number) => (index % 2 === 0 ? `new-${round}` : `again-${round % 2}`);
   return Array.from({ length: SERVICES }, (_, index) => `${nameOf(index)}-${object}-${index}`);
@@ -94,7 +97,7 @@ function objectsIn(round: number, port: number): readonly KubeObject[] {
     const { spec, ...object } = vipService(echo, scene.namespace) as KubeObject & {
       readonly spec: object;
     };
-    const metadata = { ...object.metadata, name: `cycle-${round}-${index}` };
+    const metadata = { ...object.metadata, name: `cycle-${round % 2}-${index}` };
     return { ...object, metadata, spec: { ...spec, serviceDiscovery: { vipServices } } };
   });
 }
@@ -111,7 +114,10 @@ async function runRound(round: number): Promise<void> {
       return Promise.resolve(missing.length === 0);
     });
   }
-  for (const object of objectsIn(round, 8443)) await scene.client.remove(refOf(object));
+  for (const object of objectsIn(round, 8443)) {
+    await scene.client.remove(refOf(object));
+    await waitForAbsence(scene.client, refOf(object));
+  }
 }
 
 it('services that are created, changed and deleted in many cycles leave nothing in the tailnet', async () => {
