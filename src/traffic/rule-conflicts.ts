@@ -93,6 +93,7 @@ function oneOfEachGroup(
   groupOf: (candidate: Candidate) => string | undefined,
   dropFrom: (group: readonly Candidate[]) => Dropped,
 ): Filtered {
+  if (candidates.length < 2) return { kept: candidates, unused: [] };
   const groups = new Map<string, Candidate[]>();
   let ungrouped = 0;
   for (const candidate of candidates) {

@@ -143,7 +143,10 @@ function isTextOrNull(value: unknown): boolean {
 
 /** The fields that are not undefined. */
 export function present<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
-    [K in keyof T]?: Exclude<T[K], undefined>;
-  };
+  const found: { [K in keyof T]?: Exclude<T[K], undefined> } = {};
+  for (const name of Object.keys(fields) as (keyof T)[]) {
+    const value = fields[name];
+    if (value !== undefined) found[name] = value as Exclude<T[typeof name], undefined>;
+  }
+  return found;
 }

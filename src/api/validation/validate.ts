@@ -25,20 +25,21 @@ const MAX_FAULTS = 100;
 export function validateWith<T>(validator: GeneratedValidator, value: unknown): Verdict<T> {
   const { shape, structure, evaluate, rules, outline } = validator;
   const object = shape(value);
+  const errors = structure(object) ? [] : (structure.errors ?? []);
+  const failed: { readonly index: number; readonly path: string }[] = [];
+  evaluate(object, (index, path) => failed.push({ index, path }));
+  if (errors.length === 0 && failed.length === 0) return { valid: true, object: object as T };
   const faults = new Map<string, Fault>();
-  if (!structure(object)) {
-    const found = (structure.errors ?? []).flatMap(error => explainStructure(error, object, outline));
-    for (const fault of found) if (!faults.has(fault.path)) faults.set(fault.path, fault);
-  }
+  for (const fault of errors.flatMap(error => explainStructure(error, object, outline)))
+    if (!faults.has(fault.path)) faults.set(fault.path, fault);
   const structural = [...faults.keys()];
-  evaluate(object, (index, path) => {
+  for (const { index, path } of failed) {
     const rule = rules[index];
-    if (!rule || structural.some(other => concerns(path, other))) return;
+    if (!rule || structural.some(other => concerns(path, other))) continue;
     const fault = explainRule(rule, path, object, outline);
     faults.set(`${fault.path} ${rule.message}`, fault);
-  });
-  if (faults.size > 0) return { valid: false, faults: bounded([...faults.values()]) };
-  return { valid: true, object: object as T };
+  }
+  return { valid: false, faults: bounded([...faults.values()]) };
 }
 
 /** A failed rule is not reported where a structural fault is in or around its value, which may be its cause. */

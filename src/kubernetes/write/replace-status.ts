@@ -1,11 +1,8 @@
 import { isEqual } from '../../api/json.ts';
-import { formatFault } from '../../api/validation/fault.ts';
 import { VERSION } from '../../api/generated/kinds.ts';
 import type { KindName } from '../../api/generated/kinds.ts';
 import type { Ref } from '../../api/key.ts';
 import { refTo } from '../../api/objects/references.ts';
-import { validate } from '../../api/validation/validate.ts';
-import { ResourceError } from '../../store/resources.ts';
 import type { OwnResource } from '../../store/resources.ts';
 import { pathOf } from '../served-kinds.ts';
 import { contendedError, goneError, describeObject } from './errors.ts';
@@ -24,24 +21,16 @@ export async function replaceStatus<T extends OwnResource>(
   const ref = refTo<KindName>(object);
   const stored = sameObject(object, deps.read.get(ref));
   const known = stored ?? object;
-  const desired = admittedStatus(known, status);
-  const hasStatus = ({ status: current }: OwnResource) => isEqual(current ?? {}, desired);
-  if (stored && (hasStatus(stored) || deps.applied.has(stored, desired))) return;
-  const response = await applyStatus(deps, ref, known, desired);
+  const hasStatus = ({ status: current }: OwnResource) => isEqual(current ?? {}, status);
+  if (stored && (hasStatus(stored) || deps.applied.has(stored, status))) return;
+  const response = await applyStatus(deps, ref, known, status);
   putResponse(deps, response);
-  deps.applied.note(ref, response, desired, hasStatus);
+  deps.applied.note(ref, response, status, hasStatus);
 }
 
 /** The stored object, if it has the uid of the given one. */
 export function sameObject(object: OwnResource, stored: OwnResource | undefined): OwnResource | undefined {
   return stored?.metadata.uid === object.metadata.uid ? stored : undefined;
-}
-
-function admittedStatus(known: OwnResource, status: unknown): unknown {
-  const verdict = validate(known.kind, { ...known, status });
-  if (verdict.valid) return verdict.object.status;
-  const faults = verdict.faults.map(formatFault).join('; ');
-  throw new ResourceError('Refused', `${describeObject(refTo(known))}: ${faults}`);
 }
 
 async function applyStatus(
