@@ -85,6 +85,18 @@ describe('doctor', () => {
     expect(found[0]?.text).toContain(text);
   });
 
+  it('warns of a pool whose mesh pods are ready and reach no relay', () => {
+    const installation = healthyInstallation();
+    const tailnet = find(installation.declared, 'example');
+    const ready = TAILNET_CONDITIONS.map(type =>
+      condition(type, 'True', type === 'PoolReady' ? 'RelayUnreachable' : type),
+    );
+    set(tailnet, 'status.conditions', ready);
+    expect(lines(installation).filter(({ is }) => is !== 'ok')).toMatchObject([
+      { check: 'pool', is: 'warning', reason: 'RelayUnreachable', about: { name: 'example' } },
+    ]);
+  });
+
   it('names nothing else, but what follows from it', () => {
     const others = BREAKS.flatMap(([what, change, check]) =>
       broken(change)

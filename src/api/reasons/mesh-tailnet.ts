@@ -1,4 +1,4 @@
-import { error, note, unknown } from './declare.ts';
+import { error, note, unknown, warning } from './declare.ts';
 
 /** The reasons of the conditions of a MeshTailnet. */
 export const MESH_TAILNET = {
@@ -47,6 +47,14 @@ export const MESH_TAILNET = {
   },
   'MeshTailnet PoolReady': {
     PoolReady: note('all mesh pods carry traffic, or the proxies of others do'),
+    RelayUnreachable: warning(
+      'all mesh pods are ready, and one reaches no relay (DERP), so that it reaches only devices on a direct path',
+      'read its log, and check that the relay can be reached from the cluster',
+    ),
+    HealthWarnings: warning(
+      'all mesh pods are ready, and the mesh daemon of one reports problems, such as a control server that it cannot reach',
+      'read its log',
+    ),
     AwaitingApproval: error(
       'a device joined, and the tailnet waits for its approval',
       'approve the device that the message names in the admin console, or set `configuration.devices.preauth: true` and `requireApproval: false`',

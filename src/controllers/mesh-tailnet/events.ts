@@ -1,6 +1,8 @@
 import { findCondition } from '../../api/conditions.ts';
 import type { ConditionUpdate } from '../../api/conditions.ts';
 import type { Kinds } from '../../api/generated/types.ts';
+import { severityOf } from '../../api/problem.ts';
+import type { Reason } from '../../api/reasons.ts';
 import { ENFORCED } from './enforcement/condition.ts';
 import { conditionChanges, conditionEvent } from '../../store/condition-events.ts';
 import type { ObjectEvent } from '../../store/resources.ts';
@@ -15,7 +17,7 @@ export function eventsOf(tailnet: MeshTailnet, status: Status): readonly ObjectE
     .filter(({ now }) => isReported(tailnet, now))
     .map(({ now }) =>
       conditionEvent(tailnet, now, {
-        type: now.status === 'True' ? 'Normal' : 'Warning',
+        type: now.status === 'True' && severityOf({ reason: now.reason as Reason }) !== 'warning' ? 'Normal' : 'Warning',
         action: now.type === 'Authenticated' ? 'Authenticate' : 'Reconcile',
       }),
     );

@@ -92,7 +92,10 @@ const POOL_CHECKS: readonly ConditionCheck[] = [
     check: 'pool',
     type: 'PoolReady',
     ok: 'all mesh pods carry traffic',
-    reasons: ['DeviceRemoved', 'NotScheduled', 'ImagePull', 'CrashLoop', 'NoAddresses', 'Starting'],
+    reasons: [
+      ...['DeviceRemoved', 'NotScheduled', 'ImagePull', 'CrashLoop', 'NoAddresses', 'Starting'],
+      ...['RelayUnreachable', 'HealthWarnings'],
+    ],
   },
 ];
 
@@ -193,10 +196,12 @@ function lineOf(
   fix: string | undefined,
 ): Line {
   const title = `MeshTailnet ${name}`;
-  if (condition?.status === 'True') return ok(check, `${title}: ${text}`);
-  const { reason = '' } = condition ?? {};
-  if (condition && reasons.includes(reason))
-    return failedBy(check, { kind: 'MeshTailnet', name }, condition, fix);
+  const { reason = '', status } = condition ?? {};
+  if (condition && reasons.includes(reason)) {
+    const failure = failedBy(check, { kind: 'MeshTailnet', name }, condition, fix);
+    return status === 'True' ? { ...failure, is: 'warning' } : failure;
+  }
+  if (status === 'True') return ok(check, `${title}: ${text}`);
   return notChecked(check, `${title}: not known while ${type} is False, with the reason ${reason}`);
 }
 
@@ -247,8 +252,9 @@ function endpointsLines(observed: Observed): readonly Line[] {
     return [failedBy(ENDPOINT_CHECKS[ready.reason] ?? check, about, ready)];
   });
   const ready = all.filter(({ status }) => findCondition(status?.conditions, 'Ready')?.status === 'True');
-  const text = `${ready.length} of ${all.length} MeshEndpoints are ready; the others are paused, or wait for their tailnet`;
-  return lines.length > 0 ? lines : [ok(check, ready.length < all.length ? text : text.replace(/;.*/, ''))];
+  const others = ready.length < all.length ? '; the others are paused, or wait for their tailnet' : '';
+  const text = `${ready.length} of ${all.length} MeshEndpoints are ready${others}`;
+  return lines.length > 0 ? lines : [ok(check, text)];
 }
 
 /** Listeners that Envoy Gateway refuses, of Gateways with routes to MeshEndpoints, for which there are MeshBindings. */

@@ -2,7 +2,7 @@ import type { ConditionUpdate } from '../../../api/conditions.ts';
 import type { Kinds } from '../../../api/generated/types.ts';
 import { ControlError } from '../../../control/control.ts';
 import { RELAY } from '../../../api/names.ts';
-import { conditionOf } from '../../../api/problem.ts';
+import { conditionOf, formatProblem } from '../../../api/problem.ts';
 import type { ProblemAt } from '../../../api/problem.ts';
 import type { Reason } from '../../../api/reasons.ts';
 import type { ResourceOf } from '../../../api/objects/resource.ts';
@@ -34,7 +34,13 @@ const HELPFUL_FIRST: readonly Reason[] = [
   'NotAuthenticated',
   'NoAddresses',
   'Starting',
+  'RelayUnreachable',
+  'HealthWarnings',
 ];
+
+function helpfulFirst(one: Problem, other: Problem): number {
+  return HELPFUL_FIRST.indexOf(one.reason) - HELPFUL_FIRST.indexOf(other.reason);
+}
 
 /** Why an action failed: it is repeated, and what the pods show may be of more help. */
 export function problemOf({ action, error }: FailedAction, spec: MeshTailnet['spec']): Problem {
@@ -96,27 +102,28 @@ export function poolConditionOf(
   const kept = input.meshPods.slice(0, desired);
   const ready = kept.filter(meshPod => carriesTraffic(meshPod, input)).length;
   const problems = kept.flatMap(meshPod => meshPodProblem(tailnet, meshPod, input) ?? []);
-  const [worst] = [...(failure ? [failure] : []), ...problems].sort(
-    (one, other) => HELPFUL_FIRST.indexOf(one.reason) - HELPFUL_FIRST.indexOf(other.reason),
-  );
+  const [worst] = [...(failure ? [failure] : []), ...problems].sort(helpfulFirst);
   const count = `${ready} of ${desired} mesh pods are ready`;
-  const message = [count, ...kept.flatMap(meshPod => meshdProblem(meshPod, input))].join('; ');
+  const warnings = kept.flatMap(meshPod => meshdProblem(meshPod, input) ?? []);
+  const { reason = 'PoolReady' } = warnings.toSorted(helpfulFirst)[0] ?? {};
   const counted = worst && { ...worst, text: `${count}; ${worst.text}` };
-  return conditionOf('MeshTailnet PoolReady', [counted], { reason: 'PoolReady', message });
+  const message = [count, ...warnings.map(formatProblem)].join('; ');
+  return conditionOf('MeshTailnet PoolReady', [counted], { reason, message });
 }
 
 /** A mesh pod may carry traffic by direct paths where it reaches no relay. */
-function meshdProblem({ name }: MeshPod, { meshd }: Input): readonly string[] {
+function meshdProblem({ name }: MeshPod, { meshd }: Input): Problem | undefined {
   const { hasRelay = true, problems = 0 } = meshd.get(name) ?? {};
   if (!hasRelay) {
-    return [
-      `${name} reaches no relay (DERP) of the tailnet, so only devices on a direct path: check its log, and that the relay can be reached from the cluster`,
-    ];
+    return {
+      reason: 'RelayUnreachable',
+      text: `${name} reaches no relay (DERP) of the tailnet, so only devices on a direct path`,
+      fix: 'check its log, and that the relay can be reached from the cluster',
+    };
   }
-  if (problems === 0) return [];
-  return [
-    `meshd of ${name} reports problems (${problems}), such as a relay (DERP) or control server that it cannot reach: see its log`,
-  ];
+  if (problems === 0) return undefined;
+  const text = `meshd of ${name} reports problems (${problems}), such as a relay (DERP) or control server that it cannot reach`;
+  return { reason: 'HealthWarnings', text, fix: 'see its log' };
 }
 
 function meshPodProblem(tailnet: MeshTailnet, meshPod: MeshPod, input: Input): Problem | undefined {

@@ -41,10 +41,17 @@ describe('the condition PoolReady', () => {
       [names.pod(0), { hasRelay: false, problems: 1 }],
       [names.pod(1), { hasRelay: true, problems: 2 }],
     ]);
-    const { status, message } = found([carrying(0), carrying(1)], { meshd });
-    expect(status).toBe('True');
-    expect(message).toContain('meshd-example-0 reaches no relay (DERP)');
-    expect(message).toContain('meshd of meshd-example-1 reports problems (2)');
+    expect(found([carrying(0), carrying(1)], { meshd })).toMatchObject({
+      status: 'True',
+      reason: 'RelayUnreachable',
+      message:
+        '2 of 2 mesh pods are ready; meshd-example-0 reaches no relay (DERP) of the tailnet, so only devices on a direct path: check its log, and that the relay can be reached from the cluster; meshd of meshd-example-1 reports problems (2), such as a relay (DERP) or control server that it cannot reach: see its log',
+    });
+    meshd.delete(names.pod(0));
+    expect(found([carrying(0), carrying(1)], { meshd })).toMatchObject({
+      status: 'True',
+      reason: 'HealthWarnings',
+    });
   });
 
   it.each<[string, Given, string]>([
