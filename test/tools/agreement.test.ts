@@ -113,8 +113,47 @@ type Backend = typeof aBackend extends fc.Arbitrary<infer B> ? B : never;
 const aWorld = fc.record({
   pools: fc.tuple(aPool, aPool),
   backends: fc.array(aBackend, { minLength: 1, maxLength: 3 }),
-  require: fc.constantFrom(undefined, undefined, 'here', 'nowhere'),
+  policy: fc.option(
+    fc.record({
+      require: fc.constantFrom(undefined, undefined, 'here', 'nowhere'),
+      prefer: fc.constantFrom(undefined, 'here', 'nowhere'),
+      /** The order of the backends, each in a level of its own, after which come Services beyond the rule. */
+      order: fc.constantFrom(undefined, 'as written', 'reversed'),
+      beyond: fc.constantFrom(undefined, 'service', 'empty-service', 'missing-service'),
+    }),
+    { freq: 2 },
+  ),
 });
+
+type World = typeof aWorld extends fc.Arbitrary<infer W> ? W : never;
+
+/** The MeshRoutePolicy of the route, and the Service that it adds to the rule. */
+function policyObjects(
+  { require, prefer, order, beyond }: NonNullable<World['policy']>,
+  refs: readonly Backend[],
+): readonly object[] {
+  const own = refs.map(({ is }, index) =>
+    is === 'mesh' || is === 'missing'
+      ? { group: 'mesh-gateway.dev', kind: 'MeshEndpoints', name: `b${index}` }
+      : { name: `b${index}`, port: 80 },
+  );
+  const inOrder = order === undefined ? [] : order === 'reversed' ? own.toReversed() : own;
+  const last = beyond === undefined ? [] : [{ name: 'beyond', port: 80 }];
+  const selector = (place: string) => ({ matchLabels: { place } });
+  const policy = meshRoutePolicy({
+    failover: { levels: [...inOrder, ...last].map(each => ({ backends: [each] })) },
+    endpoints: {
+      ...(require !== undefined && { require: selector(require) }),
+      ...(prefer !== undefined && { prefer: [selector(prefer)] }),
+    },
+  });
+  const services = {
+    service: [serviceObject('beyond'), sliceObject('beyond', [{ addresses: ['10.2.0.1'] }])],
+    'empty-service': [serviceObject('beyond'), sliceObject('beyond', [])],
+    'missing-service': [],
+  };
+  return [named(policy, 'default/policy'), ...(beyond === undefined ? [] : services[beyond])];
+}
 
 /** The objects of a backend, and the reference to it. */
 function backendOf({ is, weight, tailnet, hasPort, members }: Backend, index: number) {
@@ -144,14 +183,13 @@ function backendOf({ is, weight, tailnet, hasPort, members }: Backend, index: nu
 describe('check, both forms of trace, and EDS agree', () => {
   it('about random objects', () => {
     fc.assert(
-      fc.property(aWorld, ({ pools: [one, other], backends, require }) => {
+      fc.property(aWorld, ({ pools: [one, other], backends, policy }) => {
         const made = backends.map(backendOf);
-        const policy = meshRoutePolicy({ endpoints: { require: { matchLabels: { place: require ?? '' } } } });
         expectAgreement([
           ...[tailnetOf('one', one), tailnetOf('other', other)],
           ...made.flatMap(({ objects }) => objects),
           route('HTTPRoute', 'default/web', { rules: [{ backendRefs: made.map(({ ref }) => ref) }] }),
-          ...(require === undefined ? [] : [named(policy, 'default/policy')]),
+          ...(policy ? policyObjects(policy, backends) : []),
         ]);
       }),
       { ...runs(300), seed },

@@ -212,7 +212,7 @@ describe('mesh-gateway status --envoy', () => {
     const { out: printed } = await status(await serveInstallation(installation), '--output', 'json');
     const { envoys, unknown } = parseOutput(printed) as Status;
     expect(envoys).toEqual([]);
-    expect(unknown.filter(text => text.startsWith('Envoy '))).toEqual([
+    expect(unknown.map(({ text }) => text).filter(text => text.startsWith('Envoy '))).toEqual([
       'Envoy envoy-unknown: its labels name neither a Gateway nor a GatewayClass',
     ]);
   });
@@ -221,7 +221,7 @@ describe('mesh-gateway status --envoy', () => {
     const { code, out: printed } = await status(await clusterWith(1), '--output', 'json');
     const { envoys, differences, unknown } = parseOutput(printed) as Status;
     expect({ envoys, differences }).toEqual({ envoys: [], differences: [] });
-    expect(unknown).toEqual([
+    expect(unknown.map(({ text }) => text)).toEqual([
       expect.stringMatching(
         /^Envoy envoy-default-public-1: port-forward to port 19000 of pod .*: an error occurred forwarding 19000: connect ECONNREFUSED/,
       ),

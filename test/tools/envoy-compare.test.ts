@@ -268,12 +268,15 @@ describe('status --envoy', () => {
         clusters: [{ name: CLUSTER, version: '7', endpoints: { used: 1, total: 2 }, rejected: 2 }],
       },
     ]);
-    expect(differences).toHaveLength(1);
+    expect(differences).toMatchObject([{ reason: 'EnvoyDiffers', about: { kind: 'Pod', name: 'envoy-0' } }]);
   });
 
   it('names Envoys of a Gateway with different clusters', () => {
     const { differences } = statusOf(envoy([near, far]), envoy([near, far], { version: '8' }));
-    expect(differences).toEqual([
+    expect(differences).toMatchObject([
+      { reason: 'EnvoyDiffers', about: { kind: 'Gateway', namespace: 'default', name: 'public' } },
+    ]);
+    expect(differences.map(formatProblem)).toEqual([
       expect.stringMatching(
         /^Envoys of default\/public have different clusters \(\w{8} in envoy-0, \w{8} in envoy-1\): /,
       ),
@@ -282,6 +285,8 @@ describe('status --envoy', () => {
 
   it('names what Envoy still rejects', () => {
     const { differences } = statusOf(envoy([near, far], { error: 'cannot bind port 80' }));
-    expect(differences).toEqual(['envoy-0 has rejected default/public/http: cannot bind port 80']);
+    expect(differences.map(formatProblem)).toEqual([
+      'envoy-0 has rejected default/public/http: cannot bind port 80',
+    ]);
   });
 });

@@ -105,7 +105,12 @@ describe('mesh-gateway status', () => {
       ['gateway', 'revision', 'isTranslated', 'acceptedSince'],
     ]);
     expect(servers).toEqual([{ pod: POD, isReady: true }]);
-    expect(unknown).toEqual([
+    expect(unknown.map(({ reason, about }) => [reason, about])).toEqual([
+      ['NotRead', { kind: 'Pod' }],
+      ['NotRead', { kind: 'Pod', name: POD }],
+      ['NotRead', { kind: 'Pod', name: POD }],
+    ]);
+    expect(unknown.map(({ text }) => text)).toEqual([
       expect.stringMatching(/^Envoys: you have no right to list/),
       expect.stringMatching(/^metrics of pod mesh-extension-server-1: .*no right to read/),
       expect.stringMatching(/^log of pod mesh-extension-server-1: .*no right to read/),

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { ENVOY_POD, NAMESPACE, PORTS } from '../../api/names.ts';
+import { formatProblem } from '../../api/problem.ts';
 import { KubeError } from '../../kubernetes/transport/transport.ts';
 import type { KubeTransport, TextTransport } from '../../kubernetes/transport/transport.ts';
 import { readDeclarations, withCluster } from '../check/cluster.ts';
@@ -7,7 +8,7 @@ import type { OpenPort } from '../check/cluster.ts';
 import { labelled, listEnvoys, readList } from '../doctor/cluster.ts';
 import { textAt } from '../doctor/observed.ts';
 import { gatewayOf, readEnvoys, servingIn } from '../envoy/admin.ts';
-import { outputJson } from '../json.ts';
+import { outputJson, problemJson } from '../json.ts';
 import { plainText } from '../plain-text.ts';
 import { COLOR_HELP, fitting, lookOf, painted } from '../terminal.ts';
 import type { Look } from '../terminal.ts';
@@ -71,10 +72,18 @@ export async function runStatus(
     const read = await readStatus(transport, namespace, values['envoy-gateway-namespace']);
     return envoy ? await withEnvoys(statusOf(read), read, openPort) : statusOf(read);
   });
-  console.log(output === 'json' ? outputJson(status) : formatStatus(status, look));
+  console.log(output === 'json' ? outputJson(jsonOf(status)) : formatStatus(status, look));
   const { gateways, rejections, differences = [] } = status;
   const isGood = [...rejections, ...differences].length === 0;
   return isGood && gateways.every(({ isTranslated }) => isTranslated) ? 0 : 1;
+}
+
+function jsonOf({ differences, unknown, ...status }: Status) {
+  return {
+    ...status,
+    ...(differences && { differences: differences.map(problemJson) }),
+    unknown: unknown.map(problemJson),
+  };
 }
 
 /** A status with what each Envoy has. Those of Gateways without routes to MeshEndpoints are left out. */
@@ -156,7 +165,7 @@ function formatStatus(status: Status, look: Look): string {
     ];
   });
   const texts = [
-    differences.map(lineOf('DIFFERENT: ', 'error')),
+    differences.map(formatProblem).map(lineOf('DIFFERENT: ', 'error')),
     gateways.length === 0
       ? ['no Gateway has a route to MeshEndpoints, or MeshBindings cannot be read']
       : tableOf(['GATEWAY', 'REVISION', 'TRANSLATED', 'ENVOYS', 'REJECTED'], gatewayRows, look),
@@ -176,7 +185,7 @@ function formatStatus(status: Status, look: Look): string {
         'error',
       )(`Envoys of ${gateway} rejected endpoints (${count}), such as of ${clusters.join(', ')}: ${error}`),
     ),
-    unknown.map(lineOf('not known: ', 'note')),
+    unknown.map(formatProblem).map(lineOf('not known: ', 'note')),
     look.columns === undefined ? [] : [summaryOf(status)],
   ];
   return texts

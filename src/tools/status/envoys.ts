@@ -1,4 +1,4 @@
-import { formatProblem } from '../../api/problem.ts';
+import type { Problem, Subject, Why } from '../../api/problem.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
 import type { RuleTraffic } from '../../traffic/endpoints/route-traffic.ts';
 import { isRoute } from '../check/backend-refs.ts';
@@ -36,8 +36,8 @@ type ClusterStatus = {
 export type EnvoysStatus = {
   readonly envoys: readonly EnvoyStatus[];
   /** Where Envoys differ from the objects or from each other, each with the way out. */
-  readonly differences: readonly string[];
-  readonly unknown: readonly string[];
+  readonly differences: readonly Problem[];
+  readonly unknown: readonly Problem[];
 };
 
 /** Compares Envoys with the objects. */
@@ -48,15 +48,28 @@ export function envoysStatusOf(declarations: Declarations, all: readonly ReadEnv
   );
   const differences = envoys.flatMap(({ pod, state, rules }) =>
     [
-      ...state.errors.map(error => `has rejected ${error}`),
-      ...rules.flatMap(rule => compareRule(rule, state).differences.map(formatProblem)),
-    ].map(text => `${pod} ${text}`),
+      ...state.errors.map((error): Why => ({ text: `has rejected ${error}` })),
+      ...rules.flatMap(rule => compareRule(rule, state).differences),
+    ].map(({ text, ...rest }) =>
+      differenceOf({ kind: 'Pod', name: pod }, { text: `${pod} ${text}`, ...rest }),
+    ),
   );
   return {
     envoys: envoys.map(({ pod, gateway, state, rules }) => ({ pod, gateway, ...figuresOf(state, rules) })),
     differences: [...differences, ...versionDifferences(envoys)],
-    unknown: all.flatMap(envoy => ('why' in envoy ? [`Envoy ${envoy.pod}: ${envoy.why}`] : [])),
+    unknown: all.flatMap(envoy =>
+      'why' in envoy ? [unreadPod(`Envoy ${envoy.pod}: ${envoy.why}`, envoy.pod)] : [],
+    ),
   };
+}
+
+/** What could not be read of a pod, or of all of them. */
+export function unreadPod(text: string, name?: string): Problem {
+  return { reason: 'NotRead', about: { kind: 'Pod', ...(name !== undefined && { name }) }, text };
+}
+
+function differenceOf(about: Subject, why: Why): Problem {
+  return { reason: 'EnvoyDiffers', about, ...why };
 }
 
 function nameOf({ rule }: RuleTraffic): string {
@@ -97,18 +110,24 @@ function figuresOf({ version, clusters, rejected }: EnvoyState, rules: readonly 
   };
 }
 
+/** The Gateway of an Envoy, or the GatewayClass whose Gateways Envoy Gateway merges. */
+function subjectOf(gateway: string): Subject {
+  const [namespace = '', name] = gateway.split('/', 2);
+  return name === undefined ? { kind: 'GatewayClass', name: gateway } : { kind: 'Gateway', namespace, name };
+}
+
 /** Envoys of a Gateway get the same clusters. */
 function versionDifferences(
   envoys: readonly { readonly pod: string; readonly gateway: string; readonly state: EnvoyState }[],
-): readonly string[] {
+): readonly Problem[] {
   return [...new Set(envoys.map(({ gateway }) => gateway))].flatMap(gateway => {
     const pods = new Map<string, string>();
     for (const { pod, state } of envoys.filter(each => each.gateway === gateway))
       pods.set(state.version, pod);
     if (pods.size < 2) return [];
     const texts = [...pods].map(([version, pod]) => `${version} in ${pod}`).join(', ');
-    return [
-      `Envoys of ${gateway} have different clusters (${texts}): wait a few seconds for the update, then see the log of Envoy Gateway`,
-    ];
+    const text = `Envoys of ${gateway} have different clusters (${texts})`;
+    const fix = 'wait a few seconds for the update, then see the log of Envoy Gateway';
+    return [differenceOf(subjectOf(gateway), { text, fix })];
   });
 }

@@ -1,5 +1,5 @@
 import { COMPONENTS } from '../../api/names.ts';
-import { formatProblem } from '../../api/problem.ts';
+import type { Problem } from '../../api/problem.ts';
 import type { Reason } from '../../api/reasons.ts';
 import type { Fields } from '../../api/json.ts';
 import { jsonObjectIn } from '../../api/json.ts';
@@ -8,6 +8,7 @@ import { listAt, numberAt, textAt, textsAt } from '../doctor/observed.ts';
 import type { Reading } from '../doctor/observed.ts';
 import type { Declarations } from '../check/objects.ts';
 import { gatewayOf, servingIn } from '../envoy/admin.ts';
+import { unreadPod } from './envoys.ts';
 import type { EnvoyStatus } from './envoys.ts';
 
 /** What was read of a pod of the extension server; each text, or why it could not be read. */
@@ -73,9 +74,9 @@ export type Status = {
   readonly rejections: readonly Rejection[];
   /** What each Envoy has, and where that differs from the objects; only if it was asked for. */
   readonly envoys?: readonly EnvoyStatus[];
-  readonly differences?: readonly string[];
+  readonly differences?: readonly Problem[];
   /** What is not known, and why. */
-  readonly unknown: readonly string[];
+  readonly unknown: readonly Problem[];
 };
 
 /** The status by what was read. */
@@ -85,26 +86,24 @@ export function statusOf({ declarations, envoys, servers, why }: StatusInput): S
     .sort((one, other) => (one.time < other.time ? -1 : one.time > other.time ? 1 : 0));
   const hasAllLogs = why === undefined && servers.length > 0 && servers.every(({ log }) => 'text' in log);
   const unread = servers.flatMap(({ pod, metrics, log }) => [
-    ...('why' in metrics ? [`metrics of pod ${pod}: ${metrics.why}`] : []),
-    ...('why' in log ? [`log of pod ${pod}: ${log.why}`] : []),
+    ...('why' in metrics ? [unreadPod(`metrics of pod ${pod}: ${metrics.why}`, pod)] : []),
+    ...('why' in log ? [unreadPod(`log of pod ${pod}: ${log.why}`, pod)] : []),
   ]);
   return {
     gateways: gatewaysIn(declarations, envoys, hasAllLogs ? rejections : undefined),
     servers: servers.map(serverStatusOf),
     rejections,
     unknown: [
-      ...unreadKinds(declarations),
-      ...(envoys.why === undefined ? [] : [`Envoys: ${envoys.why}`]),
-      ...(why === undefined ? [] : [`extension servers: ${why}`]),
+      ...declarations.findings.filter(isOfBindings),
+      ...(envoys.why === undefined ? [] : [unreadPod(`Envoys: ${envoys.why}`)]),
+      ...(why === undefined ? [] : [unreadPod(`extension servers: ${why}`)]),
       ...unread,
     ],
   };
 }
 
-function unreadKinds({ findings }: Declarations): readonly string[] {
-  return findings
-    .filter(({ reason, about }) => reason === 'NotRead' && about?.kind === 'MeshBinding')
-    .map(formatProblem);
+function isOfBindings({ reason, about }: Problem): boolean {
+  return reason === 'NotRead' && about?.kind === 'MeshBinding';
 }
 
 function gatewaysIn(
