@@ -40,7 +40,6 @@ import type { Directory } from './files/directory.ts';
 import type { ReadResources, RecordEvents, WriteResources } from './store/resources.ts';
 import { systemClock } from './runtime/clock.ts';
 import { registerSource } from './runtime/observer.ts';
-import { servingKinds } from './traffic/access.ts';
 import type { AddressGuard } from './traffic/address-guard.ts';
 import type { ShutdownStep } from './runtime/shutdown.ts';
 import { formatAddress } from './telemetry/address.ts';
@@ -201,8 +200,7 @@ function startOperating(
       cluster: undefined,
       anchorNamespace: undefined,
     },
-    // Values are derived once for the controllers and for what is served.
-    { concurrency, syncPeriodMs, alsoReads: servingKinds },
+    { concurrency, syncPeriodMs },
   );
   return [
     // Before reconciles are drained: they may wait for the control API.

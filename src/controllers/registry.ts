@@ -14,11 +14,7 @@ import {
   bindingController,
 } from './mesh-binding/controller.ts';
 import type { BindingDeps } from './mesh-binding/controller.ts';
-import {
-  access as endpointsAccess,
-  reads as endpointsReads,
-  endpointsController,
-} from './mesh-endpoints/controller.ts';
+import { access as endpointsAccess, endpointsController } from './mesh-endpoints/controller.ts';
 import type { EndpointsDeps } from './mesh-endpoints/controller.ts';
 import {
   access as gatewayAccess,
@@ -26,11 +22,7 @@ import {
   meshGatewayController,
 } from './mesh-gateway/controller.ts';
 import type { MeshGatewayDeps } from './mesh-gateway/controller.ts';
-import {
-  access as routePolicyAccess,
-  reads as routePolicyReads,
-  meshRoutePolicyController,
-} from './mesh-route-policy/controller.ts';
+import { access as routePolicyAccess, meshRoutePolicyController } from './mesh-route-policy/controller.ts';
 import type { MeshRoutePolicyDeps } from './mesh-route-policy/controller.ts';
 import { eventAccess, leaseAccess, podAddressesAccess } from '../kubernetes/access.ts';
 import { sharedIndexes } from '../store/indexes.ts';
@@ -61,6 +53,7 @@ import { sweeper } from './vip-services/sweep.ts';
 import { httpGet } from './mesh-tailnet/relays/relay-status.ts';
 import { startController } from '../runtime/controller.ts';
 import { inSlices } from '../runtime/slices.ts';
+import { operatorTrafficKinds, routingKinds } from '../traffic/access.ts';
 import type { ControllerDeps, ControllerOptions, RunningController } from '../runtime/controller.ts';
 
 /** What the composition roots inject: the deps of every controller. */
@@ -88,7 +81,7 @@ type ClusterDeps = Omit<TrustDeps, keyof ControllerDeps | 'log' | 'syncPeriodMs'
 type RegisteredController = {
   /** Its name in logs and metrics. */
   readonly name: string;
-  /** The kinds that it reads, which its process watches. */
+  /** The kinds that it reads, itself or through derived values that are its own. */
   readonly reads: readonly ResourceKind[];
   /** The indexes that its store must have, beside the shared ones. */
   readonly indexes?: readonly AnyIndex[];
@@ -119,7 +112,7 @@ const controllers: readonly RegisteredController[] = [
   },
   {
     name: 'mesh-endpoints',
-    reads: endpointsReads,
+    reads: operatorTrafficKinds,
     access: endpointsAccess,
     start: (deps, options) => startController(endpointsController(deps), deps, options),
   },
@@ -134,7 +127,7 @@ const controllers: readonly RegisteredController[] = [
   },
   {
     name: 'mesh-route-policy',
-    reads: routePolicyReads,
+    reads: routingKinds,
     access: routePolicyAccess,
     start: (deps, options) => startController(meshRoutePolicyController(deps), deps, options),
   },
@@ -173,9 +166,13 @@ const controllers: readonly RegisteredController[] = [
 ];
 
 /** Starts all controllers that have what they need. */
-export function startControllers(given: Deps, options: ControllerOptions): readonly RunningController[] {
+export function startControllers(
+  given: Deps,
+  timing: Omit<ControllerOptions, 'watched'>,
+): readonly RunningController[] {
   const deps = { ...given, prepared: deriveShared(given) };
   const { cluster } = deps;
+  const options = { ...timing, watched: cluster && controllerKinds };
   return controllers.flatMap(controller => {
     if (controller.needs === undefined) return [controller.start(deps, options)];
     return cluster ? [controller.start({ ...deps, ...cluster }, options)] : [];
@@ -194,9 +191,9 @@ async function deriveShared({ tracking, values, clock }: Deps): Promise<void> {
 /** The names of all controllers. */
 export const controllerNames: readonly string[] = controllers.map(({ name }) => name);
 
-/** The kinds that any controller reads. */
+/** The kinds that any controller reads, and those that traffic is derived from for all of them: a process watches them in a cluster. */
 export const controllerKinds: readonly ResourceKind[] = [
-  ...new Set(controllers.flatMap(({ reads }) => reads)),
+  ...new Set([...operatorTrafficKinds, ...controllers.flatMap(({ reads }) => reads)]),
 ];
 
 /** The indexes of all controllers. */

@@ -22,7 +22,7 @@ export type Controller<K extends ResourceKind = ResourceKind, M = undefined> = {
   /** Its name in logs and metrics. */
   readonly name: string;
   readonly kind: K;
-  /** The kinds that it reads; its reconciles can read no others. */
+  /** The kinds that its reconciles read themselves: they can read no others. Values that they read were derived from others, too. */
   readonly reads: readonly ResourceKind[];
   /** Objects that it reconciles although they may not exist, beside all that do. */
   readonly keys?: (read: TrackedRead) => readonly Ref<K>[];
@@ -53,8 +53,8 @@ export type ControllerOptions = {
   readonly concurrency: number;
   /** How often each object is reconciled when nothing changes. */
   readonly syncPeriodMs: number;
-  /** Kinds that the process reads in any case, which its reconciles can read as well. */
-  readonly alsoReads?: readonly ResourceKind[];
+  /** The kinds that the process watches: what reconciles read may be derived from no others. By default all. */
+  readonly watched?: readonly ResourceKind[] | undefined;
 };
 
 /** How long runs in progress may go on, and how long again once they are aborted. */
@@ -73,7 +73,7 @@ export interface RunningController {
 export function startController<K extends ResourceKind, M = undefined>(
   { name, kind, reads, keys, reconcile, subscribe, minIntervalMs = 0, memory }: Controller<K, M>,
   { tracking, clock, telemetry, prepared }: ControllerDeps,
-  { concurrency, syncPeriodMs, alsoReads = [] }: ControllerOptions,
+  { concurrency, syncPeriodMs, watched }: ControllerOptions,
 ): RunningController {
   const read = tracking.untracked;
   const observer = observerOf(name, telemetry);
@@ -85,7 +85,7 @@ export function startController<K extends ResourceKind, M = undefined>(
     tracking,
     clock,
     name,
-    kinds: new Set([kind, ...reads, ...alsoReads]),
+    kinds: { itself: new Set([kind, ...reads]), derived: watched && new Set(watched) },
     minIntervalMs,
     enqueue: (key, cause) => queue.add(key, cause),
     isWanted: key => wanted?.has(key) === true,

@@ -1,11 +1,11 @@
 import type { Clock } from '../api/clock.ts';
 import { isEqual } from '../api/json.ts';
 import { refOf } from '../api/key.ts';
-import type { Key, ResourceKind } from '../api/key.ts';
+import type { Key } from '../api/key.ts';
 import type { Dependent } from '../store/dependencies.ts';
 import type { Change } from '../store/resources.ts';
 import { onlyKinds } from '../store/tracking.ts';
-import type { OpenReads, ReadSet, Scope, Tracking } from '../store/tracking.ts';
+import type { AllowedKinds, OpenReads, ReadSet, Scope, Tracking } from '../store/tracking.ts';
 import type { Cause, Outcome } from './queue/queue.ts';
 
 type ObjectReadsOptions = {
@@ -13,8 +13,7 @@ type ObjectReadsOptions = {
   readonly clock: Pick<Clock, 'now'>;
   /** The name of the controller. */
   readonly name: string;
-  /** The kinds that it may read. */
-  readonly kinds: ReadonlySet<ResourceKind>;
+  readonly kinds: AllowedKinds;
   readonly enqueue: (key: Key, cause: Cause) => void;
   /** The time between the end of a reconcile that succeeded and the next one of the same object, at least. */
   readonly minIntervalMs: number;

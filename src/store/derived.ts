@@ -2,6 +2,7 @@ import type { ResourceKind } from '../api/key.ts';
 import { Source } from './dependencies.ts';
 import type { Dependent } from './dependencies.ts';
 import type { Change } from './resources.ts';
+import { onlyKinds } from './tracking.ts';
 import type { DerivedValue, DerivedValues, ReadSet, Scope, TrackedRead, Tracking } from './tracking.ts';
 
 /** Is notified when what it watches may have changed. It must read later, not in the notification. */
@@ -24,21 +25,25 @@ export class Derived<V> implements DerivedValues<V> {
   readonly #isVerified: boolean;
   readonly #entries = new Map<string, Entry<V>>();
   readonly #watchers = new WeakMap<Watcher, Dependent>();
-  readonly #kinds = new Set<ResourceKind>();
-  readonly #scope: Scope = { uses: kind => this.#kinds.add(kind) };
+  readonly #kinds: Set<ResourceKind>;
+  readonly #scope: Scope;
 
   /**
-   * What depends on a value is affected unless `isSame` holds for it and the value before. Values on which much depends, and which
+   * `reads` has the kinds of objects that it reads itself: it can read no others. What depends on a value is affected unless `isSame` holds for it and the value before. Values on which much depends, and which
    * most changes leave as they are, are verified: derived again before anything is notified, once for all changes in a turn of
    * the event loop.
    */
   constructor(
     tracking: Tracking,
+    reads: readonly ResourceKind[],
     derive: Derive<V>,
     isSame: (one: V, other: V) => boolean = Object.is,
     { isVerified = false }: { readonly isVerified?: boolean } = {},
   ) {
     this.#tracking = tracking;
+    this.#kinds = new Set(reads);
+    const itself = onlyKinds('a derived value', { itself: new Set(reads), derived: undefined });
+    this.#scope = { uses: (kind, how) => (how === 'itself' ? itself(kind, how) : this.#kinds.add(kind)) };
     this.#derive = derive;
     this.#isSame = isSame;
     this.#isVerified = isVerified;

@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib';
 import { isEqual } from '../api/json.ts';
-import type { Key } from '../api/key.ts';
+import type { Key, ResourceKind } from '../api/key.ts';
 import { Derived } from './derived.ts';
 import type { TrackedRead, Tracking } from './tracking.ts';
 
@@ -18,14 +18,21 @@ export type Groups = {
   readonly keys: Derived<readonly Key[]>;
 };
 
-/** Groups the keys of sets; their names have no spaces. */
+/** Groups the keys of sets, which are read from objects of some kinds; their names have no spaces. */
 export function groupsFrom(
   tracking: Tracking,
+  reads: readonly ResourceKind[],
   keysOf: (name: string, run: TrackedRead) => Iterable<Key>,
 ): Groups {
-  const of = new Derived<readonly Group[]>(tracking, (name, run) => groupsOf(keysOf(name, run)), isEqual);
+  const of = new Derived<readonly Group[]>(
+    tracking,
+    reads,
+    (name, run) => groupsOf(keysOf(name, run)),
+    isEqual,
+  );
   const keys = new Derived<readonly Key[]>(
     tracking,
+    [],
     (place, run) => {
       const [name = '', at] = place.split(' ');
       return run.value(of, name).find(group => String(group.at) === at)?.keys ?? [];

@@ -32,7 +32,7 @@ export interface TrackedRead extends ReadObjects {
 
 /** Values derived from objects, by names. */
 export interface DerivedValues<V> {
-  /** The kinds of objects that its values were derived from so far, themselves or through other derived values. */
+  /** The kinds of objects that it reads itself, and those that it has read through other derived values so far. */
   readonly kinds: ReadonlySet<ResourceKind>;
   /** The value of a name, which others can depend on; it must be refreshed before it is read. */
   entry(name: string): DerivedValue<V>;
@@ -173,12 +173,24 @@ export type Scope = {
   readonly uses: (kind: ResourceKind, how: 'itself' | 'through a derived value') => void;
 };
 
-/** Refuses all kinds but those that a controller declares. */
-export function onlyKinds(controller: string, kinds: ReadonlySet<ResourceKind>): Scope['uses'] {
+/** The kinds that something declares to read itself, and those that its process watches, from which values may be derived. */
+export type AllowedKinds = {
+  readonly itself: ReadonlySet<ResourceKind>;
+  /** Undefined for all. */
+  readonly derived: ReadonlySet<ResourceKind> | undefined;
+};
+
+/** Refuses all other kinds. */
+export function onlyKinds(name: string, { itself, derived }: AllowedKinds): Scope['uses'] {
   return (kind, how) => {
-    if (kinds.has(kind)) return;
-    const read = how === 'itself' ? kind : `${kind}, ${how}`;
-    throw new Error(`${controller} reads a ${read}, which is not among its kinds: add it there`);
+    if (how === 'itself') {
+      if (itself.has(kind)) return;
+      throw new Error(`${name} reads a ${kind}, which is not among its kinds: add it there`);
+    }
+    if (derived?.has(kind) !== false) return;
+    throw new Error(
+      `${name} reads a ${kind}, ${how}, which its process does not watch: add it to the kinds of a controller`,
+    );
   };
 }
 

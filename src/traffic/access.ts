@@ -5,7 +5,7 @@ import { BACKEND_KINDS, ROUTE_KINDS } from '../api/key.ts';
 import type { ResourceKind } from '../api/key.ts';
 
 /** The kinds that the operator and the extension server watch to compute the settings of Envoy clusters. */
-const trafficKinds: readonly ResourceKind[] = [
+export const trafficKinds: readonly ResourceKind[] = [
   ...ROUTE_KINDS,
   'BackendTLSPolicy',
   'ConfigMap',
@@ -18,6 +18,9 @@ const trafficKinds: readonly ResourceKind[] = [
   'Namespace',
   'ReferenceGrant',
 ];
+
+/** The kinds that decide whether Envoy Gateway uses the addresses of Services, and not those of their endpoints. */
+export const routingKinds: readonly ResourceKind[] = ['BackendTrafficPolicy', 'EnvoyProxy', 'GatewayClass'];
 
 /**
  * The kinds that the operator watches for it: the extension server reads what MeshGateways decide in MeshBindings. Of Services the

@@ -81,8 +81,12 @@ class World {
   constructor(manners: readonly Manner[]) {
     this.#manners = [...manners];
     const { tracking } = this.runtime;
-    this.#counts = new Derived(tracking, (of, read) => read.exceptStatus.find(endpointsByTailnet, of).length);
-    this.#isMany = new Derived(tracking, (of, read) => read.value(this.#counts, of) > 1);
+    this.#counts = new Derived(
+      tracking,
+      ['MeshEndpoints'],
+      (of, read) => read.exceptStatus.find(endpointsByTailnet, of).length,
+    );
+    this.#isMany = new Derived(tracking, [], (of, read) => read.value(this.#counts, of) > 1);
     this.runtime.start(
       {
         kind: 'MeshTailnet',

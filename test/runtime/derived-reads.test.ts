@@ -16,7 +16,7 @@ async function reading(
   let isUsed: Derived<boolean> | undefined;
   const scene = await tracked(
     (name, read, { tracking, clock }) => {
-      isUsed ??= new Derived(tracking, (of, reads) => endpointsOf(of, reads).length > 0);
+      isUsed ??= new Derived(tracking, ['MeshEndpoints'], (of, reads) => endpointsOf(of, reads).length > 0);
       read.value(isUsed, name);
       times.push(clock.now());
       return outcomeAt(times.length, read);
@@ -38,7 +38,7 @@ async function readingOf(derive: Derive<unknown>, first: readonly object[] = ONE
   let value: Derived<unknown> | undefined;
   return tracked(
     (name, read, { tracking }) => {
-      value ??= new Derived(tracking, (of, reads) => derive(of, reads, tracking));
+      value ??= new Derived(tracking, ['MeshEndpoints'], (of, reads) => derive(of, reads, tracking));
       read.value(value, name);
       return DONE;
     },
@@ -137,7 +137,8 @@ describe('an object that has read a derived value', () => {
     const counts = new WeakMap<Tracking, Derived<number>>();
     const isMany: Derive<boolean> = (name, read, tracking) => {
       const count =
-        counts.get(tracking) ?? new Derived(tracking, (of, reads) => endpointsOf(of, reads).length);
+        counts.get(tracking) ??
+        new Derived(tracking, ['MeshEndpoints'], (of, reads) => endpointsOf(of, reads).length);
       counts.set(tracking, count);
       return read.value(count, name) > 2;
     };
@@ -255,7 +256,7 @@ describe('a change during a run that has read a derived value', () => {
     let isUsed: Derived<boolean> | undefined;
     const { author, after } = await tracked(
       async (name, read, { tracking }) => {
-        isUsed ??= new Derived(tracking, (of, reads) => endpointsOf(of, reads).length > 0);
+        isUsed ??= new Derived(tracking, ['MeshEndpoints'], (of, reads) => endpointsOf(of, reads).length > 0);
         read.value(isUsed, name);
         await new Promise<void>(resolve => (resume = resolve));
         read.value(isUsed, name);

@@ -27,7 +27,7 @@ async function attachedOn(...objects: readonly object[]) {
   await memory.start();
   const { tracking, traffic } = derivedFrom(memory.read);
   let derivations = 0;
-  const names = new Derived(tracking, (key, read) => {
+  const names = new Derived(tracking, [], (key, read) => {
     derivations++;
     return read.value(traffic.attachedRoutes.keys, key).map(route => route.slice(route.indexOf('/') + 1));
   });
@@ -63,6 +63,7 @@ describe('the routes of a Gateway', () => {
     const { traffic } = derivedFrom(memory.read);
     const groups: number[] = [];
     const counted = traffic.attachedRoutes.combined<number, number>({
+      reads: [],
       ofGroup: ({ length }) => {
         groups.push(length);
         return length;

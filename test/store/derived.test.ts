@@ -27,17 +27,17 @@ function derivedValues() {
   const store = new ResourceStore([byTailnet], failure => expect(failure).toBeUndefined());
   const tracking = new Tracking(store);
   const derived: string[] = [];
-  const tailnets = new Derived(tracking, (name, read) => {
+  const tailnets = new Derived(tracking, ['MeshEndpoints'], (name, read) => {
     derived.push(`tailnet of ${name}`);
     const object = read.get(refOfEndpoints(name));
     if (object?.metadata.labels?.['broken'] !== undefined) throw new Error(`${name} is broken`);
     return object?.spec.tailnet;
   });
-  const sizes = new Derived(tracking, (tailnet, read) => {
+  const sizes = new Derived(tracking, ['MeshEndpoints'], (tailnet, read) => {
     derived.push(`size of ${tailnet}`);
     return read.exceptStatus.find(byTailnet, tailnet).length;
   });
-  const neighbours = new Derived(tracking, (name, read) => {
+  const neighbours = new Derived(tracking, [], (name, read) => {
     derived.push(`neighbours of ${name}`);
     const tailnet = read.value(tailnets, name);
     return tailnet === undefined ? 'none' : `${read.value(sizes, tailnet) - 1} in ${tailnet}`;
@@ -179,7 +179,7 @@ describe('a derived value', () => {
 
   it('is derived again after a change of an object that follows one of a value', () => {
     const { store, tracking, sizes } = derivedValues();
-    const values = new Derived(tracking, (name, read) => {
+    const values = new Derived(tracking, ['MeshEndpoints'], (name, read) => {
       const { labels = {} } = read.get(refOfEndpoints(name))?.metadata ?? {};
       return `${labels['is']} ${read.value(sizes, 'x.ts.net')}`;
     });
@@ -195,6 +195,7 @@ describe('a derived value', () => {
     const { store, tracking } = derivedValues();
     const read = new Derived(
       tracking,
+      ['MeshEndpoints'],
       (name, from) => from.get(refOfEndpoints(name)),
       (one, other) => one?.spec === other?.spec,
     );
@@ -236,6 +237,24 @@ function withDependent(name: string) {
   values.takeDerived();
   return { ...values, dependent, takeNotified: dependent.takeNotified };
 }
+
+describe('the kinds of a value', () => {
+  it('are those that it declares, before anything is read, and those of the values that it has read', () => {
+    const { tailnets, neighbours } = derivedValues();
+    expect([...tailnets.kinds]).toEqual(['MeshEndpoints']);
+    expect([...neighbours.kinds]).toEqual([]);
+    neighbours.read('web');
+    expect([...neighbours.kinds]).toEqual(['MeshEndpoints']);
+  });
+
+  it('leave no other to be read', () => {
+    const { tracking } = derivedValues();
+    const routes = new Derived(tracking, ['MeshEndpoints'], (_all, read) => read.list('HTTPRoute').length);
+    expect(() => routes.read('all')).toThrow(
+      'a derived value reads a HTTPRoute, which is not among its kinds: add it there',
+    );
+  });
+});
 
 describe('a value that fails', () => {
   const broken = endpoints('web', 'x', { broken: '' });
@@ -309,7 +328,12 @@ describe('a value that fails', () => {
     const fail = () => {
       throw new Error('not comparable');
     };
-    const values = new Derived(tracking, (name, read) => read.get(refOfEndpoints(name)), fail);
+    const values = new Derived(
+      tracking,
+      ['MeshEndpoints'],
+      (name, read) => read.get(refOfEndpoints(name)),
+      fail,
+    );
     values.watch('web', createWatcher());
     values.read('web');
     store.put(endpoints('web', 'y'));

@@ -394,7 +394,9 @@ class World {
         this.#derivations++;
         return DERIVES[value](() => this.values)(name, read);
       };
-      return new Derived(this.tracking, derive, Object.is, { isVerified: verified.includes(value) });
+      return new Derived(this.tracking, ['MeshEndpoints', 'MeshTailnet'], derive, Object.is, {
+        isVerified: verified.includes(value),
+      });
     };
     const [tailnet, size, neighbours] = [derived('tailnet'), derived('size'), derived('neighbours')];
     this.values = { tailnet, size, neighbours, summary: derived('summary'), sizes: derived('sizes') };

@@ -248,7 +248,7 @@ describe('a run', () => {
 describe('a run with allowed kinds', () => {
   const only = (...kinds: readonly ResourceKind[]): Scope => ({
     own: keyOf(web),
-    uses: onlyKinds('mesh-endpoints', new Set(kinds)),
+    uses: onlyKinds('mesh-endpoints', { itself: new Set(kinds), derived: new Set(kinds) }),
   });
   const allowed = only('MeshEndpoints');
 
@@ -268,13 +268,18 @@ describe('a run with allowed kinds', () => {
   it.each([
     ['a derived value', 'routes'],
     ['a value derived from a derived value', 'hasRoutes'],
-  ] as const)('refuses another kind through %s, until that is allowed', (_what, which) => {
+  ] as const)('refuses a kind that its process does not watch through %s, until it does', (_what, which) => {
     const { tracking, dependent } = trackedStore();
-    const routes = new Derived(tracking, (name, read) => read.find(byNamespace('HTTPRoute'), name).length);
-    const hasRoutes = new Derived(tracking, (name, read) => read.value(routes, name) > 0);
+    const routes = new Derived(
+      tracking,
+      ['HTTPRoute'],
+      (name, read) => read.find(byNamespace('HTTPRoute'), name).length,
+    );
+    const hasRoutes = new Derived(tracking, [], (name, read) => read.value(routes, name) > 0);
     const values = { routes, hasRoutes };
     const program: Program = read => Number(read.value<unknown>(values[which], 'default'));
-    const message = 'mesh-endpoints reads a HTTPRoute, through a derived value, which is not among its kinds';
+    const message =
+      'mesh-endpoints reads a HTTPRoute, through a derived value, which its process does not watch';
     const { run } = dependent(undefined, allowed);
     expect(() => run(program)).toThrow(message);
     // Also once the value is known.

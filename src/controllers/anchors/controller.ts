@@ -7,7 +7,6 @@ import { GATEWAY_GROUP } from '../../api/objects/gateway-api.ts';
 import type { Controller } from '../../runtime/controller.ts';
 import type { OwnNamespace } from '../../store/own-namespace.ts';
 import type { ApplyObjects, OwnedResource, WriteResources } from '../../store/resources.ts';
-import { operatorTrafficKinds } from '../../traffic/access.ts';
 import { gatherer } from './gather.ts';
 import type { GatherDeps } from './gather.ts';
 import { plan } from './plan.ts';
@@ -18,8 +17,8 @@ export type AnchorsDeps = GatherDeps & {
   readonly write: ApplyObjects<OwnedResource> & Pick<WriteResources, 'remove'>;
 };
 
-/** The kinds that the controller reads: its HTTPRoutes, and what decides whether a route may refer to a MeshEndpoints. */
-export const reads: readonly ResourceKind[] = operatorTrafficKinds;
+/** The kinds that the controller reads itself. */
+export const reads: readonly ResourceKind[] = ['Gateway', 'HTTPRoute'];
 
 /** What the controller may do in a cluster, beside watching what it reads: write HTTPRoutes in its own namespace. */
 export const access: Access = {

@@ -15,12 +15,13 @@ import type { Anchor, Input } from './plan.ts';
 
 export type GatherDeps = {
   /** Of a store with the `trafficIndexes`. */
-  readonly values: Pick<TrafficValues, 'attachedRoutes' | 'settingsResources'>;
+  readonly values: Pick<TrafficValues, 'attachedRoutes' | 'reads' | 'settingsResources'>;
 };
 
 /** Reads the anchors in a namespace and what needs some; returns the function that does. */
 export function gatherer({ values }: GatherDeps): (namespace: string, read: TrackedRead) => Input {
   const needed = values.attachedRoutes.combined<readonly Key[], readonly Key[]>({
+    reads: [...values.reads, 'MeshGateway'],
     ofGroup: (keys, read) => {
       const routes = keys.flatMap(key => read.exceptStatus.get(refOf(key) as Ref<RouteKind>) ?? []);
       return neededBy(routes, values.settingsResources(read));

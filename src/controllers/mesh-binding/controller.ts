@@ -9,7 +9,6 @@ import { inSlices } from '../../runtime/slices.ts';
 import type { ApplyObjects, OwnedResource, WriteResources } from '../../store/resources.ts';
 import { bindingsByGateway } from '../../store/traffic/resources.ts';
 import type { TrafficValues } from '../../store/traffic/values.ts';
-import { operatorTrafficKinds } from '../../traffic/access.ts';
 import { APPLY_AFTER_MS, MAX_APPLY_AFTER_MS, plan } from './plan.ts';
 import type { Action } from './plan.ts';
 
@@ -19,8 +18,8 @@ export type BindingDeps = {
   readonly values: Pick<TrafficValues, 'attachedRoutes' | 'revisions' | 'settings' | 'translations'>;
 };
 
-/** The kinds that the controller reads: its MeshBindings, and what revisions are derived from. */
-export const reads: readonly ResourceKind[] = operatorTrafficKinds;
+/** The kinds that the controller reads itself. */
+export const reads: readonly ResourceKind[] = ['MeshBinding'];
 
 /** What the controller may do in a cluster, beside watching what it reads: write MeshBindings. */
 export const access: Access = {

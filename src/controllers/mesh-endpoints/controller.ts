@@ -2,7 +2,7 @@ import type { Access } from '../../api/access.ts';
 import { GROUP } from '../../api/generated/kinds.ts';
 import type { Kinds } from '../../api/generated/types.ts';
 import { keyOf, refOf } from '../../api/key.ts';
-import type { Ref, ResourceKind } from '../../api/key.ts';
+import type { Ref } from '../../api/key.ts';
 import { REPORT } from '../../api/names.ts';
 import { refTo } from '../../api/objects/references.ts';
 import type { HealthMonitor } from '../../health/health.ts';
@@ -10,7 +10,6 @@ import type { Controller } from '../../runtime/controller.ts';
 import type { RunContext } from '../../runtime/runs.ts';
 import { selectingByTailnet, udpEndpointsByTailnet, vipServicesByTailnet } from '../../store/indexes.ts';
 import type { Index, ReadObjects, RecordEvents, WriteResources } from '../../store/resources.ts';
-import { operatorTrafficKinds } from '../../traffic/access.ts';
 import type { TrafficResources } from '../../traffic/traffic-resources.ts';
 import { devicesInUse, discoveryReader } from './discovery/discovery.ts';
 import { eventsOf } from './events.ts';
@@ -40,9 +39,6 @@ export const access: Access = {
   own: [],
 };
 
-/** The kinds that the controller reads: those that traffic is derived from. */
-export const reads: readonly ResourceKind[] = operatorTrafficKinds;
-
 /** Whether the devices of an object were expected from a list. */
 type Memory = { hasExpected: boolean };
 
@@ -55,7 +51,7 @@ export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoi
   return {
     name: 'mesh-endpoints',
     kind: 'MeshEndpoints',
-    reads,
+    reads: deps.values.reads,
     subscribe: enqueue => {
       const unsubscribers = [
         relayPorts?.subscribe(name => {

@@ -34,7 +34,7 @@ export type GatherDeps = {
   readonly tracking: Tracking;
   readonly values: Pick<
     TrafficValues,
-    'resources' | 'unused' | 'overTlsBudget' | 'settingsOfRoutes' | 'translated'
+    'reads' | 'resources' | 'unused' | 'overTlsBudget' | 'settingsOfRoutes' | 'translated'
   >;
   /** The data path of Gateways that have no other. */
   readonly dataPath: DataPathMode;

@@ -10,7 +10,6 @@ import type { Controller } from '../../runtime/controller.ts';
 import { conditionChanges, conditionEvent } from '../../store/condition-events.ts';
 import { regardingOf } from '../../store/resources.ts';
 import type { ObjectEvent, RecordEvents, WriteResources } from '../../store/resources.ts';
-import { operatorTrafficKinds } from '../../traffic/access.ts';
 import { asksForCleanup, cleanupsBy, tailnetsFor } from './cleanup.ts';
 import type { Cleanup, Sweep } from './cleanup.ts';
 import { gatherer } from './gather.ts';
@@ -29,8 +28,14 @@ export type MeshGatewayDeps = GatherDeps & {
   readonly now: () => Date;
 };
 
-/** The kinds that the controller reads: those that traffic is derived from. */
-export const reads: readonly ResourceKind[] = operatorTrafficKinds;
+/** The kinds that the controller reads itself. */
+export const reads: readonly ResourceKind[] = [
+  'Gateway',
+  'MeshBinding',
+  'MeshEndpoints',
+  'MeshTailnet',
+  'Namespace',
+];
 
 /** What the controller may do in a cluster, beside watching what it reads: write the status of MeshGateways, and remove an annotation. */
 export const access: Access = {

@@ -25,7 +25,7 @@ export type GatherDeps = {
   readonly tracking: Tracking;
   readonly values: Pick<
     TrafficValues,
-    'attachedRoutes' | 'crowded' | 'serviceGateways' | 'settings' | 'settingsResources'
+    'attachedRoutes' | 'crowded' | 'reads' | 'serviceGateways' | 'settings' | 'settingsResources'
   >;
 };
 
@@ -83,6 +83,7 @@ export function gatherer({
   values,
 }: GatherDeps): (object: MeshGateway, read: TrackedRead) => Input {
   const routes = values.attachedRoutes.combined<RoutesOfGateway, RoutesOfGateway>({
+    reads: values.reads,
     ofGroup: (keys, read) => routesIn(keys, read.exceptStatus, values.settingsResources(read)),
     ofGateway: parts => ({
       all: parts.flatMap(({ all }) => all),
@@ -93,17 +94,20 @@ export function gatherer({
   // Most changes of a MeshEndpoints leave its counts as they are.
   const counts = new Derived<EndpointCounts | undefined>(
     tracking,
+    ['MeshEndpoints'],
     (key, read) => countsOf(refOf(key as Key) as Ref<'MeshEndpoints'>, read),
     isEqual,
   );
   const listed = new Derived<ListedServices | undefined>(
     tracking,
+    ['MeshEndpoints'],
     (key, read) => listedServicesOf(refOf(key as Key) as Ref<'MeshEndpoints'>, read),
     isEqual,
   );
   // Most changes of routes leave them as they are, too.
   const crowded = new Derived<CrowdedCounts>(
     tracking,
+    [],
     (key, read) => {
       const { checkedByOperator = [] } = read.value(values.settings, key) ?? {};
       return countCrowded(read.value(values.crowded, key), checkedByOperator);

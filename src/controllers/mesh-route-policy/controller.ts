@@ -1,12 +1,10 @@
 import type { Access } from '../../api/access.ts';
 import { GROUP } from '../../api/generated/kinds.ts';
 import type { Kinds } from '../../api/generated/types.ts';
-import type { ResourceKind } from '../../api/key.ts';
 import { isEqual } from '../../api/json.ts';
 import type { Controller } from '../../runtime/controller.ts';
 import { conditionChanges, conditionEvent } from '../../store/condition-events.ts';
 import type { ObjectEvent, RecordEvents, WriteResources } from '../../store/resources.ts';
-import { operatorTrafficKinds } from '../../traffic/access.ts';
 import { gatherer } from './gather.ts';
 import type { GatherDeps } from './gather.ts';
 import { sameAncestor, statusOf } from './status.ts';
@@ -19,12 +17,6 @@ export type MeshRoutePolicyDeps = GatherDeps & {
   /** The time of day. */
   readonly now: () => Date;
 };
-
-/** The kinds that the controller reads: those that traffic is derived from, and those that have Envoy Gateway's routing type. */
-export const reads: readonly ResourceKind[] = [
-  ...operatorTrafficKinds,
-  ...(['BackendTrafficPolicy', 'EnvoyProxy', 'GatewayClass'] as const),
-];
 
 /** What the controller may do in a cluster, beside watching what it reads: write the status of MeshRoutePolicies. */
 export const access: Access = {
@@ -42,7 +34,7 @@ export function meshRoutePolicyController(deps: MeshRoutePolicyDeps): Controller
   return {
     name: 'mesh-route-policy',
     kind: 'MeshRoutePolicy',
-    reads,
+    reads: [],
     reconcile: async (ref, read) => {
       const object = read.get(ref);
       if (!object) return { requeue: 'on-change' };

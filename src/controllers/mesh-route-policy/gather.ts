@@ -8,6 +8,7 @@ import { refTo } from '../../api/objects/references.ts';
 import { Derived } from '../../store/derived.ts';
 import type { TrackedRead, Tracking } from '../../store/tracking.ts';
 import type { TrafficValues } from '../../store/traffic/values.ts';
+import { routingKinds } from '../../traffic/access.ts';
 import { gatewaysOf } from '../../traffic/attachments.ts';
 import { failoverSupportOf, policyProblems } from '../../traffic/policy/problems.ts';
 import type { FailoverSupport } from '../../traffic/policy/problems.ts';
@@ -20,7 +21,7 @@ type MeshRoutePolicy = Kinds['MeshRoutePolicy'];
 
 export type GatherDeps = {
   readonly tracking: Tracking;
-  readonly values: Pick<TrafficValues, 'settingsResources'>;
+  readonly values: Pick<TrafficValues, 'reads' | 'settingsResources'>;
 };
 
 /** A target of a MeshRoutePolicy, and what became of it. */
@@ -46,6 +47,7 @@ export function gatherer({
   // Most changes of routes and endpoints leave it as it is.
   const targets = new Derived<readonly Target[]>(
     tracking,
+    [...values.reads, ...routingKinds],
     (key, read) => {
       const object = read.exceptStatus.get(refOf(key as Key) as Ref<'MeshRoutePolicy'>);
       const resources = values.settingsResources(read);

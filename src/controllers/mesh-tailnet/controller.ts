@@ -20,6 +20,7 @@ import { outcomeOf, plan } from './plan.ts';
 import { podsByTailnet } from './pool/gather.ts';
 import { FINALIZER, skipsCleanup } from './pool/mesh-pods.ts';
 import { poolReconciler } from './pool/reconcile.ts';
+import type { RememberedPool } from './pool/reconcile.ts';
 import type { PoolDeps } from './pool/reconcile.ts';
 import { statusOf } from './status.ts';
 
@@ -87,8 +88,10 @@ export const access: Access = {
   ],
 };
 
+type Memory = RememberedPool & { logged: string };
+
 /** Authenticates with the control API of each MeshTailnet, runs its mesh pods, and writes its status. */
-export function tailnetController(deps: TailnetDeps): Controller<'MeshTailnet', { logged: string }> {
+export function tailnetController(deps: TailnetDeps): Controller<'MeshTailnet', Memory> {
   const { write, tailnets, events, enforcement } = deps;
   const create = creationReconciler(deps);
   const pools = deps.pools && poolReconciler({ ...deps, ...deps.pools });
@@ -104,7 +107,7 @@ export function tailnetController(deps: TailnetDeps): Controller<'MeshTailnet', 
       const ends = [enforcement?.subscribe(all), fronts?.subscribe(one), withoutDevice?.subscribe(one)];
       return () => ends.forEach(end => end?.());
     },
-    memory: () => ({ logged: '' }),
+    memory: () => ({ logged: '', pool: undefined }),
     reconcile: async (ref, read, { memory }) => {
       const { name } = ref;
       const tailnet = read.get(ref);
@@ -117,9 +120,9 @@ export function tailnetController(deps: TailnetDeps): Controller<'MeshTailnet', 
         await write.removeFinalizer(tailnet, FINALIZER);
         return { requeue: 'on-change' };
       }
-      const intervalMs = intervalMsOf(tailnet.spec) / (pools?.isUrgent(name) === true ? 4 : 1);
+      const intervalMs = intervalMsOf(tailnet.spec) / (pools?.isUrgent(memory.pool) === true ? 4 : 1);
       const input = await gather(tailnet, { ...deps, read }, intervalMs);
-      const pool = await perform(plan(input), input, { read, tailnets, pools });
+      const pool = await perform(plan(input), input, { read, memory, tailnets, pools });
       if (pool?.isRemoved === true && isBeingDeleted(tailnet)) return { requeue: 'on-change' };
       const status = statusOf({ ...input, pool, policies: enforcement?.finding() });
       if (status !== tailnet.status) await write.replaceStatus(tailnet, status);

@@ -17,7 +17,10 @@ export function eventsOf(tailnet: MeshTailnet, status: Status): readonly ObjectE
     .filter(({ now }) => isReported(tailnet, now))
     .map(({ now }) =>
       conditionEvent(tailnet, now, {
-        type: now.status === 'True' && severityOf({ reason: now.reason as Reason }) !== 'warning' ? 'Normal' : 'Warning',
+        type:
+          now.status === 'True' && severityOf({ reason: now.reason as Reason }) !== 'warning'
+            ? 'Normal'
+            : 'Warning',
         action: now.type === 'Authenticated' ? 'Authenticate' : 'Reconcile',
       }),
     );

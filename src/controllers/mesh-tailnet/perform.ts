@@ -2,11 +2,12 @@ import type { Tailnets } from '../../control/control.ts';
 import type { TrackedRead } from '../../store/tracking.ts';
 import type { Input } from './gather.ts';
 import type { Action } from './plan.ts';
-import type { PoolReconciler, ReconciledPool } from './pool/reconcile.ts';
+import type { PoolReconciler, ReconciledPool, RememberedPool } from './pool/reconcile.ts';
 import { authenticatedOf } from './authenticated.ts';
 
 export type PerformDeps = {
   readonly read: TrackedRead;
+  readonly memory: RememberedPool;
   readonly tailnets: Pick<Tailnets, 'api' | 'forget'>;
   /** Undefined where there is no cluster to run mesh pods in. */
   readonly pools: PoolReconciler | undefined;
@@ -16,7 +17,7 @@ export type PerformDeps = {
 export async function perform(
   actions: readonly Action[],
   input: Input,
-  { read, tailnets, pools }: PerformDeps,
+  { tailnets, pools, ...run }: PerformDeps,
 ): Promise<ReconciledPool | undefined> {
   const { tailnet, view, controlServer } = input;
   const { name } = tailnet.metadata;
@@ -29,7 +30,7 @@ export async function perform(
       case 'reconcile-pool': {
         const isAuthenticated = authenticatedOf(input).status === 'True';
         const seen = action.with === 'control-api' ? { api: tailnets.api(name), view } : NOT_SEEN;
-        pool = await pools?.reconcile(tailnet, read, { ...seen, isAuthenticated, controlServer });
+        pool = await pools?.reconcile(tailnet, run, { ...seen, isAuthenticated, controlServer });
       }
     }
   }

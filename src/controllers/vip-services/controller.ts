@@ -15,7 +15,6 @@ import type { Log } from '../../telemetry/log.ts';
 import type { Recorder } from '../../telemetry/metric-recorder.ts';
 import type { vipServiceMetrics } from '../../telemetry/metrics.ts';
 import type { TrafficValues } from '../../store/traffic/values.ts';
-import { operatorTrafficKinds } from '../../traffic/access.ts';
 import type { ServiceNames, ServicesOfTailnet } from '../mesh-endpoints/vip-services.ts';
 import { connectionOf } from './connection.ts';
 import type { ConnectionDeps, Listed } from './connection.ts';
@@ -65,8 +64,8 @@ export type VipServicesDeps = ConnectionDeps & {
   readonly log: Log;
 };
 
-/** The kinds that the controller reads: what is listed, and by which routes a MeshGateway decides about it. */
-export const reads: readonly ResourceKind[] = operatorTrafficKinds;
+/** The kinds that the controller reads itself. */
+export const reads: readonly ResourceKind[] = ['MeshEndpoints', 'MeshGateway', 'Namespace'];
 
 /** What the controller may do in a cluster, beside watching what it reads: hold finalizers of MeshTailnets, and keep ledgers. */
 export const access: Access = {
@@ -223,8 +222,6 @@ async function gather(
   const connection = isIdle ? undefined : await connectionOf(tailnet, deps, deps.listed);
   // As it is now: an object that was created meanwhile keeps its name.
   const offering = await memory.readOffering(tailnet, read);
-  if (connection?.is === 'usable') Object.assign(memory, { addresses: addressesOf(connection.services) });
-  else if (!connection) Object.assign(memory, { coordination: NOTHING_KNOWN });
   return { tailnet, stored, connection, offering };
 }
 
@@ -247,6 +244,8 @@ async function perform(
   const { tailnet, stored, connection } = input;
   const { write, ledgers, tailnets, clock } = deps;
   Object.assign(memory, { done: undefined });
+  if (connection?.is === 'usable') Object.assign(memory, { addresses: addressesOf(connection.services) });
+  else if (!connection) Object.assign(memory, { coordination: NOTHING_KNOWN });
   if (!planned) await write.removeFinalizer(tailnet, FINALIZER);
   const { ledger, claims } = planned ?? {};
   if (ledger?.size === 0 && !connection) {

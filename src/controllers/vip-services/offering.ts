@@ -28,11 +28,12 @@ export type Users = {
 export function usersFrom(tracking: Tracking): Users {
   const tailnetAt = (name: string, { exceptStatus }: TrackedRead) =>
     exceptStatus.get({ kind: 'MeshTailnet', namespace: '', name });
-  const groups = groupsFrom(tracking, (name, run) => {
+  const groups = groupsFrom(tracking, ['MeshEndpoints', 'MeshTailnet'], (name, run) => {
     const tailnet = tailnetAt(name, run);
     return tailnet ? run.members(vipServicesByTailnet, tailnet.spec.tailnet) : [];
   });
-  const ofGroup = new Derived<readonly MeshEndpoints[]>(tracking, (place, run) => {
+  const reads = ['MeshEndpoints', 'MeshTailnet', 'Namespace'] as const;
+  const ofGroup = new Derived<readonly MeshEndpoints[]>(tracking, reads, (place, run) => {
     const tailnet = tailnetAt(place.split(' ')[0] ?? '', run);
     if (!tailnet || isBeingDeleted(tailnet)) return [];
     const { exceptStatus: read } = run;

@@ -1,6 +1,6 @@
 import { isEqual } from '../../api/json.ts';
 import { keyOf, refOf, ROUTE_KINDS } from '../../api/key.ts';
-import type { Key, Ref, RouteKind } from '../../api/key.ts';
+import type { Key, Ref, ResourceKind, RouteKind } from '../../api/key.ts';
 import { gatewayOfListenerSet, parentsOf, refTo } from '../../api/objects/references.ts';
 import { acceptsListenerSet, listenersFor } from '../../traffic/attachments.ts';
 import type { AttachmentResources } from '../../traffic/attachments.ts';
@@ -31,6 +31,14 @@ export const attachmentIndexes: readonly AnyIndex[] = [
   ...ROUTE_KINDS.map(kind => routesByParent(kind) as AnyIndex),
 ];
 
+/** The kinds that `attachmentResourcesFrom` and the routes themselves are of. */
+export const attachmentKinds: readonly ResourceKind[] = [
+  ...ROUTE_KINDS,
+  'Gateway',
+  'ListenerSet',
+  'Namespace',
+];
+
 /** Reads what decides which routes attach to which Gateways. */
 export function attachmentResourcesFrom(read: ReadObjects): AttachmentResources {
   return {
@@ -58,6 +66,8 @@ export type AttachedRoutes = {
 
 /** How a value is combined; no group is empty. */
 type Combination<P, V> = {
+  /** The kinds of objects that both functions read. */
+  readonly reads: readonly ResourceKind[];
   readonly ofGroup: (routes: readonly Key[], read: TrackedRead) => P;
   readonly ofGateway: (parts: readonly P[], gateway: Key, read: TrackedRead) => V;
   /** By default as JSON. */
@@ -72,11 +82,12 @@ type Combination<P, V> = {
 export function attachedRoutesFrom(tracking: Tracking): AttachedRoutes {
   const parents = parentsOfGateway(tracking);
   // Those that name it. Most changes of a route leave it there.
-  const named = groupsFrom(tracking, (gateway, run) =>
+  const named = groupsFrom(tracking, ROUTE_KINDS, (gateway, run) =>
     run.value(parents, gateway).flatMap(ref => routesNaming(run, keyOf(ref))),
   );
   const groups = new Derived<readonly Key[]>(
     tracking,
+    attachmentKinds,
     (name, run) => {
       const [gateway = ''] = name.split(' ');
       const isAttached = attaching(run.value(parents, gateway), run.exceptStatus);
@@ -86,9 +97,10 @@ export function attachedRoutesFrom(tracking: Tracking): AttachedRoutes {
   );
   const partsOfAll: { read(name: string): unknown }[] = [];
   const combined = <P, V>(combination: Combination<P, V>) => {
-    const { ofGroup, ofGateway, isSamePart = isEqual, isSame = isEqual } = combination;
+    const { reads, ofGroup, ofGateway, isSamePart = isEqual, isSame = isEqual } = combination;
     const parts = new Derived<P | undefined>(
       tracking,
+      reads,
       (name, run) => {
         const routes = run.value(groups, name);
         return routes.length > 0 ? ofGroup(routes, run) : undefined;
@@ -98,6 +110,7 @@ export function attachedRoutesFrom(tracking: Tracking): AttachedRoutes {
     partsOfAll.push(parts);
     return new Derived<V>(
       tracking,
+      reads,
       (gateway, run) => {
         const all = run.value(named.of, gateway).map(({ at }) => run.value(parts, `${gateway} ${at}`));
         return ofGateway(
@@ -110,6 +123,7 @@ export function attachedRoutesFrom(tracking: Tracking): AttachedRoutes {
     );
   };
   const keys = combined<readonly Key[], readonly Key[]>({
+    reads: [],
     ofGroup: routes => routes,
     ofGateway: parts => parts.flat().sort(),
   });
@@ -133,6 +147,7 @@ export function attachedRoutesFrom(tracking: Tracking): AttachedRoutes {
 function parentsOfGateway(tracking: Tracking): Derived<readonly Ref<'Gateway' | 'ListenerSet'>[]> {
   return new Derived<readonly Ref<'Gateway' | 'ListenerSet'>[]>(
     tracking,
+    ['Gateway', 'ListenerSet', 'Namespace'],
     (key, { exceptStatus: read }) => {
       const ref = refOf(key as Key) as Ref<'Gateway'>;
       const gateway = read.get(ref);

@@ -1,6 +1,6 @@
 import { isEqual } from '../../api/json.ts';
 import { keyOf, refOf } from '../../api/key.ts';
-import type { Key, Ref, RouteKind } from '../../api/key.ts';
+import type { Key, Ref, ResourceKind, RouteKind } from '../../api/key.ts';
 import { gatewaysOf } from '../../traffic/attachments.ts';
 import {
   checkedBackends,
@@ -20,7 +20,7 @@ import type { TrafficResources } from '../../traffic/traffic-resources.ts';
 import { Derived } from '../derived.ts';
 import type { ReadObjects } from '../resources.ts';
 import type { TrackedRead, Tracking } from '../tracking.ts';
-import { attachmentResourcesFrom } from './attachments.ts';
+import { attachmentKinds, attachmentResourcesFrom } from './attachments.ts';
 import type { AttachedRoutes } from './attachments.ts';
 import { bindingOf, meshGatewaysByGateway } from './resources.ts';
 
@@ -31,12 +31,13 @@ export function gatewaySettingsFrom(
   crowded: Derived<ReturnType<typeof crowdedBackends>>,
 ): Derived<GatewaySettings | undefined> {
   // Most changes of status decide nothing else about a backend.
-  const decisions = new Derived<Decision>(tracking, (backend, read) =>
+  const decisions = new Derived<Decision>(tracking, ['MeshEndpoints'], (backend, read) =>
     decisionOf(backend, ref => read.get(ref)),
   );
   // Everything at a Gateway depends on them, and each change of a route may be one of its crowded backends.
   return new Derived(
     tracking,
+    source === 'MeshBinding' ? ['MeshBinding'] : ['MeshBinding', 'MeshGateway'],
     (key, read) => {
       const gateway = refOf(key as Key) as Ref<'Gateway'>;
       const written = bindingOf(gateway, read.exceptStatus)?.spec.settings;
@@ -63,11 +64,13 @@ export type RouteSettings = {
 /** By the key of a route. */
 export function routeSettingsFrom(
   tracking: Tracking,
+  reads: readonly ResourceKind[],
   settingsResources: (read: TrackedRead) => TrafficResources,
   budgetsOf: (read: TrackedRead) => TlsBudgets,
 ): Derived<RouteSettings> {
   return new Derived<RouteSettings>(
     tracking,
+    reads,
     (key, read) => {
       const route = read.exceptStatus.get(refOf(key as Key) as Ref<RouteKind>);
       if (!route) return { text: '', checked: NONE };
@@ -91,6 +94,7 @@ export function crowdedByGateway(
   attachedRoutes: AttachedRoutes,
 ): Derived<ReturnType<typeof crowdedBackends>> {
   return attachedRoutes.combined({
+    reads: [],
     ofGroup: (routes, read) =>
       clustersOfBackends(routes.map(route => read.value(settingsOfRoutes, route).checked)),
     ofGateway: crowdedBackends,
@@ -104,6 +108,7 @@ export function settingsInEnvoyFrom(
 ): Derived<GatewaySettings | undefined> {
   return new Derived(
     tracking,
+    attachmentKinds,
     (name, read) =>
       sharedSettings(gatewaysInEnvoy(name, read.exceptStatus), each => read.value(settings, keyOf(each))),
     isEqual,

@@ -1,5 +1,5 @@
 import { keyOf, refOf } from '../../api/key.ts';
-import type { Key, Ref } from '../../api/key.ts';
+import type { Key, Ref, ResourceKind } from '../../api/key.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
 import { oldestOf } from '../../api/objects/oldest.ts';
 import { refTo } from '../../api/objects/references.ts';
@@ -28,9 +28,10 @@ import { meshGatewaysByGateway } from './resources.ts';
 /** By the key of a MeshEndpoints: the key of the MeshGateway that decides about its VIP services. */
 export function serviceGatewaysFrom(
   tracking: Tracking,
+  reads: readonly ResourceKind[],
   settingsResources: (read: TrackedRead) => TrafficResources,
 ): Derived<Key | undefined> {
-  return new Derived<Key | undefined>(tracking, (key, run) => {
+  return new Derived<Key | undefined>(tracking, [...reads, 'MeshGateway'], (key, run) => {
     const { exceptStatus: read } = run;
     const { namespace } = refOf(key as Key) as Ref<'MeshEndpoints'>;
     const resources = settingsResources(run);

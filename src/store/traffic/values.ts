@@ -1,9 +1,10 @@
 import { isEqual } from '../../api/json.ts';
 import type { Kinds } from '../../api/generated/types.ts';
-import { keyOf, refOf } from '../../api/key.ts';
-import type { Key, Ref, RouteKind } from '../../api/key.ts';
+import { BACKEND_KINDS, keyOf, refOf, ROUTE_KINDS } from '../../api/key.ts';
+import type { Key, Ref, ResourceKind, RouteKind } from '../../api/key.ts';
 import { caRefIn, caRefText } from '../../api/trust.ts';
 import type { TrustedCa } from '../../api/trust.ts';
+import { routingKinds, trafficKinds } from '../../traffic/access.ts';
 import { DEFAULT_GUARD } from '../../traffic/address-guard.ts';
 import type { AddressGuard } from '../../traffic/address-guard.ts';
 import type { DataPathMode } from '../../traffic/data-path.ts';
@@ -84,6 +85,8 @@ export type TrafficOptions = {
 
 /** What is derived from the objects that traffic depends on, once for all that use it, so that they agree. */
 export type TrafficValues = {
+  /** The kinds of objects that are read through `resources` and `settingsResources`. */
+  readonly reads: readonly ResourceKind[];
   /** The objects, read through a run that records it. */
   readonly resources: (read: TrackedRead) => TrafficResources;
   /** The same, for what does not depend on any status. */
@@ -117,6 +120,12 @@ export type TrafficValues = {
 export function trafficValues(tracking: Tracking, options: TrafficOptions): TrafficValues {
   const { dataPath, clusterEncoding, podNamespace, guard = DEFAULT_GUARD, readsBackends = true } = options;
   const { readsServices = readsBackends } = options;
+  const reads: readonly ResourceKind[] = [
+    ...trafficKinds,
+    ...(readsBackends ? [...BACKEND_KINDS, ...routingKinds] : []),
+    ...(readsServices ? (['Service'] as const) : []),
+    ...(podNamespace === undefined ? [] : (['EndpointSlice'] as const)),
+  ];
   const caBundle = cachedCaBundles();
   const trust = trustedCas(tracking, options.trustNamespace, caBundle);
   const resourcesOf = (read: TrackedRead, objects: ReadObjects) =>
@@ -133,6 +142,7 @@ export function trafficValues(tracking: Tracking, options: TrafficOptions): Traf
     });
   const tailnets = new Derived<readonly MeshTailnet[]>(
     tracking,
+    ['MeshTailnet'],
     (domain, read) => read.find(tailnetsByDomain, domain),
     areSameToTraffic,
   );
@@ -142,16 +152,17 @@ export function trafficValues(tracking: Tracking, options: TrafficOptions): Traf
   });
   const settingsResources = (read: TrackedRead) => resourcesOf(read, read.exceptStatus);
   const attachedRoutes = attachedRoutesFrom(tracking);
-  const over = overTlsBudgets(tracking, settingsResources);
+  const over = overTlsBudgets(tracking, reads, settingsResources);
   const budgetsOf =
     (read: TrackedRead): TlsBudgets =>
     namespace =>
       read.value(over, namespace);
-  const settingsOfRoutes = routeSettingsFrom(tracking, settingsResources, budgetsOf);
+  const settingsOfRoutes = routeSettingsFrom(tracking, reads, settingsResources, budgetsOf);
   const crowded = crowdedByGateway(settingsOfRoutes, attachedRoutes);
   const settings: TrafficValues['settings'] = gatewaySettingsFrom(tracking, options.settingsFrom, crowded);
-  const clusters = new Derived(tracking, (name, read) => resolveCluster(name, resources(read)));
+  const clusters = new Derived(tracking, reads, (name, read) => resolveCluster(name, resources(read)));
   const revisions = attachedRoutes.combined<RevisionPart | undefined, Revision | undefined>({
+    reads: [],
     ofGroup: (routes, read) => revisionPart(routes.map(key => [key, read.value(settingsOfRoutes, key).text])),
     ofGateway: (parts, key, read) =>
       revisionOf(
@@ -163,6 +174,7 @@ export function trafficValues(tracking: Tracking, options: TrafficOptions): Traf
   });
   const translations = new Translations();
   return {
+    reads,
     resources,
     settingsResources,
     attachedRoutes,
@@ -172,12 +184,12 @@ export function trafficValues(tracking: Tracking, options: TrafficOptions): Traf
     settingsOfRoutes,
     translated: translatedFrom(tracking, revisions, translations),
     translations,
-    unused: unusedFrom(tracking, dataPath, { resources, budgetsOf }),
+    unused: unusedFrom(tracking, dataPath, { reads, resources, budgetsOf }),
     guard,
     settings,
     crowded,
     settingsInEnvoy: settingsInEnvoyFrom(tracking, settings),
-    serviceGateways: serviceGatewaysFrom(tracking, settingsResources),
+    serviceGateways: serviceGatewaysFrom(tracking, reads, settingsResources),
   };
 }
 
@@ -185,12 +197,14 @@ function unusedFrom(
   tracking: Tracking,
   dataPath: DataPathMode,
   {
+    reads,
     resources,
     budgetsOf,
-  }: Pick<TrafficValues, 'resources'> & { readonly budgetsOf: (read: TrackedRead) => TlsBudgets },
+  }: Pick<TrafficValues, 'reads' | 'resources'> & { readonly budgetsOf: (read: TrackedRead) => TlsBudgets },
 ): TrafficValues['unused'] {
   return new Derived<readonly UnusedBackend[]>(
     tracking,
+    reads,
     (key, read) => {
       const route = read.exceptStatus.get(refOf(key as Key) as Ref<RouteKind>);
       if (!route) return [];
@@ -222,16 +236,19 @@ function partsForTraffic({ metadata, spec, status }: MeshTailnet): object {
 /** By namespace. A change of another one's routes is one of this only where all have no room together. */
 function overTlsBudgets(
   tracking: Tracking,
+  reads: readonly ResourceKind[],
   resourcesOf: (read: TrackedRead) => TrafficResources,
 ): TrafficValues['overTlsBudget'] {
   const needs = new Derived<readonly TlsNeed[]>(
     tracking,
+    reads,
     (namespace, read) => tlsNeedsOf(resourcesOf(read), namespace),
     isEqual,
   );
   // Everything with TLS depends on it.
   const total = new Derived<ReadonlySet<string>>(
     tracking,
+    ROUTE_KINDS,
     (_all, read) => {
       const namespaces = namespacesOfMeshRoutes(read.exceptStatus);
       return overTlsTotal(new Map([...namespaces].map(name => [name, read.value(needs, name)])));
@@ -241,6 +258,7 @@ function overTlsBudgets(
   );
   return new Derived(
     tracking,
+    [],
     (namespace, read) => overTlsBudget(read.value(needs, namespace), read.value(total, 'all')),
     (one, other) => one === other || isEqual([...one], [...other]),
   );
@@ -255,6 +273,7 @@ function trustedCas(
   const publishedTrust = cachedTrust();
   return new Derived<TrustedCa>(
     tracking,
+    ['ConfigMap'],
     (text, read) => caOf(caRefIn(text), read.exceptStatus, { trustNamespace, publishedTrust, caBundle }),
     isEqual,
   );
@@ -276,6 +295,7 @@ function translatedFrom(
 ): TrafficValues['translated'] {
   return new Derived(
     tracking,
+    ['MeshBinding'],
     (key, read) => {
       const gateway = refOf(key as Key) as Ref<'Gateway'>;
       const binding = bindingOf(gateway, read);

@@ -1,5 +1,5 @@
 import { keyOf, refOf } from '../../api/key.ts';
-import type { Key, Ref, RouteKind } from '../../api/key.ts';
+import type { Key, Ref, ResourceKind, RouteKind } from '../../api/key.ts';
 import { distinct } from '../../api/problem.ts';
 import type { Problem } from '../../api/problem.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
@@ -11,6 +11,7 @@ import type { TrackedRead } from '../../store/tracking.ts';
 import { trafficIndexes } from '../../store/traffic/resources.ts';
 import { trafficValues } from '../../store/traffic/values.ts';
 import type { TrafficOptions } from '../../store/traffic/values.ts';
+import { routingKinds } from '../../traffic/access.ts';
 import { trafficOfRoute } from '../../traffic/endpoints/route-traffic.ts';
 import { refusedMirrors } from '../../traffic/resolve-route.ts';
 import type { TlsBudgets } from '../../traffic/settings/tls-budget.ts';
@@ -33,9 +34,9 @@ export type TrafficSettings = Partial<Pick<TrafficOptions, 'dataPath' | 'podName
 /** Resolves the routes among objects. */
 export function trafficIn(catalog: Catalog, settings: TrafficSettings = {}): TrafficOf {
   const tracking = trackingOf(catalog);
-  const { values, resolve } = resolverFrom(tracking, settings, catalog);
-  const traffic = new Derived(tracking, (key, read) => resolve(key as Key, read));
-  const ofMerged = new Derived(tracking, (name, read) => {
+  const { values, reads, resolve } = resolverFrom(tracking, settings, catalog);
+  const traffic = new Derived(tracking, reads, (key, read) => resolve(key as Key, read));
+  const ofMerged = new Derived(tracking, reads, (name, read) => {
     const ofEnvoy = read.value(values.settingsInEnvoy, name);
     return resolve((name.split(' ').at(-1) ?? '') as Key, read, { gatewaySettings: () => ofEnvoy });
   });
@@ -56,7 +57,7 @@ export function trackingOf(catalog: Catalog): Tracking {
   return new Tracking(store);
 }
 
-/** Resolves routes of a store with the `trafficIndexes`, and decides what becomes of their requests. */
+/** Resolves routes of a store with the `trafficIndexes`, and decides what becomes of their requests; it reads objects of these kinds. */
 export function resolverFrom(
   tracking: Tracking,
   { dataPath = 'Proxy', podNamespace, guard }: TrafficSettings,
@@ -80,7 +81,8 @@ export function resolverFrom(
     const resources = { ...values.resources(read), ...change };
     return outcomesOf(route, trafficOfRoute(resources, route, dataPath, budgets), resources, known);
   };
-  return { values, resolve };
+  const reads: readonly ResourceKind[] = [...values.reads, ...routingKinds, 'MeshGateway'];
+  return { values, reads, resolve };
 }
 
 /** Finds what keeps requests for routes from their backends, where the objects are enough to decide it. */

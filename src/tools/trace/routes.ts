@@ -43,8 +43,8 @@ export function routeTracer(
   settings: TrafficSettings,
   known: KnownObjects,
 ): () => readonly TracedRoute[] {
-  const { values, resolve } = resolverFrom(tracking, settings, known);
-  const traced = new Derived(tracking, (_all, read): readonly TracedRoute[] => {
+  const { values, reads, resolve } = resolverFrom(tracking, settings, known);
+  const traced = new Derived(tracking, reads, (_all, read): readonly TracedRoute[] => {
     const resources = values.resources(read);
     const linesOfPolicies = trafficPolicyLines(resources, read.list('BackendTrafficPolicy'));
     const meshGateways = read.list('MeshGateway');

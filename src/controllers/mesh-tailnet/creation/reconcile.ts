@@ -43,9 +43,10 @@ export function creationReconciler(deps: CreationDeps) {
   const { tracking, write, tailnets, controlURL } = deps;
   const isUsed = new Derived(
     tracking,
+    ['MeshEndpoints'],
     (domain, read) => read.exceptStatus.find(endpointsByTailnet, domain).length > 0,
   );
-  const isSecretOfOther = new Derived(tracking, (_, read) =>
+  const isSecretOfOther = new Derived(tracking, ['MeshTailnet'], (_, read) =>
     read.exceptStatus.list('MeshTailnet').some(usesSecretElsewhere),
   );
   /** The Secret of another control API is not sent to the vendor's because a user names one of its domains. */

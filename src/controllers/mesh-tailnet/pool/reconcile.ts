@@ -84,7 +84,8 @@ const MESHD_MS = 30_000;
 /** Everything is applied again after this time, in case others have changed it. */
 const REAPPLY_MS = 600_000;
 
-type Memory = {
+/** What is remembered of a pool between reconciles. */
+export type PoolMemory = {
   readonly missing: MissingByPod;
   readonly listed: ListedByPod;
   readonly keys: KeyHistories;
@@ -97,7 +98,7 @@ type Memory = {
   readonly devices: ReconciledPool['devices'];
 };
 
-const NOTHING: Memory = {
+const NOTHING: PoolMemory = {
   missing: new Map(),
   listed: new Map(),
   keys: new Map(),
@@ -110,30 +111,30 @@ const NOTHING: Memory = {
   devices: undefined,
 };
 
+/** The memory of a MeshTailnet. */
+export type RememberedPool = { pool: PoolMemory | undefined };
+
 export type PoolReconciler = ReturnType<typeof poolReconciler>;
 
 /** Runs the pools of mesh pods of a cluster. */
 export function poolReconciler(deps: PoolDeps) {
-  const memories = new Map<string, Memory>();
   const tailnetNames = new Derived(
     deps.tracking,
+    ['MeshTailnet'],
     (_, read) => read.exceptStatus.list('MeshTailnet').map(({ metadata }) => metadata.name),
     (one, other) => isEqual(one.toSorted(), other.toSorted()),
   );
   return {
-    forget: (name: string) => {
-      deps.withoutDevice.publish(name, undefined);
-      memories.delete(name);
-    },
+    forget: (name: string) => deps.withoutDevice.publish(name, undefined),
     /** Whether the next list of devices is wanted sooner than after an interval. */
-    isUrgent: (name: string) => isUrgent(memories.get(name)?.missing ?? NOTHING.missing),
+    isUrgent: ({ missing }: PoolMemory = NOTHING) => isUrgent(missing),
     reconcile: async (
       tailnet: MeshTailnet,
-      read: TrackedRead,
+      { read, memory: remembered }: { readonly read: TrackedRead; readonly memory: RememberedPool },
       connection: PoolConnection,
     ): Promise<ReconciledPool> => {
       const { name } = tailnet.metadata;
-      const memory = memories.get(name) ?? NOTHING;
+      const { pool: memory = NOTHING } = remembered;
       const now = deps.now().getTime();
       const others = read.value(tailnetNames, 'all').filter(other => other !== name);
       const isDue = now - memory.appliedAt >= REAPPLY_MS;
@@ -147,7 +148,7 @@ export function poolReconciler(deps: PoolDeps) {
       const withoutDevice = withMissingDevice(input.missing);
       deps.withoutDevice.publish(name, withoutDevice.length > 0 ? withoutDevice : undefined);
       const swept = await sweepOrphans(tailnet, { ...connection, ...memory, input, others }, deps);
-      memories.set(name, {
+      remembered.pool = {
         missing: input.missing,
         listed: listedAfter(memory.listed, input.meshPods, connection.view),
         keys: keysAfter(input, created, now),
@@ -157,7 +158,7 @@ export function poolReconciler(deps: PoolDeps) {
         appliedAt: isApplied ? now : memory.appliedAt,
         online,
         ...swept,
-      });
+      };
       return { ...outcome, devices: swept.devices };
     },
   };
@@ -177,7 +178,7 @@ function replacedAfter(
 }
 
 type SweepOptions = PoolConnection &
-  Pick<Memory, 'orphans' | 'devices'> & {
+  Pick<PoolMemory, 'orphans' | 'devices'> & {
     readonly input: Input;
     /** The names of the other MeshTailnets. */
     readonly others: readonly string[];
@@ -188,7 +189,7 @@ async function sweepOrphans(
   tailnet: MeshTailnet,
   { api, view, isAuthenticated, orphans, devices, input, others }: SweepOptions,
   deps: PoolDeps,
-): Promise<Pick<Memory, 'orphans' | 'devices'>> {
+): Promise<Pick<PoolMemory, 'orphans' | 'devices'>> {
   const listedAt = view?.isStale === false ? view.lastSuccess : undefined;
   // The removal of a pool deletes all of its devices, and knows them better.
   if (!view?.devices || !listedAt || !isAuthenticated || input.desired === 0) return { orphans, devices };

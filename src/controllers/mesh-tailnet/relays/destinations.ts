@@ -32,11 +32,14 @@ type DeclaredLines = ReadonlyMap<string, readonly string[]>;
 /** By the domain of a tailnet: what its MeshEndpoints declare. An edit derives the lines of a group of them, and joins all lines. */
 export function destinationsFrom(
   tracking: Tracking,
-  { settingsResources }: Pick<TrafficValues, 'settingsResources'>,
+  { reads, settingsResources }: Pick<TrafficValues, 'reads' | 'settingsResources'>,
 ): Derived<TailnetDestinations> {
-  const groups = groupsFrom(tracking, (domain, run) => run.members(endpointsByTailnet, domain));
+  const groups = groupsFrom(tracking, ['MeshEndpoints'], (domain, run) =>
+    run.members(endpointsByTailnet, domain),
+  );
   const parts = new Derived<DeclaredLines>(
     tracking,
+    reads,
     (place, run) => {
       const [domain = ''] = place.split(' ');
       const resources = settingsResources(run);
@@ -58,6 +61,7 @@ export function destinationsFrom(
   );
   return new Derived<TailnetDestinations>(
     tracking,
+    [],
     (domain, run) =>
       withinLength(
         joined(run.value(groups.of, domain).map(({ at }) => run.value(parts, `${domain} ${at}`))),

@@ -56,7 +56,7 @@ export type Input = {
 
 export type GatherDeps = {
   readonly ownNamespace: Pick<OwnNamespace, 'get'>;
-  readonly values: Pick<TrafficValues, 'settingsResources'>;
+  readonly values: Pick<TrafficValues, 'reads' | 'settingsResources'>;
   readonly vipServices: Pick<Published<ServicesOfTailnet>, 'of' | 'subscribe'>;
   /** Who uses the proxy of mesh pods. */
   readonly callers: ReadCallers;

@@ -7,7 +7,6 @@ import { openDirectory } from '../../../../src/files/directory.ts';
 import type { Directory } from '../../../../src/files/directory.ts';
 import { systemClock } from '../../../../src/runtime/clock.ts';
 import { startController } from '../../../../src/runtime/controller.ts';
-import { servingKinds } from '../../../../src/traffic/access.ts';
 import { derivedFrom } from '../../store/traffic.ts';
 
 /** The folders that the operator side works on. */
@@ -41,8 +40,7 @@ export async function startOperatorSide(
   const controller = startController(
     binding,
     { tracking, clock: systemClock, telemetry },
-    // As in standalone, whose values read Backends too.
-    { concurrency: 1, syncPeriodMs: 30_000, alsoReads: servingKinds },
+    { concurrency: 1, syncPeriodMs: 30_000 },
   );
   files.start();
   directory.start();
