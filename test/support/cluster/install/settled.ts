@@ -6,6 +6,7 @@ import type { KubeObject } from '../../../../lab/kube/object.ts';
 import { conditionsOf } from '../../../../lab/kube/state.ts';
 import { until } from '../../../../lab/process/wait.ts';
 import { API_VERSION } from '../../../../src/api/generated/kinds.ts';
+import { formatProblem } from '../../../../src/api/problem.ts';
 import type { Kinds } from '../../../../src/api/generated/types.ts';
 import { runStatus } from '../../../../src/tools/status/command.ts';
 import type { Status } from '../../../../src/tools/status/status.ts';
@@ -51,7 +52,10 @@ function isWhole(object: KubeObject): boolean {
 async function differences(): Promise<readonly string[]> {
   const { gateways, differences = [], unknown } = await statusOfCluster();
   const late = gateways.filter(({ isTranslated }) => !isTranslated);
-  return [...late.map(({ gateway }) => `${gateway} is not translated`), ...differences, ...unknown];
+  return [
+    ...late.map(({ gateway }) => `${gateway} is not translated`),
+    ...[...differences, ...unknown].map(formatProblem),
+  ];
 }
 
 /** What `mesh-gateway status --envoy` prints. */
