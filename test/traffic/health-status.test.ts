@@ -16,12 +16,6 @@ const HEALTHY = { status: 'Healthy' };
 const UNHEALTHY = { status: 'Unhealthy', reason: 'CheckFailed', error: 'connection refused' };
 const UNDECIDED = { status: 'Unhealthy', reason: 'NotCheckedYet', error: 'wait' };
 
-/** As operators wrote them that had no reasons. */
-const BEFORE = {
-  undecided: { status: 'Unhealthy', error: 'not checked yet' },
-  unhealthy: { status: 'Unhealthy', error: 'connection refused' },
-};
-
 /** An endpoint for each entry: its entry in status.endpoints, and its check. */
 type Entry = { readonly entry?: Fields; readonly check?: Fields };
 
@@ -76,22 +70,6 @@ describe('the health status of endpoints', () => {
         { check: ON },
       ],
       ['HEALTHY', 'UNHEALTHY', 'UNKNOWN', 'UNKNOWN'],
-    ],
-    [
-      'whose entries have no reason',
-      [
-        { check: A, entry: BEFORE.undecided },
-        { check: ON, entry: BEFORE.unhealthy },
-      ],
-      ['UNHEALTHY', 'UNHEALTHY'],
-    ],
-    [
-      'that Envoy checks too, whose entries have no reason',
-      [
-        { check: ON, entry: BEFORE.undecided },
-        { check: ON, entry: BEFORE.unhealthy },
-      ],
-      ['UNKNOWN', 'UNHEALTHY'],
     ],
     [
       'that only the operator checks',

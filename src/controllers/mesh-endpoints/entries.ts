@@ -8,7 +8,6 @@ import type { Why } from '../../api/problem.ts';
 import { addressText } from '../../api/socket-address.ts';
 import { cutText } from '../../api/text.ts';
 import type { Verdict } from '../../health/health.ts';
-import { NOT_CHECKED_YET } from '../../traffic/endpoints/health-status.ts';
 import { writtenVerdict } from './checks.ts';
 import type { EndpointProblem } from './inputs/inputs.ts';
 import type { PlannedEndpoint } from './plan.ts';
@@ -69,7 +68,7 @@ function invalidReference(why: Why | undefined): EndpointProblem | undefined {
 /** Where no names are resolved. */
 const NOT_RESOLVED: EndpointProblem = { reason: 'NotResolved', text: 'externalTarget is not resolved' };
 
-const UNCHECKED: EndpointProblem = { reason: 'NotCheckedYet', text: NOT_CHECKED_YET };
+const UNCHECKED: EndpointProblem = { reason: 'NotCheckedYet', text: 'not checked yet' };
 
 function cutError(problem: EndpointProblem): Pick<EndpointStatus, 'reason' | 'error'> {
   return { reason: problem.reason, error: cutText(formatProblem(problem), MAX_ERROR_LENGTH) };

@@ -4,7 +4,6 @@ import { discoveredEntriesOf } from '../../api/objects/endpoints.ts';
 import { conditionChanges, conditionEvent } from '../../store/condition-events.ts';
 import { regardingOf } from '../../store/resources.ts';
 import type { ObjectEvent } from '../../store/resources.ts';
-import { reasonOf } from '../../traffic/endpoints/health-status.ts';
 import type { Reason } from '../../api/reasons.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
@@ -156,7 +155,7 @@ function typeOf(now: Condition): ObjectEvent['type'] {
 
 /** The object is not ready only because its first checks have no result yet, or it has no relay ports yet. */
 function isStarting(status: Status | undefined): boolean {
-  const reasons = (status?.endpoints ?? []).map(reasonOf);
+  const reasons = (status?.endpoints ?? []).map(({ reason }) => reason);
   const isUndecided = reasons.includes('NotCheckedYet') || reasons.includes('RelayPortPending');
   return isUndecided && findCondition(status?.conditions, 'Ready')?.reason === 'NoHealthyEndpoints';
 }

@@ -6,7 +6,6 @@ import { createdTailnetName, defaultControlURL, OAUTH_SECRET } from '../../api/n
 import { conditionOf, formatProblem, within } from '../../api/problem.ts';
 import type { ProblemAt } from '../../api/problem.ts';
 import { poolProblemOf } from '../../traffic/data-path.ts';
-import { reasonOf } from '../../traffic/endpoints/health-status.ts';
 import { namespaceNotAllowed } from '../../traffic/permissions.ts';
 import type { PlannedEndpoint } from './plan.ts';
 
@@ -117,7 +116,7 @@ function credentialsProblem({ metadata, spec, status }: Kinds['MeshTailnet']): P
 
 function noneHealthy(entries: readonly EndpointStatus[], tailnet: Kinds['MeshTailnet']): Problem {
   const reasons = entries.map(({ name, error = 'unhealthy' }) => `${name}: ${error}`);
-  const isWaiting = entries.some(entry => reasonOf(entry) === 'NotCheckedYet');
+  const isWaiting = entries.some(({ reason }) => reason === 'NotCheckedYet');
   const text = `no endpoint is healthy: ${firstOf(reasons)}`;
   if (!isWaiting || !poolProblemOf(tailnet)) return { reason: 'NoHealthyEndpoints', text };
   const pool = `MeshTailnet ${tailnet.metadata.name} cannot carry checks`;

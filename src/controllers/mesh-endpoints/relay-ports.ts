@@ -1,7 +1,6 @@
 import type { EndpointStatus, Kinds, MeshEndpoint } from '../../api/generated/types.ts';
 import type { Why } from '../../api/problem.ts';
 import { addressText } from '../../api/socket-address.ts';
-import { NOT_ASSIGNED_YET, reasonOf } from '../../traffic/endpoints/health-status.ts';
 import type { EndpointProblem } from './inputs/inputs.ts';
 
 /** The UDP ports on which the relays beside meshd listen. */
@@ -54,10 +53,10 @@ export function relayedPathOf(
     return noPort({ text: `the relays of MeshTailnet ${name} do not listen on port ${assigned.port} yet` });
   }
   if (known?.relayPort !== undefined) return { port: known.relayPort };
-  const before = known && reasonOf(known);
+  const before = known?.reason;
   const isOfRelay = before === 'NoRelayPort' || before === 'RelayPortPending';
   if (isOfRelay && known?.error !== undefined) return { reason: before, text: known.error };
-  return { reason: 'RelayPortPending', text: NOT_ASSIGNED_YET };
+  return { reason: 'RelayPortPending', text: 'no relay port is assigned yet' };
 }
 
 function noPort(why: Why): EndpointProblem {

@@ -6,7 +6,7 @@ import { isEqual } from '../../api/json.ts';
 import { severityOf, within } from '../../api/problem.ts';
 import type { Problem } from '../../api/problem.ts';
 import { isMeshBackend, refTo } from '../../api/objects/references.ts';
-import { healthStatusesOf, reasonOf, statusEntriesOf } from '../../traffic/endpoints/health-status.ts';
+import { healthStatusesOf, statusEntriesOf } from '../../traffic/endpoints/health-status.ts';
 import type { EnvoyEndpoint } from '../../traffic/endpoints/load-assignment.ts';
 import { poolProblemOf } from '../../traffic/data-path.ts';
 import type { ResolvedBackend } from '../../traffic/resolve-route.ts';
@@ -159,7 +159,7 @@ const DRAINING: Problem = { reason: 'EndpointDraining', text: 'its MeshEndpoints
 function failureOf({ endpoint, object }: ResolvedEndpoint): Problem {
   const entry = statusEntriesOf(object).get(endpoint.name);
   return {
-    reason: (entry && reasonOf(entry)) ?? 'CheckFailed',
+    reason: entry?.reason ?? 'CheckFailed',
     text: entry?.error ?? 'see status.endpoints',
   };
 }

@@ -1,29 +1,10 @@
-import type { EndpointReason, EndpointStatus, Kinds } from '../../api/generated/types.ts';
+import type { EndpointStatus, Kinds } from '../../api/generated/types.ts';
 import { addressText, parseSocketAddress } from '../../api/socket-address.ts';
 import { healthCheckOf } from '../settings/envoy-health-check.ts';
 import type { ResolvedEndpoint } from '../resolve-backend-ref.ts';
 
 /** The health_status of an endpoint in EDS. */
 export type HealthStatus = 'UNKNOWN' | 'HEALTHY' | 'UNHEALTHY' | 'DRAINING';
-
-/** The error of `NotCheckedYet`: in status.endpoints until the operator has checked an endpoint. */
-export const NOT_CHECKED_YET = 'not checked yet';
-
-/** The error of `RelayPortPending`: in status.endpoints until the relay ports of a tailnet have been reconciled. */
-export const NOT_ASSIGNED_YET = 'no relay port is assigned yet';
-
-/** The reason of the error of a status entry; undefined without an error. */
-export function reasonOf(entry: EndpointStatus): EndpointReason | undefined {
-  return entry.error === undefined ? undefined : (entry.reason ?? reasonOfText(entry));
-}
-
-/** As far as it matters for entries without `reason`, which operators wrote before there was one. To be removed after 0.1. */
-function reasonOfText({ error, lastChecked, protocol }: EndpointStatus): EndpointReason | undefined {
-  if (error === NOT_CHECKED_YET) return 'NotCheckedYet';
-  if (error === NOT_ASSIGNED_YET) return 'RelayPortPending';
-  if (lastChecked !== undefined) return 'CheckFailed';
-  return protocol === 'UDP' ? 'NoRelayPort' : undefined;
-}
 
 /** The entries of status.endpoints by the names of the endpoints. */
 export function statusEntriesOf({ status }: Kinds['MeshEndpoints']): ReadonlyMap<string, EndpointStatus> {
@@ -48,7 +29,7 @@ export function healthStatusesOf(
     const entry = entries.get(resolved.endpoint.name);
     if (!entry || !isCurrent(entry, resolved.endpoint)) return undecided;
     if (entry.status === 'Healthy') return 'HEALTHY';
-    return reasonOf(entry) === 'NotCheckedYet' ? undecided : 'UNHEALTHY';
+    return entry.reason === 'NotCheckedYet' ? undecided : 'UNHEALTHY';
   };
 }
 
