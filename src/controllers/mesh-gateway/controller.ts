@@ -46,8 +46,7 @@ export const access: Access = {
   own: [],
 };
 
-/** Until when its status is not written again, and its cleanup. */
-type Memory = { pausedUntil: number; cleanup: Cleanup | undefined };
+type Memory = { cleanup: Cleanup | undefined };
 
 /**
  * Writes the status of each MeshGateway, at most once a second: it counts the endpoints of any number of MeshEndpoints. What it
@@ -61,7 +60,8 @@ export function meshGatewayController(deps: MeshGatewayDeps): Controller<'MeshGa
     name: 'mesh-gateway',
     kind: 'MeshGateway',
     reads,
-    memory: () => ({ pausedUntil: 0, cleanup: undefined }),
+    minIntervalMs: HEALTH_WRITE_INTERVAL_MS,
+    memory: () => ({ cleanup: undefined }),
     reconcile: async (ref, read, { signal, memory }) => {
       const object = read.get(ref);
       if (!object) return { requeue: 'on-change' };
@@ -71,13 +71,8 @@ export function meshGatewayController(deps: MeshGatewayDeps): Controller<'MeshGa
       const cleanup = tailnets && (await cleanUp?.(object, { known, tailnets, signal }));
       Object.assign(memory, { cleanup });
       const status = statusOf(input, now(), cleanup?.result);
-      const ms = memory.pausedUntil - clock.now();
-      const isUrgent = !isEqual(status.lastCleanup, object.status?.lastCleanup);
       if (!isEqual(status, object.status)) {
-        if (ms > 0 && !isUrgent) return { requeue: 'after', ms };
         await write.replaceStatus(object, status);
-        // Not where it fails, so that the backoff of the retry counts.
-        Object.assign(memory, { pausedUntil: clock.now() + HEALTH_WRITE_INTERVAL_MS });
         for (const event of eventsOf(object, status)) events.record(event);
       }
       if (!cleanup) return { requeue: 'on-change' };

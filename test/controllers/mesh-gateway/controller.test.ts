@@ -240,6 +240,7 @@ describe('the status of a MeshGateway', () => {
 
   it('is written at once, and again a second later with everything that has changed meanwhile', async () => {
     const { clock, memory, statusOf, countWrites } = await controllerOn(...MESH);
+    await clock.advance(HEALTH_WRITE_INTERVAL_MS);
     for (const name of ['x', 'y', 'z']) {
       await memory.author.put(route('HTTPRoute', `default/${name}`));
       await clock.settle();
