@@ -35,6 +35,7 @@ const listeners = (hostname?: string, namespaces: Fields = { from: 'All' }, port
     ],
   });
 const selecting = listeners(undefined, { from: 'Selector', selector: { matchLabels: { team: 'a' } } });
+const targetOf = (name: string) => ({ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', name });
 const targeting = (kind: string, name: string) => ({
   targetRefs: [{ group: 'gateway.networking.k8s.io', kind, name }],
 });
@@ -197,7 +198,7 @@ describe('check finds', () => {
         ...[...good, service('default/near'), toBackends('default/near', [{ name: 'near', port: 80 }])],
         named(meshRoutePolicy(targeting('HTTPRoute', 'near')), 'default/p'),
       ],
-      'error TargetNotFound: spec.targetRefs[0]: no rule of HTTPRoute default/near has MeshEndpoints among its backends',
+      'error NoMeshEndpoints: spec.targetRefs[0]: HTTPRoute near has no MeshEndpoints among its backends, so this policy changes nothing: add one to backendRefs',
     ],
     [
       'a policy that selects no endpoint of a backend',
@@ -215,7 +216,17 @@ describe('check finds', () => {
     [
       'a second policy of one route',
       [...good, policyOf('p'), policyOf('q')],
-      'error Conflicted: spec.targetRefs[0]: MeshRoutePolicy default/p has HTTPRoute web too, and only the older one is used: remove it',
+      'error Conflicted: spec.targetRefs[0]: HTTPRoute web: MeshRoutePolicy p applies, which is older or names the rule: remove the target',
+    ],
+    [
+      'a policy of a route whose only rule has another one, as its status does',
+      [
+        ...good.slice(0, 3),
+        route('HTTPRoute', 'default/web', { rules: [{ name: 'all', backendRefs: [meshBackend()] }] }),
+        policyOf('p'),
+        named(meshRoutePolicy({ targetRefs: [{ ...targetOf('web'), sectionName: 'all' }] }), 'default/q'),
+      ],
+      'error Conflicted: spec.targetRefs[0]: HTTPRoute web: MeshRoutePolicy q applies, which is older or names the rule',
     ],
     [
       'a second MeshGateway of one Gateway',
@@ -229,7 +240,7 @@ describe('check finds', () => {
     [
       'a second MeshTailnet of one domain',
       [...good, named(meshTailnet(), 'other')],
-      'error Conflicted: spec.tailnet: MeshTailnet example has the tailnet example.ts.net too',
+      'error Conflict: spec.tailnet: MeshTailnet example has the tailnet example.ts.net too',
     ],
     [
       'a rule in which all backends have weight 0',

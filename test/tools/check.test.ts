@@ -279,7 +279,7 @@ describe('check finds', () => {
           'default/p',
         ),
       ],
-      'error TargetNotFound: spec.targetRefs[0]: HTTPRoute default/wbe does not exist',
+      'error TargetNotFound: spec.targetRefs[0]: HTTPRoute wbe does not exist in this namespace',
     ],
     [
       'a policy to a rule that is not there',
@@ -294,7 +294,7 @@ describe('check finds', () => {
           'default/p',
         ),
       ],
-      'error TargetNotFound: spec.targetRefs[0]: no rule of HTTPRoute default/web has the name a',
+      'error TargetNotFound: spec.targetRefs[0]: HTTPRoute web has no rule with the name a',
     ],
     [
       'settings of no Gateway',

@@ -3,14 +3,14 @@ import type { ConditionUpdate } from '../../api/conditions.ts';
 import { GROUP } from '../../api/generated/kinds.ts';
 import type { AncestorRef, Kinds, PolicyAncestor } from '../../api/generated/types.ts';
 import { isEqual } from '../../api/json.ts';
-import { isOverHttp, keyOf } from '../../api/key.ts';
+import { keyOf } from '../../api/key.ts';
 import { COMPONENTS } from '../../api/names.ts';
 import { GATEWAY_GROUP } from '../../api/objects/gateway-api.ts';
 import { refTo } from '../../api/objects/references.ts';
 import { conditionOf } from '../../api/problem.ts';
 import type { ProblemAt, Subject } from '../../api/problem.ts';
-import { titleOfTarget } from '../../traffic/policy/problems.ts';
 import type { FailoverSupport } from '../../traffic/policy/problems.ts';
+import { titleOfTarget } from '../../traffic/policy/targets.ts';
 import type { Input, Target } from './gather.ts';
 
 type Problem = ProblemAt<'MeshRoutePolicy Accepted'>;
@@ -74,7 +74,7 @@ function groupsOf(namespace: string, targets: readonly Target[]): readonly Group
     groups.set(id, { ...group, members, failovers: [...group.failovers, ...failovers] });
   };
   for (const each of targets) {
-    const gateways = each.is === 'found' ? each.gateways : [];
+    const { gateways } = each;
     for (const { ref, failover } of gateways)
       add(keyOf(ref), { group: GATEWAY_GROUP, ...ref }, each, failover);
     const { group, kind, name, sectionName } = each.target;
@@ -95,41 +95,20 @@ function groupsOf(namespace: string, targets: readonly Target[]): readonly Group
  * The policy applies to the other targets in any case.
  */
 function acceptedOf(about: Subject, targets: readonly Target[]): ConditionUpdate {
-  const problems = targets.flatMap(each => problemsOf(each)).map(each => ({ ...each, about }));
+  const problems = targets.flatMap(each => problemsOf(each, about));
   const message = `applies to ${targets.map(({ target }) => titleOfTarget(target)).join(', ')}`;
   return conditionOf('MeshRoutePolicy Accepted', problems, { reason: 'Accepted', message });
 }
 
-function problemsOf(each: Target): readonly Problem[] {
-  const title = titleOfTarget(each.target);
-  if (each.is === 'missing') return [{ reason: 'TargetNotFound', ...whyMissing(each, title) }];
-  const { decidedBy, gateways } = each;
-  if (decidedBy !== undefined) {
-    const text = `${title}: MeshRoutePolicy ${decidedBy} applies, which is older or names the rule`;
-    const fix = 'remove the target from spec.targetRefs of one of them';
-    return [{ reason: 'Conflicted', text, fix }];
-  }
-  if (gateways.length > 0) return [];
+function problemsOf({ target, gateways, unapplied }: Target, about: Subject): readonly Problem[] {
+  if (unapplied.length > 0 || gateways.length > 0) return unapplied;
   const fix = 'the policy applies once one does; status.parents of the route has the reason';
-  return [{ reason: 'NoGateway', text: `no Gateway accepts ${title}`, fix }];
-}
-
-function whyMissing({ target, what }: Extract<Target, { readonly is: 'missing' }>, title: string) {
-  const { kind, name, sectionName } = target;
-  if (what === 'route')
-    return {
-      text: `${title} does not exist in this namespace`,
-      fix: 'create it, or correct spec.targetRefs',
-    };
-  const text = `${kind} ${name} has no rule with the name ${sectionName}`;
-  if (isOverHttp(kind)) return { text, fix: 'set name in the rule, or correct sectionName' };
-  const why = `${text}, or several rules, which share their endpoints`;
-  return { text: why, fix: 'set name in its only rule, or remove sectionName' };
+  return [{ reason: 'NoGateway', about, text: `no Gateway accepts ${titleOfTarget(target)}`, fix }];
 }
 
 /** The condition ResolvedRefs: False with the first problem, and the number of others. */
 function resolvedRefsOf(targets: readonly Target[]): ConditionUpdate {
-  const problems = targets.flatMap(each => (each.is === 'found' ? each.problems : []));
+  const problems = targets.flatMap(each => each.problems);
   const message = 'the policy has its effect on all rules that it applies to';
   const condition = conditionOf('MeshRoutePolicy ResolvedRefs', problems, {
     reason: 'ResolvedRefs',

@@ -22,6 +22,7 @@ export function check(declarations: Declarations): CheckResult {
   const catalog = new Catalog(declarations);
   const routes = objects.filter(isRoute);
   const valid = routes.flatMap(({ resource }) => (resource ? [resource as Route] : []));
+  const traffic = trafficIn(catalog);
   const all = [
     ...findings,
     ...checkRepeated(objects),
@@ -29,9 +30,12 @@ export function check(declarations: Declarations): CheckResult {
     ...checkVipServices(objects),
     ...objects.flatMap(checkSelectors),
     ...checkAllowedTags(objects),
-    ...checkTraffic(valid, catalog, trafficIn(catalog)),
+    ...checkTraffic(valid, catalog, traffic.of),
     ...checkConflicts(catalog),
-    ...objects.flatMap(object => [...checkTargets(object, catalog), ...checkEffects(object, catalog)]),
+    ...objects.flatMap(object => [
+      ...checkTargets(object, catalog, traffic.targetsOf),
+      ...checkEffects(object, catalog),
+    ]),
     ...objects.flatMap(checkControlURL),
     ...noteSameMatches(routes, catalog),
     ...routes.flatMap(route => {

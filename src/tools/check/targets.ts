@@ -2,47 +2,48 @@ import { keyOf } from '../../api/key.ts';
 import type { ResourceKind } from '../../api/key.ts';
 import type { Kinds } from '../../api/generated/types.ts';
 import { oldestOf } from '../../api/objects/oldest.ts';
-import { meshBackendsOf } from '../../api/objects/references.ts';
-import type { Route } from '../../api/objects/gateway-api.ts';
 import type { Problem, Steps } from '../../api/problem.ts';
+import { policyProblems, unappliedProblems } from '../../traffic/policy/targets.ts';
+import type { ResolvedTarget } from '../../traffic/policy/targets.ts';
 import { titleOf } from './objects.ts';
 import type { Catalog, Declared, Finding } from './objects.ts';
+import type { trafficIn } from './traffic.ts';
 
-type TargetRef = { readonly kind: string; readonly name: string; readonly sectionName?: string };
+type TargetRef = { readonly kind: string; readonly name: string };
 
 /** Finds targets of MeshRoutePolicies and MeshGateways that do not exist, or have no traffic that the policy could decide. */
-export function checkTargets(declared: Declared, catalog: Catalog): readonly Finding[] {
+export function checkTargets(
+  declared: Declared,
+  catalog: Catalog,
+  targetsOf: ReturnType<typeof trafficIn>['targetsOf'],
+): readonly Finding[] {
   const { resource } = declared;
-  if (resource?.kind !== 'MeshRoutePolicy' && resource?.kind !== 'MeshGateway') return [];
-  const { namespace = '' } = resource.metadata;
-  return resource.spec.targetRefs.flatMap((target: TargetRef, index) => {
-    const kind = target.kind as ResourceKind;
-    const found = catalog.get(keyOf({ kind, namespace, name: target.name }));
-    const problem = found
-      ? resource.kind === 'MeshRoutePolicy' && found.resource
-        ? problemOfRoute(target, found.resource as Route)
-        : undefined
-      : catalog.has(kind) && !catalog.isInvalid(keyOf({ kind, namespace, name: target.name }))
-        ? {
-            text: `${kind} ${namespace}/${target.name} does not exist`,
-            fix: 'create it, or correct the name',
-          }
-        : undefined;
-    if (problem === undefined) return [];
-    return [declared.at({ reason: 'TargetNotFound', at: ['spec', 'targetRefs', index], ...problem })];
+  if (resource?.kind === 'MeshRoutePolicy')
+    return targetsOf(resource).flatMap((each, index) =>
+      [...unappliedProblems(resource, each), ...unused(resource, each)]
+        .filter(
+          ({ reason }) => reason !== 'TargetNotFound' || each.missing === 'rule' || isMissing(each.target),
+        )
+        .map(problem => declared.at({ ...problem, at: ['spec', 'targetRefs', index] })),
+    );
+  if (resource?.kind !== 'MeshGateway') return [];
+  return resource.spec.targetRefs.flatMap((target, index) => {
+    if (!isMissing(target)) return [];
+    const text = `${target.kind} ${resource.metadata.namespace ?? ''}/${target.name} does not exist`;
+    const fix = 'create it, or correct the name';
+    return [declared.at({ reason: 'TargetNotFound', at: ['spec', 'targetRefs', index], text, fix })];
   });
+
+  /** Those of a kind that is in no file may be elsewhere. */
+  function isMissing({ kind, name }: TargetRef): boolean {
+    const key = keyOf({ kind: kind as ResourceKind, namespace: resource?.metadata.namespace ?? '', name });
+    return catalog.has(kind as ResourceKind) && !catalog.get(key) && !catalog.isInvalid(key);
+  }
 }
 
-function problemOfRoute({ sectionName }: TargetRef, route: Route): Pick<Problem, 'text' | 'fix'> | undefined {
-  const title = titleOf(route);
-  if (sectionName !== undefined && !route.rules.some(({ name }) => name === sectionName))
-    return {
-      text: `no rule of ${title} has the name ${sectionName}`,
-      fix: 'set the name of a rule, or correct sectionName',
-    };
-  if (meshBackendsOf(route).length === 0)
-    return { text: `no rule of ${title} has MeshEndpoints among its backends` };
-  return undefined;
+/** That a target has no MeshEndpoints: those of its rules are found with the routes. */
+function unused(policy: Kinds['MeshRoutePolicy'], target: ResolvedTarget): readonly Problem[] {
+  return target.rules?.length === 0 ? policyProblems(policy, target) : [];
 }
 
 /** What an object has for itself, if it is the oldest of those that name it. */
@@ -53,9 +54,9 @@ type Claim = {
   readonly what: string;
 };
 
-type Claiming = Kinds['MeshTailnet'] | Kinds['MeshGateway'] | Kinds['MeshRoutePolicy'];
+type Claiming = Kinds['MeshTailnet'] | Kinds['MeshGateway'];
 
-/** Finds objects of which only the oldest is used: those with one domain, or with one target. */
+/** Finds MeshTailnets with one domain, and MeshGateways with one target: only the oldest is used. */
 export function checkConflicts(catalog: Catalog): readonly Finding[] {
   const groups = new Map<string, Claim[]>();
   for (const claim of catalog.all().flatMap(claimsOf)) {
@@ -68,7 +69,8 @@ export function checkConflicts(catalog: Catalog): readonly Finding[] {
     return group.flatMap(({ declared, resource, at, what }) => {
       if (!oldest || resource === oldest) return [];
       const text = `${titleOf(oldest)} has ${what} too, and only the older one is used`;
-      return [declared.at({ reason: 'Conflicted', at, text, fix: 'remove it from one of them' })];
+      const reason = resource.kind === 'MeshTailnet' ? 'Conflict' : 'Conflicted';
+      return [declared.at({ reason, at, text, fix: 'remove it from one of them' })];
     });
   });
 }
@@ -79,10 +81,8 @@ function claimsOf(declared: Declared): readonly Claim[] {
     case 'MeshTailnet':
       return [{ declared, resource, at: ['spec', 'tailnet'], what: `the tailnet ${resource.spec.tailnet}` }];
     case 'MeshGateway':
-    case 'MeshRoutePolicy':
-      return resource.spec.targetRefs.map(({ kind, name, sectionName }: TargetRef, index) => {
-        const what = `${sectionName === undefined ? '' : `rule ${sectionName} of `}${kind} ${name}`;
-        return { declared, resource, at: ['spec', 'targetRefs', index], what };
+      return resource.spec.targetRefs.map(({ kind, name }, index) => {
+        return { declared, resource, at: ['spec', 'targetRefs', index], what: `${kind} ${name}` };
       });
     default:
       return [];

@@ -1,5 +1,6 @@
 import { keyOf, refOf } from '../../api/key.ts';
 import type { Key, Ref, ResourceKind, RouteKind } from '../../api/key.ts';
+import type { Kinds } from '../../api/generated/types.ts';
 import { distinct } from '../../api/problem.ts';
 import type { Problem } from '../../api/problem.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
@@ -13,6 +14,8 @@ import { trafficValues } from '../../store/traffic/values.ts';
 import type { TrafficOptions } from '../../store/traffic/values.ts';
 import { routingKinds } from '../../traffic/access.ts';
 import { trafficOfRoute } from '../../traffic/endpoints/route-traffic.ts';
+import { resolveTarget } from '../../traffic/policy/targets.ts';
+import type { ResolvedTarget } from '../../traffic/policy/targets.ts';
 import { refusedMirrors } from '../../traffic/resolve-route.ts';
 import type { TlsBudgets } from '../../traffic/settings/tls-budget.ts';
 import type { TrafficResources } from '../../traffic/traffic-resources.ts';
@@ -31,8 +34,14 @@ export type TrafficOf = (route: Route, mergedClass?: string) => readonly RouteOu
 /** How Envoy reaches the mesh, and which addresses may get traffic, as the processes are configured. */
 export type TrafficSettings = Partial<Pick<TrafficOptions, 'dataPath' | 'podNamespace' | 'guard'>>;
 
-/** Resolves the routes among objects. */
-export function trafficIn(catalog: Catalog, settings: TrafficSettings = {}): TrafficOf {
+/** What the processes make of routes and of the targets of policies. */
+type Traffic = {
+  readonly of: TrafficOf;
+  readonly targetsOf: (policy: Kinds['MeshRoutePolicy']) => readonly ResolvedTarget[];
+};
+
+/** Resolves the routes and policies among objects. */
+export function trafficIn(catalog: Catalog, settings: TrafficSettings = {}): Traffic {
   const tracking = trackingOf(catalog);
   const { values, reads, resolve } = resolverFrom(tracking, settings, catalog);
   const traffic = new Derived(tracking, reads, (key, read) => resolve(key as Key, read));
@@ -40,9 +49,17 @@ export function trafficIn(catalog: Catalog, settings: TrafficSettings = {}): Tra
     const ofEnvoy = read.value(values.settingsInEnvoy, name);
     return resolve((name.split(' ').at(-1) ?? '') as Key, read, { gatewaySettings: () => ofEnvoy });
   });
-  return (route, mergedClass) => {
-    const key = keyOf(refTo(route));
-    return mergedClass === undefined ? traffic.read(key) : ofMerged.read(`${mergedClass} ${key}`);
+  const targets = new Derived(tracking, reads, (key, read) => {
+    const policy = read.get(refOf(key as Key) as Ref<'MeshRoutePolicy'>);
+    const resources = values.settingsResources(read);
+    return policy?.spec.targetRefs.map(target => resolveTarget(policy, target, resources)) ?? [];
+  });
+  return {
+    of: (route, mergedClass) => {
+      const key = keyOf(refTo(route));
+      return mergedClass === undefined ? traffic.read(key) : ofMerged.read(`${mergedClass} ${key}`);
+    },
+    targetsOf: policy => targets.read(keyOf(refTo(policy))),
   };
 }
 

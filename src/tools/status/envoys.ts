@@ -78,7 +78,7 @@ function nameOf({ rule }: RuleTraffic): string {
 
 /** The rules with MeshEndpoints of a Gateway, or of those of a GatewayClass, which have one cluster for each rule. */
 function rulesBy(declarations: Declarations): (gateway: string) => readonly RuleTraffic[] {
-  const trafficOf = trafficIn(new Catalog(declarations));
+  const trafficOf = trafficIn(new Catalog(declarations)).of;
   const routes = declarations.objects
     .filter(isRoute)
     .flatMap(({ resource }) => (resource ? [resource as Route] : []))

@@ -75,7 +75,7 @@ function refusalsOf(
 /** What the Envoy of a GatewayClass gets for a rule, where Envoy Gateway merges its Gateways. */
 function trafficOfMerged(declarations: Declarations): (traffic: RuleTraffic, name: string) => RuleTraffic {
   const catalog = new Catalog(declarations);
-  const trafficOf = trafficIn(catalog);
+  const trafficOf = trafficIn(catalog).of;
   return (traffic, name) => {
     const { cluster } = traffic.rule;
     const route = catalog.get(keyOf(cluster))?.resource as Route | undefined;

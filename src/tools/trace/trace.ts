@@ -84,7 +84,7 @@ function worldOf({ objects }: Declarations, catalog: Catalog, settings: TrafficS
   const attachments = new Map(
     routes.map(({ route }) => [keyOf(refTo(route)), attachmentsOf(route, resources)] as const),
   );
-  return { routes, attachments, trafficOf: trafficIn(catalog, settings) };
+  return { routes, attachments, trafficOf: trafficIn(catalog, settings).of };
 }
 
 function pathOf({ metadata: { namespace = '', name } }: Pick<Gateway, 'metadata'>): string {

@@ -1,4 +1,3 @@
-import type { RouteTarget } from '../../api/generated/types.ts';
 import type { Ref } from '../../api/key.ts';
 import { ENVOY_GATEWAY_GROUP } from '../../api/objects/backends.ts';
 import { GATEWAY_GROUP } from '../../api/objects/gateway-api.ts';
@@ -14,18 +13,6 @@ import type { PolicyProblem } from './route-policy.ts';
 import { serviceRoutingOf } from './service-routing.ts';
 import type { RoutingResources } from './service-routing.ts';
 import { titleOfTrafficPolicy } from './traffic-policies.ts';
-
-/** The problems of a policy with some rules: those of one of its targets that it applies to. */
-export function policyProblems(
-  about: Ref<'MeshRoutePolicy'>,
-  target: RouteTarget,
-  rules: readonly ResolvedRule[],
-): readonly PolicyProblem[] {
-  if (rules.length > 0) return rules.flatMap(problemsOfRule);
-  const text = `${titleOfTarget(target)} has no MeshEndpoints among its backends, so this policy changes nothing`;
-  const fix = 'add one to backendRefs, or correct spec.targetRefs';
-  return [{ reason: 'NoMeshEndpoints', about, text, fix }];
-}
 
 /** Whether the levels of a policy are used whatever endpoints the backends of its rules have. */
 export type FailoverSupport =
@@ -79,11 +66,6 @@ function routingFix({ kind, name }: EnvoyClusterName, existing: BackendTrafficPo
     },
   };
   return `apply ${JSON.stringify(policy)}`;
-}
-
-/** A target as users read it, such as rule checkout of HTTPRoute web. */
-export function titleOfTarget({ kind, name, sectionName }: RouteTarget): string {
-  return sectionName === undefined ? `${kind} ${name}` : `rule ${sectionName} of ${kind} ${name}`;
 }
 
 /** The problems of the policy of a rule. */

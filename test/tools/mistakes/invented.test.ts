@@ -162,7 +162,7 @@ testMistakes('check finds', [
     add(
       'apiVersion: mesh-gateway.dev/v1alpha1\nkind: MeshTailnet\nmetadata: {name: second}\nspec: {tailnet: example.ts.net}',
     ),
-    ['error Conflicted', 'spec.tailnet', 'remove it from one of them'],
+    ['error Conflict', 'spec.tailnet', 'remove it from one of them'],
   ),
   mistake('a negative number of replicas', append('MeshTailnet', '  pool: {replicas: -1}'), [
     'error Invalid',
@@ -206,7 +206,7 @@ testMistakes('check finds', [
       head('mesh-gateway.dev/v1alpha1', 'MeshRoutePolicy', 'p') +
         'spec: {targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: wbe}]}',
     ),
-    ['error TargetNotFound', 'spec.targetRefs[0]', 'create it, or correct the name'],
+    ['error TargetNotFound', 'spec.targetRefs[0]', 'create it, or correct spec.targetRefs'],
   ),
   mistake(
     'a MeshGateway of a Gateway that is not there',
