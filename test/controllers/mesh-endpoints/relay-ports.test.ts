@@ -116,18 +116,6 @@ describe('status.endpoints of UDP endpoints', () => {
     expect([scene.status()?.endpoints?.[0]?.error, scene.writes]).toEqual(['no relay port is left', writes]);
   });
 
-  it('has the reason of an operator that wrote no word for it, with one write', async () => {
-    const scene = await EndpointsScene.start(tailnet, web(dns));
-    const error = 'no relay port is left';
-    await scene.publish('one', { ports: new Map(), missing: new Map([[TARGET, { text: error }]]) });
-    const before = { ...ENTRY, status: 'Unhealthy', error } as const;
-    await scene.restart({ ...scene.status(), endpoints: [before] });
-    expect(scene.status()?.endpoints).toEqual([{ ...WITHOUT_PORT, error }]);
-    const { writes } = scene;
-    await scene.restart();
-    expect([scene.status()?.endpoints, scene.writes]).toEqual([[{ ...WITHOUT_PORT, error }], writes]);
-  });
-
   it('is one text for all spellings of an IPv6 address', async () => {
     const scene = await EndpointsScene.start(tailnet, web({ ...dns, meshIP: 'FD7A:115C:A1E0:0::1' }));
     await scene.publish('one', confirmed({ '[fd7a:115c:a1e0::1]:53': 20_000 }));
