@@ -85,8 +85,11 @@ export type ConfirmMembers = (tailnet: string) => Promise<void>;
 /** What a probe found out about an endpoint. */
 export type ProbeResult =
   | { readonly is: 'success' }
-  /** A short text for people, without secrets: timeout after 10s; connection refused; got 503, expected 200. */
-  | { readonly is: 'failure'; readonly error: string }
+  /**
+   * A short text for people, without secrets: timeout after 10s; connection refused; got 503, expected 200. The code is for machines:
+   * of two failures with one code the cause is the same.
+   */
+  | { readonly is: 'failure'; readonly error: string; readonly code: string }
   /** It failed on its way to the endpoint, so it is no result of the endpoint. */
   | { readonly is: 'unknown'; readonly why: string };
 

@@ -1,4 +1,5 @@
 import { FLAPPING } from '../api/shares.ts';
+import { isSameFailure } from './health.ts';
 import type { Verdict } from './health.ts';
 
 /** What is published about an endpoint: the verdict by its thresholds, unless that keeps changing. */
@@ -19,14 +20,14 @@ export function initialDamping(verdict: Verdict): Damping {
  *
  *   published              decided by thresholds           published next
  *   undecided or healthy   any                             the decided, at once
- *   unhealthy              healthy, or another error       the decided, if the hold is over
- *   unhealthy              unhealthy with the same error   the same
+ *   unhealthy              healthy, or another cause       the decided, if the hold is over
+ *   unhealthy              unhealthy for the same cause    the same
  *
  * The hold begins each time that an endpoint becomes worse. It is 0 after a quiet time, then 1 s, and twice as long each
  * time, up to 30 s. While it lasts, the error of an endpoint that became unhealthy names it.
  */
 export function damp(before: Damping, from: Verdict, decided: Verdict, at: number): Damping {
-  const isWorse = decided.is === 'unhealthy' && decided.error !== from.error;
+  const isWorse = decided.is === 'unhealthy' && !isSameFailure(from, decided.code);
   const isHeld = at - before.worseAt < before.holdMs;
   const holdMs = isWorse ? nextHoldMs(before, at) : before.holdMs;
   const isFlap = isWorse && holdMs > 0 && from.is === 'healthy';

@@ -6,7 +6,18 @@ export type Verdict =
   /** The checks have not reached a threshold yet. */
   | { readonly is: 'undecided'; readonly error?: undefined; readonly lastChecked: Date | undefined }
   | { readonly is: 'healthy'; readonly error?: undefined; readonly lastChecked: Date | undefined }
-  | { readonly is: 'unhealthy'; readonly error: string; readonly lastChecked: Date | undefined };
+  | {
+      readonly is: 'unhealthy';
+      readonly error: string;
+      /** Of the failure; undefined where another process has decided it. */
+      readonly code: string | undefined;
+      readonly lastChecked: Date | undefined;
+    };
+
+/** Whether an endpoint that fails now was unhealthy before, for the same cause as far as that is known. */
+export function isSameFailure(before: Verdict, code: string | undefined): boolean {
+  return before.is === 'unhealthy' && (before.code === undefined || before.code === code);
+}
 
 /** A check, and the verdict that was written last about the endpoint at this address. */
 export type CheckedEndpoint = { readonly check: Check; readonly written: Verdict | undefined };

@@ -1,3 +1,4 @@
+import { isSameFailure } from './health.ts';
 import type { Verdict } from './health.ts';
 import type { Check, ProbeResult } from './check.ts';
 
@@ -5,7 +6,7 @@ import type { Check, ProbeResult } from './check.ts';
 export type HealthState = {
   readonly verdict: Verdict;
   readonly successes: number;
-  /** Failures with another error than that of the verdict. */
+  /** Failures with another cause than that of the verdict. */
   readonly failures: number;
 };
 
@@ -25,7 +26,8 @@ export function initialState(written: Verdict | undefined): HealthState {
  *   undecided or unhealthy   success   healthyThreshold     healthy
  *   undecided or healthy     failure   unhealthyThreshold   unhealthy, with the latest error
  *   unhealthy                failure   unhealthyThreshold   unhealthy, with the latest error, if all of them
- *                                                           have other errors than the verdict
+ *                                                           have other causes than the verdict
+ *   unhealthy, as written    failure   1                    unhealthy, with its error and cause
  *   any                      unknown   any                  the same, and nothing is counted
  */
 export function applyResult(
@@ -45,9 +47,12 @@ export function applyResult(
       return { verdict: isHealthy ? { is: 'healthy', lastChecked: at } : checked, successes, failures: 0 };
     }
     case 'failure': {
-      const failures = result.error === verdict.error ? 0 : state.failures + 1;
-      if (failures < thresholds.unhealthyThreshold) return { verdict: checked, successes: 0, failures };
-      const next: Verdict = { is: 'unhealthy', error: result.error, lastChecked: at };
+      const { error, code } = result;
+      const failures = isSameFailure(verdict, code) ? 0 : state.failures + 1;
+      const isAdopted = verdict.is === 'unhealthy' && verdict.code === undefined;
+      if (failures < thresholds.unhealthyThreshold && !isAdopted)
+        return { verdict: checked, successes: 0, failures };
+      const next: Verdict = { is: 'unhealthy', error, code, lastChecked: at };
       return { verdict: next, successes: 0, failures: 0 };
     }
   }

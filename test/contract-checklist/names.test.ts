@@ -153,8 +153,8 @@ describe('the metrics of health checks', () => {
     const report = reportResults({ record: registry.record, log, clock: systemClock });
     const check = { ...tcpCheck('100.64.0.1'), tailnet: 'home' };
     report(check, { is: 'success' }, 5);
-    report(check, { is: 'failure', error: 'connection refused' }, 5);
-    report(check, { is: 'failure', error: 'connection refused' }, 5);
+    report(check, { is: 'failure', error: 'connection refused', code: 'ECONNREFUSED' }, 5);
+    report(check, { is: 'failure', error: 'connection refused', code: 'ECONNREFUSED' }, 5);
     report(check, { is: 'unknown', why: 'no mesh pod is ready' }, 5);
     expect(valueOf(parseExposition(await registry.text()), sample, labels)).toBe(value);
   });

@@ -33,7 +33,7 @@ type Scene = OpenedPool & {
 };
 
 const SUCCESS = { is: 'success' };
-const failure = (error: string) => ({ is: 'failure', error });
+const failure = (error: string) => ({ is: 'failure', error, code: expect.any(String) as string });
 
 const HTTP = httpSettings();
 const HTTPS = httpSettings({

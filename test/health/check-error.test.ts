@@ -42,9 +42,43 @@ describe('an error of Node', () => {
   });
 });
 
+describe('the code of an error', () => {
+  it.each([
+    [
+      'that ends a connection',
+      ['ECONNRESET', 'EPIPE', 'ERR_SOCKET_CLOSED'].map(withCode).map(each => checkErrorOf(each)),
+    ],
+    [
+      'of a refused connection, here or at the proxy',
+      [checkErrorOf(withCode('ECONNREFUSED')), dialError('connection refused')],
+    ],
+    [
+      'of a certificate of an unknown authority',
+      [checkErrorOf(withCode('CERT_UNTRUSTED')), checkErrorOf(withCode('SELF_SIGNED_CERT_IN_CHAIN'))],
+    ],
+    [
+      'of a dial that fails for an unknown reason',
+      [dialError('one'), dialError('other'), dialError(undefined)],
+    ],
+  ])('is the same for each %s', (_what, errors) => {
+    expect(new Set(errors.map(({ code }) => code)).size).toBe(1);
+  });
+
+  it('is another one for another cause', () => {
+    const codes = [
+      'ECONNREFUSED',
+      'ECONNRESET',
+      'CERT_HAS_EXPIRED',
+      'HPE_HEADER_OVERFLOW',
+      'HPE_INVALID_CONSTANT',
+    ];
+    expect(new Set(codes.map(withCode).map(each => checkErrorOf(each).code)).size).toBe(codes.length);
+  });
+});
+
 describe('the text of an error', () => {
   it('has at most 256 characters', () => {
-    expect(new CheckError('unanswered', dialError('x'.repeat(10_000))).message.length).toBe(256);
+    expect(dialError('x'.repeat(10_000)).message.length).toBe(256);
   });
 });
 
@@ -61,7 +95,7 @@ describe('the error text of a proxy', () => {
     ['two\r\n lines \u202e\x1b[31m', 'the proxy could not connect: two lines [31m'],
     [undefined, 'the proxy could not connect'],
   ])('%j is: %s', (text, expected) => {
-    expect(dialError(text)).toBe(expected);
+    expect(dialError(text)).toMatchObject({ reason: 'unanswered', message: expected });
   });
 });
 

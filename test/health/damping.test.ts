@@ -11,7 +11,7 @@ function verdictOf(character: string, at: number): Verdict {
   const lastChecked = new Date(at);
   return character === '+'
     ? { is: 'healthy', lastChecked }
-    : { is: 'unhealthy', error: character, lastChecked };
+    : { is: 'unhealthy', error: character, code: character, lastChecked };
 }
 
 /** What is published about a healthy endpoint after each of these decisions, in the same characters. */
@@ -27,6 +27,13 @@ function published(decisions: string, intervalMs = 1000): string {
     return is === 'healthy' ? '+' : error.slice(-1);
   }).join('');
 }
+
+it('of an endpoint that was unhealthy before, its first cause does not begin a hold', () => {
+  const lastChecked = new Date(0);
+  const from: Verdict = { is: 'unhealthy', error: 'as written', code: undefined, lastChecked };
+  const { worseAt } = damp(initialDamping(from), from, verdictOf('a', 0), 0);
+  expect(worseAt).toBe(-Infinity);
+});
 
 describe('of an endpoint with a decision each second', () => {
   it.each([

@@ -10,7 +10,7 @@ import { closedPort, listenForTest, startHttpService, startTcpService } from '..
 import { CA, CERTIFICATES } from '../support/lab/health/certificates.ts';
 
 const SUCCESS = { is: 'success' };
-const failure = (error: string) => ({ is: 'failure', error });
+const failure = (error: string) => ({ is: 'failure', error, code: expect.any(String) as string });
 
 const TLS: CheckTls = {
   serverName: 'web-1.example.ts.net',

@@ -7,7 +7,7 @@ import { checkOf, httpSettings, startProbing } from '../support/health/probing.t
 import { closedPort, startHttpService, startTcpService } from '../support/health/services.ts';
 
 const SUCCESS = { is: 'success' };
-const failure = (error: string) => ({ is: 'failure', error });
+const failure = (error: string) => ({ is: 'failure', error, code: expect.any(String) as string });
 const unknown = (why: string) => ({ is: 'unknown', why });
 
 /** Responds with a status and nothing else. */

@@ -49,7 +49,7 @@ it('another error in as many failures in a row as the threshold calls listeners 
   monitor.subscribe(key => changed.push(key));
   await clock.advance(60_000);
   expect(clock.now() - Number(monitor.verdict(object, 'a')?.lastChecked)).toBeLessThan(11_000);
-  behave('100.64.0.1', { is: 'failure', error: 'got 503, expected 200' });
+  behave('100.64.0.1', { is: 'failure', error: 'got 503, expected 200', code: 'HTTP_503' });
   await clock.advance(20_000);
   expect(monitor.verdict(object, 'a')).toMatchObject({ error: 'connection refused' });
   expect(changed).toEqual([]);

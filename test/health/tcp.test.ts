@@ -22,7 +22,7 @@ describe.each(['pool', 'direct'] as const)('a TCP check by way of %s', is => {
   it('fails where nothing listens', async () => {
     const { probe } = await startProbing();
     const result = await probe(checkOf(await closedPort(), TCP, { via }));
-    expect(result).toEqual({ is: 'failure', error: 'connection refused' });
+    expect(result).toMatchObject({ is: 'failure', error: 'connection refused', code: 'ECONNREFUSED' });
   });
 
   it('tries the addresses in their order', async () => {

@@ -13,7 +13,9 @@ const arbitraryResult: fc.Arbitrary<ProbeResult> = fc.oneof(
   { weight: 4, arbitrary: fc.constant({ is: 'success' } as const) },
   {
     weight: 4,
-    arbitrary: fc.constantFrom('written', 'a', 'b').map(error => ({ is: 'failure', error }) as const),
+    arbitrary: fc
+      .constantFrom('written', 'a', 'b')
+      .map(error => ({ is: 'failure', error, code: error }) as const),
   },
   { weight: 1, arbitrary: fc.constant({ is: 'unknown', why: 'no mesh pod is ready' } as const) },
 );
@@ -22,7 +24,7 @@ const arbitraryVerdict: fc.Arbitrary<Verdict | undefined> = fc.constantFrom(
   undefined,
   { is: 'undecided', lastChecked: undefined } as const,
   { is: 'healthy', lastChecked: new Date(-1) } as const,
-  { is: 'unhealthy', error: 'written', lastChecked: new Date(-1) } as const,
+  { is: 'unhealthy', error: 'written', code: 'written', lastChecked: new Date(-1) } as const,
 );
 
 const arbitraryThresholds: fc.Arbitrary<Thresholds> = fc.record({
@@ -53,20 +55,17 @@ function modelOf(
   };
   let decided: Verdict = written ?? { is: 'undecided', lastChecked: undefined };
   for (let from = 0; ;) {
-    const { is, error } = decided;
+    const { is } = decided;
+    const code = decided.is === 'unhealthy' ? decided.code : undefined;
     const up =
       is === 'healthy' ? Infinity : runEnd(from, healthyThreshold, result => result.is === 'success');
-    const down = runEnd(
-      from,
-      unhealthyThreshold,
-      result => result.is === 'failure' && result.error !== error,
-    );
+    const down = runEnd(from, unhealthyThreshold, result => result.is === 'failure' && result.code !== code);
     from = Math.min(up, down);
     const decisive = known[from - 1]?.result;
     if (!decisive) return { ...decided, lastChecked };
     decided =
       decisive.is === 'failure'
-        ? { is: 'unhealthy', error: decisive.error, lastChecked: undefined }
+        ? { is: 'unhealthy', error: decisive.error, code: decisive.code, lastChecked: undefined }
         : { is: 'healthy', lastChecked: undefined };
   }
 }

@@ -9,14 +9,14 @@ const long = new Date('2025-01-01T00:00:00Z');
 const written: Readonly<Record<string, Verdict | undefined>> = {
   undecided: undefined,
   healthy: { is: 'healthy', lastChecked: long },
-  unhealthy: { is: 'unhealthy', error: 'o', lastChecked: long },
+  unhealthy: { is: 'unhealthy', error: 'o', code: 'o', lastChecked: long },
 };
 
 /** `+` is a success, `?` an unknown result, and any other character a failure with itself as error. */
 function resultOf(character: string): ProbeResult {
   if (character === '+') return { is: 'success' };
   if (character === '?') return { is: 'unknown', why: 'no mesh pod is ready' };
-  return { is: 'failure', error: character };
+  return { is: 'failure', error: character, code: character };
 }
 
 /** Applies results that come a second apart, from the epoch on. */
@@ -81,6 +81,27 @@ describe('the time of the last check', () => {
   });
 });
 
+it('an error that another process has written gets its cause with the next failure, whatever its text is', () => {
+  const from: Verdict = { is: 'unhealthy', error: 'as written', code: undefined, lastChecked: long };
+  expect(apply(from, 'a')).toMatchObject({ is: 'unhealthy', error: 'a', code: 'a' });
+  expect(apply(from, 'abb')).toMatchObject({ error: 'a' });
+});
+
+it('failures of one cause keep the error of the verdict, whatever their texts are', () => {
+  const first = initialState({
+    is: 'unhealthy',
+    error: 'the proxy could not connect: x',
+    code: 'NOT_DIALLED',
+    lastChecked: long,
+  });
+  const again = { is: 'failure', error: 'the proxy could not connect: y', code: 'NOT_DIALLED' } as const;
+  const state = Array.from({ length: 5 }).reduce<typeof first>(
+    before => applyResult(before, again, THRESHOLDS, long),
+    first,
+  );
+  expect(state.verdict).toMatchObject({ error: 'the proxy could not connect: x' });
+});
+
 it('a threshold of 1 decides at the first result', () => {
   const once = { healthyThreshold: 1, unhealthyThreshold: 1 };
   const up = applyResult(initialState(undefined), resultOf('+'), once, long);
@@ -88,6 +109,7 @@ it('a threshold of 1 decides at the first result', () => {
   expect(applyResult(up, resultOf('a'), once, long).verdict).toEqual({
     is: 'unhealthy',
     error: 'a',
+    code: 'a',
     lastChecked: long,
   });
 });

@@ -95,6 +95,6 @@ describe('a direct UDP check', () => {
     const service = await startUdpService();
     service.close();
     const result = await probe(direct(service.port));
-    expect(result).toEqual({ is: 'failure', error: 'connection refused' });
+    expect(result).toMatchObject({ is: 'failure', error: 'connection refused', code: 'ECONNREFUSED' });
   });
 });

@@ -143,5 +143,5 @@ export function writtenVerdict(entry: EndpointStatus | undefined): Verdict | und
   if (entry?.lastChecked === undefined) return undefined;
   const lastChecked = new Date(entry.lastChecked);
   if (entry.status === 'Healthy') return { is: 'healthy', lastChecked };
-  return { is: 'unhealthy', error: entry.error ?? 'unhealthy', lastChecked };
+  return { is: 'unhealthy', error: entry.error ?? 'unhealthy', code: undefined, lastChecked };
 }

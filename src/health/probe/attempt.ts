@@ -29,7 +29,9 @@ export class Attempt {
   async within(ms: number, timeoutText: string, work: Promise<void>): Promise<void> {
     try {
       const timeout = new Promise<never>((_resolve, reject) => {
-        this.atEnd(this.#clock.after(ms, () => reject(new CheckError('unanswered', timeoutText))));
+        this.atEnd(
+          this.#clock.after(ms, () => reject(new CheckError('unanswered', timeoutText, `TIMEOUT_${ms}`))),
+        );
       });
       await Promise.race([work, timeout]);
     } finally {

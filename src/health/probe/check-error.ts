@@ -7,10 +7,13 @@ const MAX_CHARACTERS = 256;
 export class CheckError extends Error {
   override readonly name = 'CheckError';
   readonly reason: Reason;
+  /** The cause, for machines, with the settings of the check that matter. Without one it did not get as far as the endpoint. */
+  readonly code: string;
 
-  constructor(reason: Reason, text: string) {
+  constructor(reason: Reason, text: string, code = 'UNREACHED') {
     super(text.slice(0, MAX_CHARACTERS));
     this.reason = reason;
+    this.code = code;
   }
 }
 
@@ -86,32 +89,38 @@ export function checkErrorOf(error: unknown, serverName = ''): CheckError {
   if (error instanceof CheckError) return error;
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
-    return new CheckError('answered', `certificate is not valid for ${serverName}`);
-  const [, family] = FAMILIES.find(([prefix]) => code.startsWith(prefix)) ?? [];
-  const answered = ANSWERED[code] ?? family;
-  if (answered !== undefined) return new CheckError('answered', answered);
+    return new CheckError('answered', `certificate is not valid for ${serverName}`, `${code}_${serverName}`);
+  const answered = ANSWERED[code];
+  if (answered !== undefined) return new CheckError('answered', answered, causeOf(ANSWERED, code));
+  const family = FAMILIES.find(([prefix]) => code.startsWith(prefix));
+  if (family) return new CheckError('answered', family[1], family[0]);
   const unreached = UNREACHED[code];
   if (unreached !== undefined) return new CheckError('unreached', unreached);
-  return new CheckError(
-    'unanswered',
-    UNANSWERED[code] ?? `connection failed${/^\w{1,60}$/.test(code) ? `: ${code}` : ''}`,
-  );
+  const text = UNANSWERED[code] ?? `connection failed${/^\w{1,60}$/.test(code) ? `: ${code}` : ''}`;
+  return new CheckError('unanswered', text, causeOf(UNANSWERED, code));
 }
 
-/** The errors of meshd and its network libraries for a failed dial. */
-const DIAL_ERRORS: readonly (readonly [pattern: RegExp, text: string])[] = [
-  [/connection (was )?refused/i, 'connection refused'],
-  [/no such host|server misbehaving/i, 'no such name'],
-  [/time(d )?out|deadline exceeded/i, 'connection timeout'],
-  [/no route to host|unreachable|no matching peer/i, UNREACHABLE],
-  [/reset by peer|connection (was )?reset|\bEOF\b/i, CLOSED],
+/** Codes that have one text are one cause: the first of them. */
+function causeOf(texts: Readonly<Record<string, string>>, code: string): string {
+  const text = texts[code];
+  return Object.keys(texts).find(each => text !== undefined && texts[each] === text) ?? code;
+}
+
+/** The errors of meshd and its network libraries for a failed dial, and the code that Node has for the same. */
+const DIAL_ERRORS: readonly (readonly [pattern: RegExp, code: string])[] = [
+  [/connection (was )?refused/i, 'ECONNREFUSED'],
+  [/no such host|server misbehaving/i, 'ENOTFOUND'],
+  [/time(d )?out|deadline exceeded/i, 'ETIMEDOUT'],
+  [/no route to host|unreachable|no matching peer/i, 'EHOSTUNREACH'],
+  [/reset by peer|connection (was )?reset|\bEOF\b/i, 'ECONNRESET'],
 ];
 
-/** Maps the Tailscale-Connect-Error of a proxy, which may be any text, to a printable one. */
-export function dialError(text: string | undefined): string {
-  if (text === undefined) return 'the proxy could not connect';
-  const [, known] = DIAL_ERRORS.find(([pattern]) => pattern.test(text)) ?? [];
-  return known ?? `the proxy could not connect: ${text.replaceAll(/[^\x21-\x7e]+/g, ' ').trim()}`;
+/** The error of a failed dial by the Tailscale-Connect-Error of a proxy, which may be any text. */
+export function dialError(text: string | undefined): CheckError {
+  const found = DIAL_ERRORS.find(([pattern]) => text !== undefined && pattern.test(text));
+  if (found) return new CheckError('unanswered', UNANSWERED[found[1]] ?? '', found[1]);
+  const printable = text === undefined ? '' : `: ${text.replaceAll(/[^\x21-\x7e]+/g, ' ').trim()}`;
+  return new CheckError('unanswered', `the proxy could not connect${printable}`, 'NOT_DIALLED');
 }
 
 /** A time limit in a text. */

@@ -66,14 +66,15 @@ export function createProbe({ members, confirmMembers, clock }: ProbeDeps): Open
       return { is: 'success' };
     } catch (error) {
       if (signal.aborted) return ABORTED;
-      const { reason, message } = checkErrorOf(error);
+      const { reason, message, code } = checkErrorOf(error);
+      const failure = { is: 'failure', error: message, code } as const;
       if (reason !== 'unanswered') setReached(check, member, reason === 'answered');
       if (reason === 'unreached') {
         return { is: 'unknown', why: member ? `${member.name}: ${message}` : message };
       }
-      if (!member || reason === 'answered') return { is: 'failure', error: message };
+      if (!member || reason === 'answered') return failure;
       const problem = await problemOf(check, member, startedAt);
-      if (problem === undefined) return { is: 'failure', error: message };
+      if (problem === undefined) return failure;
       return { is: 'unknown', why: `${member.name} ${problem}: ${message}` };
     }
   };

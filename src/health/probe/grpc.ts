@@ -115,7 +115,7 @@ function callCheck(
   return new Promise((resolve, reject) => {
     let closed: CheckError | undefined;
     socket.once('error', error => (closed ??= checkErrorOf(error)));
-    socket.once('close', () => (closed ??= new CheckError('unanswered', 'connection closed')));
+    socket.once('close', () => (closed ??= new CheckError('unanswered', 'connection closed', 'ECONNRESET')));
     client.makeUnaryRequest<object, HealthResponse>(
       path,
       requestSerialize,
@@ -124,7 +124,8 @@ function callCheck(
       (error, response) => {
         if (error) reject(errorOf(error, service, closed));
         else if (response?.status === 'SERVING') resolve();
-        else reject(new CheckError('answered', `health status ${response?.status}`));
+        else
+          reject(new CheckError('answered', `health status ${response?.status}`, `GRPC_${response?.status}`));
       },
     );
   });
@@ -135,13 +136,13 @@ function errorOf(
   service: string,
   closed: CheckError | undefined,
 ): CheckError {
+  const cause = `GRPC_${status[code]}`;
   if (code === status.NOT_FOUND) {
-    return new CheckError(
-      'answered',
-      service === '' ? 'server has no health' : `service ${service} is unknown`,
-    );
+    const text = service === '' ? 'server has no health' : `service ${service} is unknown`;
+    return new CheckError('answered', text, `${cause}_${service}`);
   }
-  if (code === status.UNIMPLEMENTED) return new CheckError('answered', 'server has no gRPC health service');
-  if (/protocol error/i.test(details)) return new CheckError('answered', 'response is not gRPC');
-  return closed ?? new CheckError('unanswered', `gRPC status ${status[code]}`);
+  if (code === status.UNIMPLEMENTED)
+    return new CheckError('answered', 'server has no gRPC health service', cause);
+  if (/protocol error/i.test(details)) return new CheckError('answered', 'response is not gRPC', cause);
+  return closed ?? new CheckError('unanswered', `gRPC status ${status[code]}`, cause);
 }

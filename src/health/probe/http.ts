@@ -17,7 +17,14 @@ export function checkHttp(
   return new Promise((resolve, reject) => {
     const judge = ({ statusCode = 0 }: IncomingMessage) => {
       if (statusCode === expectedStatus) resolve();
-      else reject(new CheckError('answered', `got ${statusCode}, expected ${expectedStatus}`));
+      else
+        reject(
+          new CheckError(
+            'answered',
+            `got ${statusCode}, expected ${expectedStatus}`,
+            `HTTP_${statusCode}_NOT_${expectedStatus}`,
+          ),
+        );
     };
     const sent = attempt.own(
       request({

@@ -68,7 +68,7 @@ function openTunnelTo(attempt: Attempt, proxy: SocketAddress, authority: string)
         resolve(socket);
       } else if (statusCode >= 500) {
         const text = headers['tailscale-connect-error'];
-        reject(new CheckError('unanswered', dialError(Array.isArray(text) ? text[0] : text)));
+        reject(dialError(Array.isArray(text) ? text[0] : text));
       } else {
         reject(new CheckError('unreached', `the proxy responded to CONNECT with ${statusCode}`));
       }

@@ -46,7 +46,9 @@ describe('the Events of endpoints', () => {
     for (let at = 0; at < 30; at++) {
       const lastChecked = scene.now();
       const verdict: Verdict =
-        at % 2 === 0 ? { is: 'healthy', lastChecked } : { is: 'unhealthy', error: 'refused', lastChecked };
+        at % 2 === 0
+          ? { is: 'healthy', lastChecked }
+          : { is: 'unhealthy', error: 'refused', code: undefined, lastChecked };
       scene.health.decide('MeshEndpoints/default/web', `e${at}`, verdict);
     }
     await scene.runtime.clock.settle();

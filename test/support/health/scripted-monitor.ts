@@ -12,7 +12,7 @@ type Behaviour = ProbeResult | 'hang';
 type Start = { readonly address: string; readonly at: number };
 
 export const success: ProbeResult = { is: 'success' };
-export const refused: ProbeResult = { is: 'failure', error: 'connection refused' };
+export const refused: ProbeResult = { is: 'failure', error: 'connection refused', code: 'ECONNREFUSED' };
 export const unknown: ProbeResult = { is: 'unknown', why: 'no mesh pod is ready' };
 
 export type ScriptedMonitor = {
@@ -50,7 +50,11 @@ export function scriptedMonitor(options: { readonly concurrency?: number } = {})
       };
       const isHanging = behaviour === 'hang';
       const cancel = clock.after(isHanging ? timeoutMs : PROBE_MS, () =>
-        end(isHanging ? { is: 'failure', error: `timeout after ${timeoutMs / 1000}s` } : behaviour),
+        end(
+          isHanging
+            ? { is: 'failure', error: `timeout after ${timeoutMs / 1000}s`, code: 'TIMEOUT' }
+            : behaviour,
+        ),
       );
       signal.addEventListener('abort', () => end({ is: 'unknown', why: 'aborted' }), { once: true });
     });

@@ -84,7 +84,7 @@ class Outside {
 
   probe(address: string): ProbeResult {
     const error = this.broken.get(address);
-    return error === undefined ? { is: 'success' } : { is: 'failure', error };
+    return error === undefined ? { is: 'success' } : { is: 'failure', error, code: error };
   }
 
   /** All relays have the current targets. */

@@ -225,7 +225,9 @@ export class EndpointsScene {
   async decide(endpoint: string, error?: string, name = 'web'): Promise<void> {
     const at = this.now();
     const verdict: Verdict =
-      error === undefined ? { is: 'healthy', lastChecked: at } : { is: 'unhealthy', error, lastChecked: at };
+      error === undefined
+        ? { is: 'healthy', lastChecked: at }
+        : { is: 'unhealthy', error, code: undefined, lastChecked: at };
     this.health.decide(`MeshEndpoints/default/${name}`, endpoint, verdict);
     await this.runtime.clock.settle();
   }
