@@ -327,6 +327,14 @@ describe('the Envoy of Gateways that are merged', () => {
     expect(code).toBe(1);
   });
 
+  it('is compared by the data path that the processes have', async () => {
+    const direct = { address: WEB.address };
+    const kubeconfig = await mergedCluster({ clusters: { [CLUSTER]: [direct], [MORE]: [direct] } });
+    expect(await trace(kubeconfig, '--from', 'default/public', '--data-path', 'Direct')).toMatchObject({
+      code: 0,
+    });
+  });
+
   it('has the rules of all these Gateways, by the name of their GatewayClass', async () => {
     const kubeconfig = await mergedCluster({ clusters: { [CLUSTER]: [WEB], [MORE]: [WEB] } });
     const { code, out: printed } = await status(kubeconfig, '--output', 'json');

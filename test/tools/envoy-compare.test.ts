@@ -239,7 +239,13 @@ describe('trace --envoy', () => {
     ],
   ])('%s', async (_, envoys, last) => {
     const refusing = () => Promise.reject(new KubeError('Unreachable', 'refused'));
-    const [shown] = await withEnvoys([way], declared(), envoys, { read: [] }, refusing);
+    const [shown] = await withEnvoys(
+      [way],
+      { declarations: declared(), settings: {} },
+      envoys,
+      { read: [] },
+      refusing,
+    );
     expect(shown?.steps.slice(0, -1)).toEqual(steps);
     expect(shown?.steps.slice(-1).map(({ is, text }) => `${is} ${text}`)).toEqual([last]);
   });

@@ -297,7 +297,10 @@ async function traceCluster(
     const path = `/api/v1/namespaces/${encodeURIComponent(options.namespace)}/pods`;
     const { items = [], why } = await readList(transport, path, labelled(MESH_POD.labels));
     const fronts = { read: await readFronts(transport, items), why };
-    return { declarations, traced: await withEnvoys(traced, declarations, envoys, fronts, openPort) };
+    return {
+      declarations,
+      traced: await withEnvoys(traced, { declarations, settings }, envoys, fronts, openPort),
+    };
   };
   return await withCluster(cluster, traceIn, WITH_FILES);
 }

@@ -6,6 +6,7 @@ import type { Route } from '../../api/objects/gateway-api.ts';
 import { Catalog } from '../check/objects.ts';
 import type { Declarations } from '../check/objects.ts';
 import { trafficIn } from '../check/traffic.ts';
+import type { TrafficSettings } from '../check/traffic.ts';
 import { gatewayOf, mergedClassOf, readEnvoys, servingIn } from '../envoy/admin.ts';
 import type { ReadEnvoy } from '../envoy/admin.ts';
 import { refusedText } from '../doctor/fronts.ts';
@@ -21,13 +22,13 @@ import type { TracedWay } from './trace.ts';
 /** The ways with what the Envoys of each Gateway have for the rule. */
 export async function withEnvoys(
   ways: readonly TracedWay[],
-  declarations: Declarations,
+  { declarations, settings }: { readonly declarations: Declarations; readonly settings: TrafficSettings },
   { items, why }: Reading,
   fronts: { readonly read: readonly ReadFront[]; readonly why?: string | undefined },
   openPort: OpenPort,
 ): Promise<readonly TracedWay[]> {
   const servingOf = servingIn(declarations);
-  const trafficInClass = trafficOfMerged(declarations);
+  const trafficInClass = trafficOfMerged(declarations, settings);
   const all: TracedWay[] = [];
   for (const way of ways) all.push(await withEnvoysOf(way));
   return all;
@@ -73,9 +74,12 @@ function refusalsOf(
 }
 
 /** What the Envoy of a GatewayClass gets for a rule, where Envoy Gateway merges its Gateways. */
-function trafficOfMerged(declarations: Declarations): (traffic: RuleTraffic, name: string) => RuleTraffic {
+function trafficOfMerged(
+  declarations: Declarations,
+  settings: TrafficSettings,
+): (traffic: RuleTraffic, name: string) => RuleTraffic {
   const catalog = new Catalog(declarations);
-  const trafficOf = trafficIn(catalog).of;
+  const trafficOf = trafficIn(catalog, settings).of;
   return (traffic, name) => {
     const { cluster } = traffic.rule;
     const route = catalog.get(keyOf(cluster))?.resource as Route | undefined;
