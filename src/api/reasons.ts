@@ -1,4 +1,5 @@
 import type { Declaration } from './reasons/declare.ts';
+import { INSTALLATION } from './reasons/installation.ts';
 import { MESH_ENDPOINTS } from './reasons/mesh-endpoints.ts';
 import { MESH_GATEWAY } from './reasons/mesh-gateway.ts';
 import { MESH_TAILNET } from './reasons/mesh-tailnet.ts';
@@ -7,7 +8,13 @@ import { OBJECTS } from './reasons/objects.ts';
 export type { Severity } from './reasons/declare.ts';
 
 /** Every reason by where it is: a kind with a condition or a list of its status, objects and files, or a log. */
-export const PLACES = { ...MESH_ENDPOINTS, ...MESH_TAILNET, ...MESH_GATEWAY, ...OBJECTS } as const;
+export const PLACES = {
+  ...MESH_ENDPOINTS,
+  ...MESH_TAILNET,
+  ...MESH_GATEWAY,
+  ...OBJECTS,
+  ...INSTALLATION,
+} as const;
 
 type Places = typeof PLACES;
 

@@ -78,7 +78,7 @@ describe('mesh-gateway doctor', () => {
     const { checks } = parseOutput(out) as { readonly checks: readonly { readonly is: string }[] };
     expect(checks.filter(({ is }) => is === 'failed')).toEqual([
       {
-        ...{ check: 'hook', is: 'failed' },
+        ...{ check: 'hook', is: 'failed', reason: 'HookMissing' },
         text: expect.stringContaining(':5006') as string,
         fix: expect.stringContaining('rollout restart') as string,
       },

@@ -96,7 +96,7 @@ describe('mesh-gateway doctor --connect', () => {
     const { code, lines } = await connect('shop/web', { run: () => end });
     expect(lines).toEqual([
       {
-        ...{ check: 'connect', is: 'failed' },
+        ...{ check: 'connect', is: 'failed', reason: 'NotConnected' },
         text: `endpoint web of MeshEndpoints shop/web at 100.64.0.1:8080: meshd-example-0: ${reason}`,
         fix: 'check that the device is online, that its service listens on port 8080, and that the policy of the tailnet lets tag:mesh connect to it',
       },

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { REASONS } from '../../src/api/reasons.ts';
 import { KubeError } from '../../src/kubernetes/transport/transport.ts';
 import type { KubeRequest } from '../../src/kubernetes/transport/transport.ts';
 import { diagnose } from '../../src/tools/doctor/diagnose.ts';
@@ -58,6 +59,7 @@ describe('doctor', () => {
     const found = broken(change).filter(line => line.check === check);
     expect(found.map(line => line.text).join('\n')).toContain(text);
     expect(found[0]?.fix ?? '').toContain(fix ?? '');
+    for (const { reason = '' } of found) expect(Object.keys(REASONS)).toContain(reason);
   });
 
   it.each([
@@ -286,6 +288,7 @@ describe('doctor', () => {
       {
         check: 'restarted',
         is: 'failed',
+        reason: 'RestartNeeded',
         text: 'pod envoy-gateway-system/envoy-gateway-1 has started before CRD meshendpoints.mesh-gateway.dev was served, and sees no MeshEndpoints until it is restarted',
         fix: 'kubectl -n envoy-gateway-system rollout restart deployment/envoy-gateway',
       },
@@ -307,6 +310,7 @@ describe('doctor', () => {
       {
         check: 'refusals',
         is: 'warning',
+        reason: 'ConnectionsRefused',
         text: 'the proxy of meshd-example-0 has refused 5 connections (caller 2, destination 3) since it started, lately of 10.0.0.1',
         fix: 'see the log of its container relay, which names callers and destinations',
       },

@@ -2,6 +2,7 @@ import { findCondition } from '../../api/conditions.ts';
 import { API_VERSION, GROUP } from '../../api/generated/kinds.ts';
 import type { Condition, Kinds } from '../../api/generated/types.ts';
 import { titleOfSubject } from '../../api/problem.ts';
+import type { Reason } from '../../api/reasons.ts';
 import { OAUTH_SECRET } from '../../api/names.ts';
 import { failed, failedBy, listAt, nameOf, notChecked, ok, pending, textAt, warning } from './observed.ts';
 import type { Line, Observed } from './observed.ts';
@@ -155,7 +156,7 @@ function policyLines(tailnets: readonly Kinds['MeshTailnet'][]): readonly Line[]
   if (status === 'True') return [ok(check, 'the cluster enforces NetworkPolicies')];
   if (status === 'Unknown') return [notChecked(check, `${reason}: ${message}`)];
   const fix = reason === 'NotInstalled' ? INSTALL_POLICIES : ENFORCE_POLICIES;
-  return [warning(check, `${reason}: ${message}`, fix)];
+  return [{ ...warning(check, `${reason}: ${message}`, fix), reason: reason as Reason }];
 }
 
 /** Whom the proxy of mesh pods refuses although it should not; without a line where there is nothing of the kind. */

@@ -19,6 +19,7 @@ import {
   ok,
   textAt,
   textsAt,
+  warning,
 } from './observed.ts';
 import type { Line, Observed } from './observed.ts';
 import { ENVOY_GATEWAY_LABELS } from './network-policies.ts';
@@ -111,7 +112,7 @@ function routesLine(extension: Fields, { declarations }: Observed, fix: string):
   const [check, field] = ['hook', 'hooks.xdsTranslator.translation.route.includeAll of extensionManager'];
   const rule = declarations.objects.flatMap(({ resource }) => divisibleRules(resource))[0];
   if (rule === undefined)
-    return [{ check, is: 'warning', text: `${field} is not true: rules of several backends need it`, fix }];
+    return [warning(check, `${field} is not true: rules of several backends need it`, fix)];
   const lost =
     'so MeshEndpoints get no requests in rules of several backends of which one is away or has filters';
   return [failed(check, `${field} is not true, ${lost}, such as ${rule}`, fix)];

@@ -3,6 +3,7 @@ import type { Fields } from '../../api/json.ts';
 import type { Condition } from '../../api/generated/types.ts';
 import { titleOfSubject } from '../../api/problem.ts';
 import type { Subject } from '../../api/problem.ts';
+import type { Reason, ReasonAt } from '../../api/reasons.ts';
 import type { Declarations } from '../check/objects.ts';
 import type { AccessReading, Account } from './access.ts';
 import type { ReadFront } from './fronts.ts';
@@ -19,11 +20,48 @@ export type Line = {
   readonly fix?: string;
   /** It is checked once a process has seen the object. */
   readonly isPending?: true;
-  /** Why, for machines, if a status or `check` has a reason for it. */
-  readonly reason?: string;
+  /** Why it failed or warns, for machines: that of a condition or of `check`, else of the check itself. */
+  readonly reason?: Reason;
   /** The object that the reason is about. */
   readonly about?: Subject;
 };
+
+/** The reasons of checks that read no condition. */
+const REASONS: Readonly<Record<string, ReasonAt<'check of doctor'>>> = {
+  kubernetes: 'KubernetesTooOld',
+  crds: 'DefinitionsDiffer',
+  'gateway-api': 'GatewayAPIMissing',
+  'rbac-operator': 'RightsMissing',
+  'rbac-extension-server': 'RightsMissing',
+  'rbac-envoy-gateway': 'RightsMissing',
+  operator: 'NotAvailable',
+  'extension-server': 'NotAvailable',
+  images: 'ImagePull',
+  pods: 'PodFailing',
+  quotas: 'PodsRefused',
+  leader: 'NoLeader',
+  clocks: 'ClockSkew',
+  dns: 'DNSFailing',
+  'port-53': 'ConnectionForbidden',
+  'port-1055': 'ConnectionForbidden',
+  'port-5005': 'ConnectionForbidden',
+  'port-9002': 'ConnectionForbidden',
+  'envoy-gateway': 'EnvoyGatewayUnavailable',
+  hook: 'HookMissing',
+  'message-limit': 'MessageLimitTooLow',
+  restarted: 'RestartNeeded',
+  translations: 'NotTranslated',
+  cas: 'CertificateExpired',
+  listeners: 'ListenerRefused',
+  connect: 'NotConnected',
+  tailnet: 'TailnetNotFound',
+  refusals: 'ConnectionsRefused',
+};
+
+function reasonOf(check: string): Pick<Line, 'reason'> {
+  const reason = REASONS[check];
+  return reason === undefined ? {} : { reason };
+}
 
 /** Objects of a cluster as they are served, or why they could not be read. */
 export type Reading =
@@ -78,7 +116,7 @@ export function ok(check: string, text: string): Line {
 
 /** A check that found what is wrong. */
 export function failed(check: string, text: string, fix?: string): Line {
-  return { check, is: 'failed', text, ...(fix === undefined ? {} : { fix }) };
+  return { check, is: 'failed', text, ...reasonOf(check), ...(fix === undefined ? {} : { fix }) };
 }
 
 /** A check that failed for the reason of a condition. */
@@ -88,12 +126,13 @@ export function failedBy(
   { reason, message }: Pick<Condition, 'reason' | 'message'>,
   fix?: string,
 ): Line {
-  return { ...failed(check, `${titleOfSubject(about)}: ${reason}: ${message}`, fix), reason, about };
+  const line = failed(check, `${titleOfSubject(about)}: ${reason}: ${message}`, fix);
+  return { ...line, reason: reason as Reason, about };
 }
 
 /** A check that found what may be wrong; it does not fail. */
 export function warning(check: string, text: string, fix: string): Line {
-  return { check, is: 'warning', text, fix };
+  return { check, is: 'warning', text, ...reasonOf(check), fix };
 }
 
 /** A check that could not be made. */
