@@ -148,7 +148,7 @@ export function poolReconciler(deps: PoolDeps) {
       const withoutDevice = withMissingDevice(input.missing);
       deps.withoutDevice.publish(name, withoutDevice.length > 0 ? withoutDevice : undefined);
       const swept = await sweepOrphans(tailnet, { ...connection, ...memory, input, others }, deps);
-      remembered.pool = {
+      const pool: PoolMemory = {
         missing: input.missing,
         listed: listedAfter(memory.listed, input.meshPods, connection.view),
         keys: keysAfter(input, created, now),
@@ -159,6 +159,7 @@ export function poolReconciler(deps: PoolDeps) {
         online,
         ...swept,
       };
+      Object.assign(remembered, { pool });
       return { ...outcome, devices: swept.devices };
     },
   };
