@@ -9,8 +9,8 @@ import type { TrafficResources } from './traffic-resources.ts';
 
 /**
  * How the requests of a rule are shared where each backend has a cluster of its own. Envoy Gateway divides a rule so if a backend
- * does not resolve, or a Service has filters or prefers its zone, among others, and then routes only to backends whose endpoints it
- * knows.
+ * does not resolve, a Service has filters or prefers its zone, or a policy prefers zones, among others, and then routes only to
+ * backends whose endpoints it knows.
  */
 export type RuleShares = {
   /** The sum of the weights of all backends. */
@@ -29,7 +29,7 @@ type Share = { readonly cluster: string; readonly weight: number };
 /** With the filters of its backendRef. */
 export type MeshShare = Share & { readonly filters?: Omit<BackendFilters, 'others'> };
 
-/** Undefined for a rule that need not be divided. */
+/** Undefined for a rule that is not over HTTP, or of which every backend has weight 0. */
 export function ruleSharesOf(
   resources: TrafficResources,
   cluster: EnvoyClusterName,
@@ -47,7 +47,7 @@ export function ruleSharesOf(
     return { ...shareOf(each), ...((request ?? response) && { filters }) };
   });
   const areFiltered = mesh.some(({ filters }) => filters);
-  if (weighted.length < 2 && !areFiltered) return undefined;
+  if (weighted.length === 0) return undefined;
   const others = weighted.filter(each => !isMeshEndpoints(each));
   const isApart = others.some(each => isServedApart(resources, each));
   const isDividedHere =
@@ -65,6 +65,11 @@ export function ruleSharesOf(
 
 function sumOf(refs: readonly RouteBackendRef[]): number {
   return refs.reduce((sum, { ref }) => sum + ref.weight, 0);
+}
+
+/** Whether one MeshEndpoints gets all requests of the rule. */
+export function areUndivided({ total, mesh: [first, ...others] }: RuleShares): boolean {
+  return first?.weight === total && others.length === 0;
 }
 
 /** The clusters that a rule needs beside its own: Envoy Gateway makes none of these where it does not divide the rule. */

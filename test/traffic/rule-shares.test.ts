@@ -49,9 +49,15 @@ describe('the shares of a rule', () => {
     ]);
   });
 
+  it('are those of the only backend, which a policy can give a cluster of its own', () => {
+    const only = { total: 1, mesh: [{ cluster: `${RULE}/backend/0`, weight: 1 }] };
+    expect(sharesOf(backend('web'))).toEqual(only);
+    expect(sharesOf(backend('web'), service({ weight: 0 }))).toEqual(only);
+    expect(clustersBeside(RULE, only)).toEqual([]);
+  });
+
   it('do not exist for a rule that cannot be divided', () => {
-    expect(sharesOf(backend('web'))).toBeUndefined();
-    expect(sharesOf(backend('web'), service({ weight: 0 }))).toBeUndefined();
+    expect(sharesOf(backend('web', { weight: 0 }))).toBeUndefined();
     const tcp = routeObject('TCPRoute', 'web', [backend('web'), backend('api')]);
     expect(ruleOf(resourcesFrom([...mesh, tcp]), 'tcproute/default/web/rule/-1')?.shares).toBeUndefined();
   });

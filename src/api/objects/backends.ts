@@ -20,6 +20,8 @@ export type Service = {
   readonly ports: readonly ServicePort[];
   /** It has no address of its own. */
   readonly isHeadless?: true;
+  /** Whether its clients prefer endpoints in their own zone. */
+  readonly prefersZone?: true;
 };
 
 /** Some addresses of a Service. */
@@ -74,7 +76,16 @@ export function decodeService(header: Header<'Service'>, object: FieldValue): Se
       ...present({ appProtocol: appProtocols[index] }),
     })),
     ...(field(spec, 'clusterIP').value === 'None' && { isHeadless: true }),
+    ...(prefersZone(object) && { prefersZone: true }),
   };
+}
+
+/** As Envoy Gateway decides it. */
+function prefersZone(object: FieldValue): boolean {
+  const annotations = field(field(object, 'metadata'), 'annotations');
+  const mode = field(annotations, 'service.kubernetes.io/topology-mode').value;
+  const distribution = field(field(object, 'spec'), 'trafficDistribution').value;
+  return typeof distribution === 'string' || mode === 'Auto' || mode === 'auto';
 }
 
 /** An EndpointSlice, reduced to the fields that reach Envoy: there are many, and they change often. */

@@ -7,7 +7,7 @@ import type { FieldValue } from './place.ts';
 import { decodeNamespaces } from './selected-namespaces.ts';
 import type { SelectedNamespaces } from './selected-namespaces.ts';
 
-/** Where a BackendTrafficPolicy of Envoy Gateway applies, and the only one of its settings that is read. */
+/** Where a BackendTrafficPolicy of Envoy Gateway applies, and those of its settings that are read. */
 export type BackendTrafficPolicy = {
   readonly kind: 'BackendTrafficPolicy';
   readonly apiVersion: string;
@@ -17,6 +17,8 @@ export type BackendTrafficPolicy = {
   readonly targetSelectors: readonly PolicyTargetSelector[];
   /** Whether a policy of the listener or Gateway sets what it does not. */
   readonly isMerged: boolean;
+  /** By `loadBalancer.zoneAware`. */
+  readonly prefersZones?: true;
 } & RoutingType;
 
 /** How Envoy reaches Services: by the addresses of their endpoints (`Endpoint`), or by their own (`Service`). */
@@ -62,8 +64,16 @@ export function decodeTrafficPolicy(
     ),
     targetSelectors: items(field(spec, 'targetSelectors')).map(decodeTargetSelector),
     isMerged: optionalText(field(spec, 'mergeType'), forms.filled) !== undefined,
+    ...(prefersZones(optionalFields(field(spec, 'loadBalancer'))) && { prefersZones: true }),
     ...routingTypeIn(spec),
   };
+}
+
+function prefersZones(loadBalancer: FieldValue): boolean {
+  const zoneAware = optionalFields(field(loadBalancer, 'zoneAware'));
+  return (
+    field(zoneAware, 'preferLocal').value !== undefined || items(field(zoneAware, 'weightedZones')).length > 0
+  );
 }
 
 function routingTypeIn(spec: FieldValue): RoutingType {

@@ -90,5 +90,9 @@ export const MESH_GATEWAY = {
       "a Service is a backend of the rule, and Envoy Gateway's routing type for it is `Endpoint`",
       'name it in the level alone, or apply the policy in the message',
     ),
+    DividedRule: error(
+      'each backend of the rule has [an Envoy cluster of its own](traffic.md#rules-that-are-divided), so that no level is used, and weights decide',
+      'follow the message, which has the cause',
+    ),
   },
 } as const;

@@ -121,7 +121,7 @@ function resolvedRefsOf(targets: readonly Target[]): ConditionUpdate {
 /** The condition FailoverSupported at a Gateway, of a policy with levels. */
 function failoverSupportedOf(failovers: readonly FailoverSupport[]): readonly ConditionUpdate[] {
   if (failovers.every(({ is }) => is === 'without-levels')) return [];
-  const problems = failovers.flatMap(each => (each.is === 'service-in-rule' ? [each.problem] : []));
+  const problems = failovers.flatMap(each => (each.is === 'unsupported' ? [each.problem] : []));
   const message = 'levels are used whatever endpoints the backends of the rules have';
   return [conditionOf('MeshRoutePolicy FailoverSupported', problems, { reason: 'Supported', message })];
 }

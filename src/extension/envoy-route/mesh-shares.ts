@@ -2,7 +2,7 @@ import { fromBinary } from '@bufbuild/protobuf';
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { UInt32ValueSchema } from '@bufbuild/protobuf/wkt';
 import { ruleOfBackendCluster, ruleOfEnvoyRoute } from '../../traffic/envoy-cluster-name.ts';
-import { clustersBeside } from '../../traffic/rule-shares.ts';
+import { areUndivided, clustersBeside } from '../../traffic/rule-shares.ts';
 import type { MeshShare, RuleShares } from '../../traffic/rule-shares.ts';
 import type { HeaderChanges } from '../../api/objects/header-filters.ts';
 import { encode } from '../encode.ts';
@@ -59,8 +59,9 @@ export type RuleDivision = {
  *   to one, which Envoy Gateway alone can serve any                           one for each, and that one for all others
  *   to several                                  filters or none               one for each, made by Envoy Gateway
  *   to several, and to backends that are away   no filters                    the one that all backends had together before
+ *   to none, because there is no other backend  filters or none                   the one that it had before
  *
- * With the last, a backend that is deleted or comes back changes no cluster of MeshEndpoints, so that no request to them fails.
+ * With the last but one, a backend that is deleted or comes back changes no cluster of MeshEndpoints, so that no request to them fails.
  */
 export function divideRules(sharesOf: (cluster: string) => RuleShares | undefined): RuleDivision {
   const together = new Set<string>();
@@ -92,13 +93,16 @@ export function divideRules(sharesOf: (cluster: string) => RuleShares | undefine
   };
 }
 
-/** Whether Envoy Gateway has divided the rule because a backend is away, and MeshEndpoints need no clusters of their own. */
-function areTogether(weighted: Uint8Array, { mesh, isApart }: RuleShares): boolean {
+/** Whether Envoy Gateway has divided the rule, and MeshEndpoints need no clusters of their own: a backend is away, or there is one. */
+function areTogether(weighted: Uint8Array, shares: RuleShares): boolean {
+  const { mesh, isApart } = shares;
+  if (areUndivided(shares)) return true;
   if (isApart || mesh.length === 0 || mesh.some(({ filters }) => filters)) return false;
   return valuesOf(weighted, CLUSTERS, Infinity).some(each => nameOf(each) === UNAVAILABLE);
 }
 
 function merged(rule: string, shares: RuleShares): RuleShares {
+  if (areUndivided(shares)) return { ...shares, mesh: shares.mesh.map(each => ({ ...each, cluster: rule })) };
   const weight = shares.mesh.reduce((sum, each) => sum + each.weight, 0);
   return { ...shares, mesh: [{ cluster: rule, weight }] };
 }

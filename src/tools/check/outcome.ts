@@ -112,7 +112,7 @@ function outcomeOf(
     ...backendlessIn(route, indexOf(traffic)),
     ...traffic.unused,
     ...problemsOfRule(traffic.rule),
-    ...supports.flatMap(each => (each.is === 'service-in-rule' ? [each.problem] : [])),
+    ...supports.flatMap(each => (each.is === 'unsupported' ? [each.problem] : [])),
     ...brokenPools(traffic, known),
   ]);
   const ofServices = problemsOfServices(traffic, route, resources, known);

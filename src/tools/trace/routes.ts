@@ -203,7 +203,7 @@ function problemLines(problem: Problem, title: string, look: Look, indent = '   
 
 function problemTitle({ reason, about, endpoint }: Problem, { policy }: ResolvedRule): string {
   if (reason === 'PoolNotReady' && about) return `not ready: ${titleOfSubject(about)}`;
-  if (about?.kind === 'MeshRoutePolicy' || reason === 'ServiceInRule')
+  if (about?.kind === 'MeshRoutePolicy' || reason === 'ServiceInRule' || reason === 'DividedRule')
     return `MeshRoutePolicy ${policy?.metadata.name}`;
   return `not used${endpoint === undefined ? '' : ` (endpoint ${endpoint})`}`;
 }

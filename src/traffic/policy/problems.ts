@@ -1,6 +1,7 @@
 import type { Ref } from '../../api/key.ts';
 import { ENVOY_GATEWAY_GROUP } from '../../api/objects/backends.ts';
 import { GATEWAY_GROUP } from '../../api/objects/gateway-api.ts';
+import type { Route } from '../../api/objects/gateway-api.ts';
 import { refTo } from '../../api/objects/references.ts';
 import type { Problem } from '../../api/problem.ts';
 import type { BackendTrafficPolicy } from '../../api/objects/traffic-policy.ts';
@@ -10,7 +11,7 @@ import type { TrafficResources } from '../traffic-resources.ts';
 import { titleOfBackend } from './levels.ts';
 import { isRequired, MAX_PRIORITIES, rankOf } from './route-policy.ts';
 import type { PolicyProblem } from './route-policy.ts';
-import { serviceRoutingOf } from './service-routing.ts';
+import { serviceRoutingOf, zonePolicyOf } from './service-routing.ts';
 import type { RoutingResources } from './service-routing.ts';
 import { titleOfTrafficPolicy } from './traffic-policies.ts';
 
@@ -18,7 +19,7 @@ import { titleOfTrafficPolicy } from './traffic-policies.ts';
 export type FailoverSupport =
   | { readonly is: 'without-levels' }
   | { readonly is: 'supported' }
-  | { readonly is: 'service-in-rule'; readonly problem: Problem<'ServiceInRule'> };
+  | { readonly is: 'unsupported'; readonly problem: Problem<'ServiceInRule' | 'DividedRule'> };
 
 /**
  * How levels are supported at a Gateway. While a Service of an HTTPRoute or GRPCRoute has no endpoints, Envoy Gateway makes a
@@ -31,10 +32,14 @@ export function failoverSupportOf(
 ): FailoverSupport {
   const withLevels = rules.filter(({ levels }) => levels !== undefined);
   if (withLevels.length === 0) return { is: 'without-levels' };
-  for (const { cluster, otherBackends } of withLevels) {
+  for (const rule of withLevels) {
+    const { cluster, otherBackends } = rule;
     const services = otherBackends.map(({ ref }) => ref).filter(({ kind }) => kind === 'Service');
     const route = resources.route(cluster);
-    if (services.length === 0 || !route || cluster.rule === 'only') continue;
+    if (!route || cluster.rule === 'only') continue;
+    const divided = dividedProblem(resources, rule, route, gateway);
+    if (divided) return { is: 'unsupported', problem: { ...divided, about: refTo(route) } };
+    if (services.length === 0) continue;
     const { isByService, policy } = serviceRoutingOf(resources, route, cluster.rule, gateway);
     for (const ref of services) {
       const isHeadless = resources.service({ ...ref, kind: 'Service' })?.isHeadless === true;
@@ -45,10 +50,47 @@ export function failoverSupportOf(
       const text = `${titleOfBackend(ref)} is a backend of the route${what}: while it has no ready endpoints, Envoy Gateway fails its share of the requests, ${unless}`;
       const fix = `remove the Service from backendRefs and name it in spec.failover.levels alone${more}`;
       const about = refTo(route);
-      return { is: 'service-in-rule', problem: { reason: 'ServiceInRule', about, text, fix } };
+      return { is: 'unsupported', problem: { reason: 'ServiceInRule', about, text, fix } };
     }
   }
   return { is: 'supported' };
+}
+
+/** Why each backend of a rule has a cluster of its own, whatever endpoints there are. A single backend keeps that of the rule. */
+function dividedProblem(
+  resources: RoutingResources & Pick<TrafficResources, 'service'>,
+  { cluster, backends, otherBackends, shares }: ResolvedRule,
+  route: Route,
+  gateway: Ref<'Gateway'>,
+): Problem<'DividedRule'> | undefined {
+  const refs = [...backends, ...otherBackends].map(({ ref }) => ref).filter(({ weight }) => weight > 0);
+  if (refs.length < 2) return undefined;
+  const zones = zonePolicyOf(resources, route, cluster.rule, gateway);
+  const near = refs.find(
+    ref => ref.kind === 'Service' && resources.service({ ...ref, kind: 'Service' })?.prefersZone,
+  );
+  const isMeshFiltered = shares?.mesh.some(({ filters }) => filters) === true;
+  const filtered = (isMeshFiltered ? refs : otherBackends.map(({ ref }) => ref)).find(
+    ({ filters }) => filters,
+  );
+  const [why, fix] = zones
+    ? [`${titleOfTrafficPolicy(zones)} sets zoneAware`, 'remove loadBalancer.zoneAware from it']
+    : near
+      ? [
+          `${titleOfBackend(near)} prefers its zone`,
+          'remove trafficDistribution or the topology mode from it',
+        ]
+      : filtered
+        ? [`${titleOfBackend(filtered)} has filters`, 'move them to the filters of the rule']
+        : shares?.isApart
+          ? ['the rule has a ServiceImport, or a Backend with host names', 'give it a route of its own']
+          : [];
+  if (why === undefined) return undefined;
+  return {
+    reason: 'DividedRule',
+    text: `requests are divided by weight, and no level is used: each backend of the rule has an Envoy cluster of its own, because ${why}`,
+    fix: `${fix}, or keep one MeshEndpoints in backendRefs, and name Services in spec.failover.levels alone`,
+  };
 }
 
 /** A policy of the Gateway, or another one of the route, would not apply beside the one that the route has. */

@@ -43,18 +43,42 @@ export function serviceRoutingOf(
   rule: EnvoyClusterName['rule'],
   gateway: Ref<'Gateway'>,
 ): ServiceRouting {
-  const policyAt = (target: PolicyTarget) =>
-    oldestOf(resources.trafficPolicies(target).filter(policy => isTarget(policy, target, resources)));
-  const [policy] = routeTargets(route, rule).flatMap(target => policyAt(target) ?? []);
+  const { own: policy, ofParents } = policiesOf(resources, route, rule, gateway);
   const decides = policy !== undefined && (policy.routingType !== undefined || !policy.isMerged);
   const types = decides
     ? [policy.routingType]
-    : attachmentsOf(route, resources)
-        .filter(attachment => keyOf(attachment.gateway) === keyOf(gateway))
-        .flatMap(attachment => parentsAt(route, attachment, resources))
-        .map(targets => targets.map(target => policyAt(target)?.routingType).find(isSet));
+    : ofParents.map(policies => policies.map(({ routingType }) => routingType).find(isSet));
   const byDefault = typeOfProxies(resources, gateway);
   return { isByService: types.every(type => (type ?? byDefault) === 'Service'), policy };
+}
+
+/** The policy that gives each backend of a rule a cluster of its own at a Gateway, because it prefers zones. */
+export function zonePolicyOf(
+  resources: RoutingResources,
+  route: Route,
+  rule: EnvoyClusterName['rule'],
+  gateway: Ref<'Gateway'>,
+): BackendTrafficPolicy | undefined {
+  const { own, ofParents } = policiesOf(resources, route, rule, gateway);
+  const closest = own && !own.isMerged ? [] : ofParents.flatMap(([first]) => first ?? []);
+  return [...(own ? [own] : []), ...closest].find(({ prefersZones }) => prefersZones);
+}
+
+/** The policy of a rule, else of its route, and for each parentRef those of its parents, of which the closest is first. */
+function policiesOf(
+  resources: RoutingResources,
+  route: Route,
+  rule: EnvoyClusterName['rule'],
+  gateway: Ref<'Gateway'>,
+) {
+  const policyAt = (target: PolicyTarget) =>
+    oldestOf(resources.trafficPolicies(target).filter(policy => isTarget(policy, target, resources)));
+  const [own] = routeTargets(route, rule).flatMap(target => policyAt(target) ?? []);
+  const ofParents = attachmentsOf(route, resources)
+    .filter(attachment => keyOf(attachment.gateway) === keyOf(gateway))
+    .flatMap(attachment => parentsAt(route, attachment, resources))
+    .map(targets => targets.flatMap(target => policyAt(target) ?? []));
+  return { own, ofParents };
 }
 
 /** Whether Envoy Gateway reaches a backend by the own address of a Service, at every Gateway of the route. */

@@ -7,6 +7,7 @@ import { backendsWithChecks } from './envoy-health-check.ts';
 import { closedSettingsOf, overTlsBudgetOf } from './tls-budget.ts';
 import type { TlsBudgets } from './tls-budget.ts';
 import type { ResolvedRule } from '../resolve-route.ts';
+import { areUndivided } from '../rule-shares.ts';
 
 /** The settings of the mesh clusters of some routes of a Gateway, by the keys of those that have any, with a hash of them. */
 export type RevisionPart = { readonly hash: string; readonly settings: ReadonlyMap<Key, string> };
@@ -76,8 +77,13 @@ export function routeSettings(rules: readonly ResolvedRule[], budgets: TlsBudget
       const settings = settingsOf(rule, budgets);
       const checked = settings?.healthCheck && backendsWithChecks(rule);
       // Not `others`, which depends on Services: the operator reads none.
-      const { total, mesh } = rule.shares ?? {};
-      const all = [settings ?? null, checked ?? null, ...(mesh ? [total, mesh] : [])];
+      const { shares } = rule;
+      const ofShares = !shares
+        ? []
+        : areUndivided(shares)
+          ? shares.mesh.flatMap(({ filters }) => filters ?? [])
+          : [shares.total, shares.mesh];
+      const all = [settings ?? null, checked ?? null, ...ofShares];
       return `\n${rule.cluster.text} ${JSON.stringify(all)}`;
     })
     .join('');

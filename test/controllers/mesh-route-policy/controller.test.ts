@@ -269,6 +269,45 @@ describe('the condition FailoverSupported of a MeshRoutePolicy for a rule with a
     ]);
   });
 
+  const filters = [{ type: 'RequestHeaderModifier', requestHeaderModifier: { remove: ['cookie'] } }];
+
+  it.each<readonly [string, string, string, readonly object[]]>([
+    [
+      'a BackendTrafficPolicy of the Gateway prefers zones',
+      'BackendTrafficPolicy default/zones sets zoneAware',
+      'remove loadBalancer.zoneAware from it',
+      [
+        envoyGateway('BackendTrafficPolicy', 'default/zones', {
+          targetRefs: [{ group, kind: 'Gateway', name: 'public' }],
+          loadBalancer: { type: 'RoundRobin', zoneAware: { preferLocal: {} } },
+        }),
+      ],
+    ],
+    [
+      'the Service prefers its zone',
+      'Service default/shop:80 prefers its zone',
+      'remove trafficDistribution or the topology mode from it',
+      [{ ...SHOP_SERVICE, spec: { trafficDistribution: 'PreferClose', ports: [{ port: 80 }] } }],
+    ],
+    [
+      'a backend has filters',
+      'MeshEndpoints default/web:8080 has filters',
+      'move them to the filters of the rule',
+      [
+        to(['public'], {
+          rules: [{ backendRefs: [meshBackend({ filters }), SHOP] }],
+        }),
+      ],
+    ],
+  ])('is False where %s, whatever the routing type is', async (_, why, fix, objects) => {
+    const routing = { routingType: 'Service', mergeType: 'StrategicMerge' };
+    const byService = routedBy({ kind: 'HTTPRoute', name: 'web' }, routing);
+    const { statusOf } = await controllerOn(...WORLD, byService, ...objects);
+    expect(statusOf()?.[0]?.[3]).toBe(
+      `False DividedRule: requests are divided by weight, and no level is used: each backend of the rule has an Envoy cluster of its own, because ${why}: ${fix}, or keep one MeshEndpoints in backendRefs, and name Services in spec.failover.levels alone`,
+    );
+  });
+
   it('is True at a Gateway whose policy or EnvoyProxy has the routing type Service, and follows them', async () => {
     const { statusOf, put } = await controllerOn(...WORLD);
     const supported = () =>

@@ -67,6 +67,7 @@ describe('the routes of a rule that Envoy Gateway has divided', () => {
         { name: RULE, weight: 70 },
       ],
     ],
+    ['where there is no other backend', [], { total: 5, mesh: [of(0, 5)] }, [{ name: RULE, weight: 5 }]],
     [
       'where the weights are newer than those known here',
       [entry(0, 90)],
@@ -80,18 +81,22 @@ describe('the routes of a rule that Envoy Gateway has divided', () => {
     expect(withMeshShares(after, sharesOf(shares))).toBe(after);
   });
 
-  it.each<[string, readonly Share[], readonly (readonly string[])[]]>([
+  it.each<[string, readonly Share[], readonly (readonly string[])[], number?, RuleShares['mesh']?]>([
     [
       'their own names where all backends exist',
       [entry(0, 40)],
       [[], [of(1, 0).cluster], [of(2, 0).cluster]],
     ],
     ['the name of the rule once where one is away', [{ name: UNAVAILABLE, weight: 40 }], [[], [RULE], []]],
-  ])('leave the clusters of MeshEndpoints %s', (_, given, expected) => {
-    const division = divideRules(sharesOf({ total: 100, mesh: [of(1, 50), of(2, 10)] }));
-    division.editRoutes(routeConfiguration(weightedRoute(RULE, given)));
-    expect([0, 1, 2].map(index => division.namesFor(of(index, 0).cluster))).toEqual(expected);
-  });
+    ['the name of the rule where there is no other backend', [], [[], [RULE], []], 60, [of(1, 60)]],
+  ])(
+    'leave the clusters of MeshEndpoints %s',
+    (_, given, expected, total = 100, mesh = [of(1, 50), of(2, 10)]) => {
+      const division = divideRules(sharesOf({ total, mesh }));
+      division.editRoutes(routeConfiguration(weightedRoute(RULE, given)));
+      expect([0, 1, 2].map(index => division.namesFor(of(index, 0).cluster))).toEqual(expected);
+    },
+  );
 
   it('keep all their other bytes', () => {
     const given = [{ name: UNAVAILABLE, weight: 30 }, entry(0, 40)];

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { requestThrough } from '../../../lab/gateway/envoy.ts';
+import { readConfigDump, requestThrough } from '../../../lab/gateway/envoy.ts';
 import type { KubernetesObject } from '../../../lab/gateway/objects.ts';
 import { until } from '../../../lab/process/wait.ts';
 import { named } from '../../support/declared.ts';
@@ -133,4 +133,28 @@ it('a rolling update sends nothing to the tailnet', async () => {
     await more('pod', 50);
   }
   expect([(await end()).failures, counts.tailnet]).toEqual([[], 0]);
+});
+
+it('levels work where a policy divides the rule, which has one backend', async () => {
+  system.put('zones', [
+    named(
+      {
+        apiVersion: 'gateway.envoyproxy.io/v1alpha1',
+        kind: 'BackendTrafficPolicy',
+        spec: {
+          targetRefs: [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', name: 'web' }],
+          loadBalancer: { type: 'RoundRobin', zoneAware: { preferLocal: {} } },
+        },
+      },
+      'default/zones',
+    ) as KubernetesObject,
+  ]);
+  await until('weighted clusters in Envoy', async () =>
+    JSON.stringify(await readConfigDump(system.gateway.admin)).includes('weighted_clusters'),
+  );
+  await served('tailnet');
+  scaleTo('ready');
+  await served('pod');
+  scaleTo();
+  await served('tailnet');
 });

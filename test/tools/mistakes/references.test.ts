@@ -108,6 +108,32 @@ testMistakes('check, trace --all and status agree about a route with', [
   ),
 ]);
 
+/** A MeshRoutePolicy of the route, which uses the Service only while no device is healthy. */
+const levels = add(
+  `${head('mesh-gateway.dev/v1alpha1', 'MeshRoutePolicy', 'web')}spec:
+  targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: web}]
+  failover: {levels: [{backends: [{group: mesh-gateway.dev, kind: MeshEndpoints, name: web}]}, {backends: [{name: spare, port: 80}]}]}`,
+);
+const spare = add(`${head('v1', 'Service', 'spare')}spec: {ports: [{port: 80}]}`);
+const zones = add(
+  `${head('gateway.envoyproxy.io/v1alpha1', 'BackendTrafficPolicy', 'zones')}spec:
+  targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: web}]
+  loadBalancer: {type: RoundRobin, zoneAware: {preferLocal: {}}}`,
+);
+
+testMistakes('check, trace --all and status agree about levels of', [
+  mistake(
+    'a rule that a policy divides',
+    [append('HTTPRoute', '        - {name: spare, port: 80}'), levels, spare, zones],
+    [
+      'error DividedRule',
+      '',
+      'remove loadBalancer.zoneAware from it, or keep one MeshEndpoints in backendRefs, and name Services in spec.failover.levels alone',
+    ],
+  ),
+  mistake('a rule with one backend, which no policy divides', [levels, spare, zones]),
+]);
+
 testMistakes('an invalid object hides what depends on it:', [
   mistake('a route', edit('HTTPRoute', 'port: 8080', 'port: eighty'), [
     'error Invalid',
