@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { nearest } from '../src/api/validation/nearest.ts';
+import { envoyGatewayValues } from './charts/envoy-gateway.ts';
 import { readConfiguration } from './config.ts';
 import {
   applyDrift,
@@ -14,6 +15,7 @@ import {
   readMarked,
   readText,
 } from './folder.ts';
+import type { Installation } from './generated/types.ts';
 import { CHART_NAMES, DEFAULT_CHARTS, install, objectsText, pathsOf } from './install.ts';
 import type { Files } from './install.ts';
 import { runSynthPool } from './pool-command.ts';
@@ -21,11 +23,16 @@ import { runSynthPool } from './pool-command.ts';
 /** What `mesh-gateway help synth` prints. */
 export const SYNTH_HELP = `mesh-gateway synth [--config FILE] --out FOLDER [--only NAME,...]
                    [--check | --diff]
+       mesh-gateway synth envoy-gateway-values [--config FILE]
+                   [--namespace NAME]
        mesh-gateway synth pool --tailnet FILE [--address IP]
                    [--namespace NAME] [--config FILE]
 
 Writes the manifests of an installation, as files to apply or to keep under
-GitOps. With pool, prints those of a pool of mesh pods that you run yourself.
+GitOps. With envoy-gateway-values, prints what the Helm chart of Envoy Gateway
+needs, which is also in envoy-gateway/values.yaml and in the notes of our own
+chart; --namespace is that of its release. With pool, prints the manifests of a
+pool of mesh pods that you run yourself.
 
   --config FILE     the configuration; fields that it does not set have their
                     defaults. Its schema is synth/config.json of the package
@@ -60,6 +67,7 @@ and then nothing is written.
 /** Runs `mesh-gateway synth`; returns the exit code. */
 export async function runSynth(args: readonly string[], version: string): Promise<number> {
   if (args[0] === 'pool') return await runSynthPool(args.slice(1));
+  if (args[0] === 'envoy-gateway-values') return await printEnvoyGatewayValues(args.slice(1), version);
   const { values } = parseArgs({
     args: [...args],
     options: {
@@ -75,13 +83,10 @@ export async function runSynth(args: readonly string[], version: string): Promis
   const isComparison = values.check || values.diff;
   if (out === undefined || out === '') throw new Error('synth: name the folder to write to: --out FOLDER');
   const only = chosenCharts(values.only);
-  const read = readConfiguration(config === undefined ? '' : await readText(config));
-  if (read.faults) {
-    for (const fault of read.faults) console.error(`${config ?? 'the defaults'}: ${fault}`);
-    return 2;
-  }
+  const installation = await readInstallation(config);
+  if (!installation) return 2;
   const definitions = await readDefinitions(definitionsFolder());
-  const options = { installation: read.installation, version, definitions };
+  const options = { installation, version, definitions };
   if (out === '-') {
     const compares = values.check ? '--check' : '--diff';
     if (isComparison) throw new Error(`synth: ${compares} needs the folder to compare with: --out FOLDER`);
@@ -105,6 +110,24 @@ export async function runSynth(args: readonly string[], version: string): Promis
   }
   for (const one of wanted) await applyDrift(out, one, files);
   console.error(`${files.size} files, ${wanted.length} changed`);
+  return 0;
+}
+
+/** The configuration in a file, or the defaults; undefined after printing what is not valid. */
+async function readInstallation(config: string | undefined): Promise<Installation | undefined> {
+  const read = readConfiguration(config === undefined ? '' : await readText(config));
+  if (!read.faults) return read.installation;
+  for (const fault of read.faults) console.error(`${config ?? 'the defaults'}: ${fault}`);
+  return undefined;
+}
+
+async function printEnvoyGatewayValues(args: readonly string[], version: string): Promise<number> {
+  const options = { config: { type: 'string' }, namespace: { type: 'string' } } as const;
+  const { config, namespace } = parseArgs({ args: [...args], options }).values;
+  const installation = await readInstallation(config);
+  if (!installation) return 2;
+  const placed = { ...installation, ...(namespace !== undefined && { namespace }) };
+  process.stdout.write(envoyGatewayValues({ installation: placed, version }));
   return 0;
 }
 

@@ -67,6 +67,16 @@ describe('mesh-gateway synth', () => {
       );
   });
 
+  it('prints the values of the chart of Envoy Gateway, which are in its file', async () => {
+    const { out, ...rest } = await run('envoy-gateway-values');
+    expect(rest).toEqual({ status: 0, err: '' });
+    const [, ...lines] = readFileSync('dist/manifests/envoy-gateway/values.yaml', 'utf8').split('\n');
+    expect(out).toBe(lines.join('\n'));
+    const config = written('other-domain.yaml', 'clusterDomain: corp.example');
+    const other = await run('envoy-gateway-values', '--config', config, '--namespace', 'mesh');
+    expect(other.out).toContain('hostname: mesh-extension-server.mesh.svc.corp.example\n');
+  });
+
   it('changes nothing where nothing has changed', async () => {
     await run('--out', 'twice');
     expect(await run('--out', 'twice')).toMatchObject({ status: 0, err: '15 files, 0 changed\n' });

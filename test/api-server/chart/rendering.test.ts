@@ -14,6 +14,9 @@ import {
   rendered,
   synthesizedFor,
 } from '../../support/synth/chart.ts';
+import { envoyGatewayValues } from '../../../synth/charts/envoy-gateway.ts';
+import { readConfiguration } from '../../../synth/config.ts';
+import type { Installation } from '../../../synth/generated/types.ts';
 import { at, containersOf, put } from '../../support/synth/parts.ts';
 import type { Written } from '../../support/synth/synthesized.ts';
 
@@ -159,4 +162,23 @@ describe('the chart', () => {
     expect(notes).toContain(`hostname: mesh-extension-server.${RELEASE_NAMESPACE}.svc.cluster.local`);
     expect(notes).toContain('mesh-gateway synth');
   });
+
+  it.each([
+    { given: [], config: {} },
+    { given: ['--set', 'clusterDomain=corp.example'], config: { clusterDomain: 'corp.example' } },
+    {
+      given: ['--set', 'extensionServer.maxMessageSize=50M'],
+      config: { extensionServer: { maxMessageSize: '50M' } },
+    },
+  ])(
+    'prints the values of the chart of Envoy Gateway as synth does, with $given',
+    async ({ given, config }) => {
+      const args = ['install', 'mesh-gateway', CHART, '--namespace', RELEASE_NAMESPACE, '--dry-run=client'];
+      const [, printed = ''] = /--values - <<END\n(.*?)END\n/s.exec(await helm([...args, ...given])) ?? [];
+      const { installation } = readConfiguration(
+        JSON.stringify({ ...config, namespace: RELEASE_NAMESPACE }),
+      ) as { readonly installation: Installation };
+      expect(printed).toBe(envoyGatewayValues({ installation, version: '0' }));
+    },
+  );
 });

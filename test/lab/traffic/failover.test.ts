@@ -156,5 +156,5 @@ it('levels work where a policy divides the rule, which has one backend', async (
   scaleTo('ready');
   await served('pod');
   scaleTo();
-  await served('tailnet');
+  expect(await served('tailnet')).toBe(true);
 });
