@@ -82,6 +82,28 @@ describe('on a terminal', () => {
     expect(plain.at(-1)).toBe('1 route: no request reaches an endpoint');
   });
 
+  it('trace --all has an endpoint on two lines where it is wider, and on one elsewhere', async () => {
+    const pool = 'mode: External, addresses: ["192.168.100.100:1055"]';
+    writeFileSync(
+      file,
+      OBJECTS.replace('port: 81', 'port: 80').replace(
+        '{tailnet: example.ts.net}',
+        `{tailnet: example.ts.net, pool: {${pool}}}`,
+      ),
+    );
+    const endpointIn = (lines: readonly string[]) =>
+      lines.filter(line => /100\.64|backend 0/.test(line)).map(stripVTControlCharacters);
+    const parts = ['100.64.0.1:80  through 192.168.100.100:1055', 'backend 0, weight 1, priority 0, HEALTHY'];
+    expect(endpointIn(await onTerminal(80, () => runTrace(['--all', '--file', file], {})))).toEqual([
+      `    ${parts[0]}`,
+      `      ${parts[1]}`,
+    ]);
+    printed.out.length = 0;
+    expect(endpointIn(await onTerminal(200, () => runTrace(['--all', '--file', file], {})))).toEqual([
+      `    ${parts.join('  ')}`,
+    ]);
+  });
+
   it('doctor wraps what it found, and never a command to copy', () => {
     const [text, fix] = [`${'word '.repeat(30)}end`, `kubectl ${'--flag '.repeat(30)}`];
     const lines = formatLines([{ check: 'hook', is: 'failed', text, fix }], { hasColor: false, columns: 80 });

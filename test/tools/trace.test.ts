@@ -207,6 +207,26 @@ describe('trace names the step that is broken:', () => {
     ],
     ['no route', 'NoRouteAttached', all, 'http://a/', 'broken rule: no route attaches to it'],
     [
+      'a route that attaches to nothing',
+      'ParentNotFound',
+      [...all, routeOf({ parentRefs: [{ name: 'publik' }] })],
+      'http://a/',
+      'broken rule: HTTPRoute default/web is not attached: ParentNotFound: spec.parentRefs[0].name: Gateway default/publik does not exist: did you mean public?',
+    ],
+    [
+      'a hostname that only a route has that attaches to nothing',
+      'ListenerNotFound',
+      [
+        ...[...all, routeOf({ hostnames: ['b'] })],
+        route('HTTPRoute', 'default/a', {
+          hostnames: ['a'],
+          parentRefs: [{ name: 'public', sectionName: 'web' }],
+        }),
+      ],
+      'http://a/',
+      'broken rule: HTTPRoute default/a is not attached: ListenerNotFound: spec.parentRefs[0].sectionName: Gateway default/public has no listener web: use one that it has (http, tls, tcp, udp)',
+    ],
+    [
       'no hostname',
       'NoRouteForHost',
       [...all, routeOf({ hostnames: ['b'] })],

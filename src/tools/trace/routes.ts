@@ -169,6 +169,7 @@ function ruleLines(outcome: RuleOutcome, policies: readonly string[], look: Look
       `backend ${backend}, weight ${weight}, priority ${priority}, ${endpoint.health}`,
       metadataText(metadata, ', '),
     ]),
+    look,
   );
   const none = endpoints.length === 0 ? 'no endpoint' : 'no endpoint can take traffic';
   const [onlyMesh, mixed] = CONSEQUENCES[rule.protocol];
@@ -261,11 +262,17 @@ function addressOf({ address, port }: SocketAddress): string {
   return `${address.includes(':') ? `[${address}]` : address}:${port}`;
 }
 
-/** A line for each row, with the cells of a column below each other. */
-function tableOf(rows: readonly (readonly string[])[]): readonly string[] {
-  const columns = [...(rows[0] ?? []).keys()];
-  const widths = columns.map(column => Math.max(...rows.map(row => row[column]?.length ?? 0)));
-  return rows.map(row =>
-    `    ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ')}`.trimEnd(),
+/** A line for each row, with the cells of a column below each other; two where a terminal is too narrow. */
+function tableOf(rows: readonly (readonly string[])[], { columns }: Look): readonly string[] {
+  const widths = [...(rows[0] ?? []).keys()].map(column =>
+    Math.max(...rows.map(row => row[column]?.length ?? 0)),
   );
+  const lineOf = (row: readonly string[], first = 0) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[first + column] ?? 0))
+      .join('  ')
+      .trimEnd();
+  const lines = rows.map(row => `    ${lineOf(row)}`);
+  if (columns === undefined || lines.every(line => line.length <= columns)) return lines;
+  return rows.flatMap(row => [`    ${lineOf(row.slice(0, 2))}`, `      ${lineOf(row.slice(2), 2)}`]);
 }

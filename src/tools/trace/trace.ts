@@ -181,6 +181,9 @@ function wayThrough(
   // Listeners that are as close have one hostname.
   const chosen = ruleFor(request, attached, listeners[0]?.hostname);
   if ('problem' in chosen) {
+    const lost =
+      chosen.problem.reason === 'NoRuleMatches' ? undefined : detachedRoute(request, routes, catalog);
+    if (lost) return endedBy([first], brokenBy('rule', lost.problem, lost.text));
     return endedBy([first], unlessUnread(ROUTES_OF[request.over], brokenBy('rule', chosen.problem), catalog));
   }
   const { route, rule, text } = chosen;
@@ -202,6 +205,25 @@ function wayThrough(
     hasRule: true,
     reaches: traffic?.reaches ?? reachOfRule(chosen, undefined, catalog),
   };
+}
+
+/** Why a route that is for the request attaches to no Gateway. */
+function detachedRoute(
+  { over, host }: TracedRequest,
+  routes: readonly WrittenRoute[],
+  catalog: Catalog,
+): { readonly problem: Problem; readonly text: string } | undefined {
+  for (const { route } of routes) {
+    if (!ROUTES_OF[over].some(kind => kind === route.kind) || closestOf(route, host, undefined) < 0) continue;
+    const [problem, ...others] = catalog.parentProblems(route);
+    if (!problem || others.length + 1 < route.parentRefs.length) continue;
+    const about = refTo(route);
+    return {
+      problem: { about, ...problem },
+      text: `${titleOf(route)} is not attached: ${textWithReason(problem)}`,
+    };
+  }
+  return undefined;
 }
 
 /** A way that leads no further, or whose further steps are not known. */
