@@ -7,7 +7,7 @@ import { readFronts } from '../../src/tools/doctor/fronts.ts';
 import type { ReadFront } from '../../src/tools/doctor/fronts.ts';
 import type { Line } from '../../src/tools/doctor/observed.ts';
 import { meshBackend, route } from '../support/declared.ts';
-import { BREAKS, editConfig } from '../support/tools/breaks.ts';
+import { BREAKS, editConfig, OTHER_EXTENSION } from '../support/tools/breaks.ts';
 import {
   condition,
   find,
@@ -112,6 +112,20 @@ describe('doctor', () => {
     [
       'several extensions of Envoy Gateway',
       editConfig('extensionManager:', 'extensionManagers:\n- name: other\n- name: mesh'),
+    ],
+    [
+      'another extension of Envoy Gateway that is ready',
+      all => {
+        const [conditions, addresses] = [{ ready: true }, ['10.244.0.9']];
+        all.declared.push({
+          apiVersion: 'discovery.k8s.io/v1',
+          kind: 'EndpointSlice',
+          metadata: { namespace: 'ai', name: 'a', labels: { 'kubernetes.io/service-name': 'controller' } },
+          addressType: 'IPv4',
+          endpoints: [{ addresses, conditions }],
+        });
+        editConfig('extensionManager:', `extensionManagers:\n- ${OTHER_EXTENSION}\n- name: mesh`)(all);
+      },
     ],
     [
       'a short name of the extension server',

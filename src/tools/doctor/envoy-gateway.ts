@@ -92,7 +92,8 @@ function configLines(observed: Observed): readonly Line[] {
   if (!found) return both(check => notChecked(check, `${place} does not exist`));
   const { documents, faults } = readDocuments(textAt(found, 'data', ENVOY_GATEWAY.key));
   if (faults.length > 0) return both(check => failed(check, `${ENVOY_GATEWAY.key} of ${place} is not YAML`));
-  const extension = extensionIn(documents[0]?.value);
+  const extensions = extensionsIn(documents[0]?.value);
+  const extension = extensions.find(each => hasKind(each, 'backendResources', 'MeshEndpoints'));
   const fix = fixIn(namespace);
   if (!extension) {
     const text = `no extensionManager in ${place} has backendResources with kind MeshEndpoints`;
@@ -103,7 +104,31 @@ function configLines(observed: Observed): readonly Line[] {
     problems.length === 0
       ? [ok('hook', `Envoy Gateway calls ${addressOf(extension)} in each translation`)]
       : problems.map(problem => failed('hook', `${place}: ${problem}`, fix));
-  return [...hook, ...routesLine(extension, observed, fix), limitLine(extension, observed)];
+  const others = extensions.filter(each => each !== extension);
+  return [
+    ...hook,
+    ...routesLine(extension, observed, fix),
+    ...others.flatMap(each => absenceLine(each, observed)),
+    limitLine(extension, observed),
+  ];
+}
+
+/** Envoy Gateway waits for all of its extensions in each translation. */
+function absenceLine(extension: Fields, { declarations }: Observed): readonly Line[] {
+  const [host, port] = partsOf(addressOf(extension));
+  const [service = '', namespace = ''] = host.split('.');
+  const endpoints = declarations.objects.flatMap(({ resource }) =>
+    resource?.kind === 'EndpointSlice' &&
+    resource.service === service &&
+    resource.metadata.namespace === namespace
+      ? resource.endpoints
+      : [],
+  );
+  const isRead = declarations.complete?.has('EndpointSlice') ?? true;
+  if (!isRead || !/^[^.]+\.[^.]+\.svc(\.|$)/.test(host) || endpoints.some(({ isDraining }) => !isDraining))
+    return [];
+  const text = `no pod of Service ${namespace}/${service} is ready, where the extension ${textAt(extension, 'name')} listens on ${port}: Envoy Gateway translates nothing until one is, whatever its failOpen is`;
+  return [failed('hook', text, `kubectl -n ${namespace} describe service ${service}`)];
 }
 
 /** Without routes, a Gateway without rules that may be divided lacks nothing. */
@@ -129,11 +154,9 @@ function divisibleRules(resource: Resource | undefined): readonly string[] {
   });
 }
 
-/** The extension with our backends; there may be several. */
-function extensionIn(config: unknown): Fields | undefined {
+function extensionsIn(config: unknown): readonly Fields[] {
   const one = at(config, 'extensionManager');
-  const all = [...listAt({ one: [one] }, 'one'), ...listAt(config, 'extensionManagers')];
-  return all.find(extension => hasKind(extension, 'backendResources', 'MeshEndpoints'));
+  return [...listAt({ one: [one] }, 'one'), ...listAt(config, 'extensionManagers')];
 }
 
 function hasKind(extension: Fields, list: string, kind: string): boolean {

@@ -18,6 +18,10 @@ export const editConfig = (from: string | RegExp, to: string) => (all: Installat
   data['envoy-gateway.yaml'] = (data['envoy-gateway.yaml'] ?? '').replace(from, to);
 };
 
+/** An extension beside ours, in flow style. */
+export const OTHER_EXTENSION =
+  '{name: other, failOpen: true, service: {fqdn: {hostname: controller.ai.svc.cluster.local, port: 1063}}}';
+
 const status = (pod: Json) => ((pod['status'] as Json)['containerStatuses'] as Json[])[0] ?? {};
 
 const crash = (all: Installation, reason: string) => {
@@ -323,6 +327,13 @@ export const BREAKS: readonly Break[] = [
     'hook',
     'service of extensionManager is mesh-extension-server.mesh.svc.cluster.local:5005',
     'helm upgrade eg',
+  ],
+  [
+    'another extension of Envoy Gateway that is away',
+    editConfig('extensionManager:', `extensionManagers:\n- ${OTHER_EXTENSION}\n- name: mesh`),
+    'hook',
+    'no pod of Service ai/controller is ready, where the extension other listens on 1063: Envoy Gateway translates nothing until one is, whatever its failOpen is',
+    'kubectl -n ai describe service controller',
   ],
   [
     'Envoy Gateway with a small message limit',
