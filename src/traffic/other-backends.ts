@@ -74,6 +74,12 @@ export function hasTlsPolicy(
     );
 }
 
+/** Whether a backend is a Service beside which MeshEndpoints can be, and no policy gives it TLS. */
+export function isWithoutTls(resources: TrafficResources, backendRef: RouteBackendRef): boolean {
+  const { ref } = backendRef;
+  return isService(ref) && canMixWith(resources, backendRef) && !hasTlsPolicy(resources, ref);
+}
+
 function isServiceOrBackend({ ref }: RouteBackendRef): boolean {
   return isService(ref) || isBackend(ref);
 }
@@ -115,7 +121,7 @@ export function otherBackendsOf(
 }
 
 /** A policy can set the TLS of a single port. */
-function socketNameOf({ kind, namespace, name, port }: BackendRef): string {
+export function socketNameOf({ kind, namespace, name, port }: BackendRef): string {
   return `${kind}/${namespace}/${name}${port === undefined ? '' : `:${port}`}`;
 }
 

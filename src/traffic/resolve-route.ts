@@ -25,7 +25,14 @@ import { backendRefsOf, isMeshEndpoints } from './backend-refs.ts';
 import type { BackendPlace, RouteBackendRef } from './backend-refs.ts';
 import { formatEnvoyClusterName, ruleOfBackendCluster } from './envoy-cluster-name.ts';
 import type { EnvoyClusterName } from './envoy-cluster-name.ts';
-import { canMixWith, isResolved, isServedApart, otherBackendsOf } from './other-backends.ts';
+import {
+  canMixWith,
+  isResolved,
+  isServedApart,
+  isWithoutTls,
+  otherBackendsOf,
+  socketNameOf,
+} from './other-backends.ts';
 import type { OtherBackend } from './other-backends.ts';
 import { levelsOf } from './policy/levels.ts';
 import type { Levels } from './policy/levels.ts';
@@ -65,8 +72,17 @@ export type ResolvedRule = {
   readonly levels?: Levels;
   /** How its requests are shared where each backend has a cluster of its own; undefined if that cannot be. */
   readonly shares?: RuleShares;
+  /** Those of weight 0: their sockets are in the cluster before they get a weight, which is a change of endpoints alone. */
+  readonly standby: Standby;
   /** What gets no traffic, or no filters, although the rule names it. */
   readonly unused: readonly UnusedBackend[];
+};
+
+/** Backends of weight 0. */
+export type Standby = {
+  readonly endpoints: readonly ResolvedEndpoint[];
+  /** The names of the sockets of Services without TLS. */
+  readonly services: readonly string[];
 };
 
 /** A backendRef to a MeshEndpoints, and the endpoints that it resolves to. */
@@ -141,10 +157,9 @@ function resolveRule(
   const otherRefs = refs.filter(each => !isMeshEndpoints(each) && each.ref.weight > 0);
   const isMixed = otherRefs.length > 0;
   const canMix = otherRefs.every(each => canMixWith(resources, each) || isServedApart(resources, each));
+  const conflicts = isMixed ? [withDefaultProtocol, ...CONFLICTS] : CONFLICTS;
   const { kept, unused } =
-    isMixed && !canMix
-      ? unusedMixed(meshRefs)
-      : resolveBackendRefs(resources, meshRefs, isMixed ? [withDefaultProtocol, ...CONFLICTS] : CONFLICTS);
+    isMixed && !canMix ? unusedMixed(meshRefs) : resolveBackendRefs(resources, meshRefs, conflicts);
   const protocol = kept[0]?.protocol ?? defaultProtocol(route.kind);
   const policy = policyOf(resources, route, cluster.rule);
   // A cluster of one backend has no traffic.
@@ -164,6 +179,7 @@ function resolveRule(
     ...(policy && { policy }),
     ...(levels && { levels }),
     ...(shares && { shares }),
+    standby: kept.length === 0 ? NO_STANDBY : standbyOf(resources, refs, conflicts),
     unused: [...unused, ...mirroredRule(route, cluster, meshRefs), ...withIgnoredFilters(meshRefs)],
   };
 }
@@ -187,6 +203,7 @@ function resolveOtherBackend(
     isMixed: false,
     otherBackends: otherBackendsOf(resources, whole, refs).filter(({ index }) => index === backend),
     backends: [],
+    standby: NO_STANDBY,
     unused: [],
   };
 }
@@ -229,6 +246,26 @@ function resolveBackendRefs(
     unused.push(...filtered.unused);
   }
   return { kept, unused };
+}
+
+const NO_STANDBY: Standby = { endpoints: [], services: [] };
+
+/** As with the weight 1; those with a weight come first, so that they are kept where two conflict. */
+function standbyOf(
+  resources: TrafficResources,
+  refs: readonly RouteBackendRef[],
+  conflicts: readonly Step[],
+): Standby {
+  const idle = refs
+    .filter(({ ref }) => ref.weight === 0)
+    .map(each => ({ ...each, ref: { ...each.ref, weight: 1 } }));
+  if (idle.length === 0) return NO_STANDBY;
+  const mesh = [...refs.filter(({ ref }) => ref.weight > 0), ...idle].filter(isMeshEndpoints);
+  const { kept } = idle.some(isMeshEndpoints) ? resolveBackendRefs(resources, mesh, conflicts) : { kept: [] };
+  return {
+    endpoints: kept.filter(({ backendRef }) => idle.includes(backendRef)).map(({ resolved }) => resolved),
+    services: idle.filter(each => isWithoutTls(resources, each)).map(({ ref }) => socketNameOf(ref)),
+  };
 }
 
 /** A rule with backends that the extension server cannot serve keeps the cluster and endpoints of Envoy Gateway. */

@@ -10,6 +10,8 @@ import {
   httpRoute,
   routeObject,
   service,
+  serviceObject,
+  sliceObject,
   tailnetObject,
 } from '../support/traffic/objects.ts';
 
@@ -129,6 +131,31 @@ describe('the transport sockets of a cluster', () => {
     expect(early?.socketMatches.some(({ name }) => name === endpointAfter?.socketMatch)).toBe(false);
     expect(early?.defaultSocket).toEqual({ is: 'closed' });
   });
+
+  it.each<readonly [string, readonly Fields[], readonly Fields[]]>([
+    ['a Service', endpointList(1), [service()]],
+    ['a Service beside TLS', secure({}), [service()]],
+    ['MeshEndpoints with TLS', endpointList(1), [backend('secure')]],
+    ['MeshEndpoints with other TLS', secure({}), [backend('secure')]],
+  ])(
+    'include those of a backend of weight 0, so that a weight changes endpoints alone: %s',
+    (_, first, others) => {
+      const objects = [
+        ...[tailnetObject(), endpointsObject('web', first)],
+        endpointsObject('secure', [{ ...endpoint({ protocol: 'HTTPS', meshIP: '100.64.9.9' }), ...shop }]),
+        ...[serviceObject('shop'), sliceObject('shop', [{ addresses: ['10.0.0.1'] }])],
+      ];
+      const withWeight = (weight: number) => {
+        const refs = others.map(each => ({ ...each, weight }));
+        return trafficOf(resourcesFrom([...objects, httpRoute('web', [backend('web'), ...refs])]));
+      };
+      const { settings } = withWeight(0);
+      const used = assignedIn(withWeight(10)).map(({ socketMatch }) => socketMatch);
+      expect(settings?.socketMatches.map(({ name }) => name)).toEqual(expect.arrayContaining(used));
+      expect(new Set(used).size).toBe(2);
+      expect(assignedIn(withWeight(0)).map(({ address }) => address)).toEqual(['100.64.0.1']);
+    },
+  );
 
   it('set different TLS settings for each endpoint', () => {
     const all = traffic(secure(shop, {}));

@@ -12,6 +12,7 @@ import {
   serviceObject,
   sliceObject,
   tailnetObject,
+  tlsPolicyObject,
 } from '../support/traffic/objects.ts';
 
 const CLUSTER = 'httproute/default/web/rule/0';
@@ -124,6 +125,13 @@ describe('a Service beside MeshEndpoints', () => {
     const namedBy = ({ through }: typeof before) =>
       through.Proxy.assignment.localities.find(each => each.backend === 1)?.endpoints[0]?.socketMatch;
     expect([namedBy(before), namedBy(after)]).toEqual(['Service/default/shop:80', 'Service/default/shop:80']);
+  });
+
+  it('has no socket while its weight is 0, if a policy gives it TLS, which only Envoy Gateway knows', () => {
+    const backends = [backend('web'), service({ weight: 0 })];
+    const objects = [...mesh, tlsPolicyObject('shop', 'shop'), httpRoute('web', backends)];
+    const { settings } = trafficOf(resourcesFrom(objects), CLUSTER);
+    expect(settings?.socketMatches.map(({ name }) => name)).toEqual(['clear']);
   });
 
   it('of another namespace needs a ReferenceGrant for Services', () => {

@@ -82,8 +82,8 @@ export function settingsFor(
  * EDS reaches Envoy before a new translation does: an endpoint that selects a socket which the cluster does not have yet
  * gets the closed default.
  */
-function socketMatchesOf({ backends, levels }: ResolvedRule): readonly TransportSocketMatch[] {
-  const endpoints = backends.flatMap(backend => backend.endpoints);
+function socketMatchesOf({ backends, levels, standby }: ResolvedRule): readonly TransportSocketMatch[] {
+  const endpoints = [...backends.flatMap(backend => backend.endpoints), ...standby.endpoints];
   const settings = new Map(endpoints.flatMap(({ tls }) => (tls ? [[tlsKey(tls), tls] as const] : [])));
   const matches = [...settings].map(([key, tls]): TransportSocketMatch => ({
     name: socketName(key),
@@ -91,7 +91,8 @@ function socketMatchesOf({ backends, levels }: ResolvedRule): readonly Transport
   }));
   const hasBeyond = levels !== undefined && levels.beyond.length > 0;
   if (endpoints.length === 0 || hasBeyond || endpoints.some(({ tls }) => !tls)) matches.push(CLEAR);
-  return matches.sort((a, b) => (a.name < b.name ? -1 : 1));
+  matches.sort((a, b) => (a.name < b.name ? -1 : 1));
+  return [...matches, ...[...new Set(standby.services)].map(name => ({ ...CLEAR, name }))];
 }
 
 const CLEAR: TransportSocketMatch = { name: CLEAR_SOCKET, socket: { is: 'clear' } };
