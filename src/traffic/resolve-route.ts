@@ -79,7 +79,7 @@ export type ResolvedRule = {
 };
 
 /** Backends of weight 0. */
-export type Standby = {
+type Standby = {
   readonly endpoints: readonly ResolvedEndpoint[];
   /** The names of the sockets of Services without TLS. */
   readonly services: readonly string[];

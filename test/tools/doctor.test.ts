@@ -7,7 +7,8 @@ import { readFronts } from '../../src/tools/doctor/fronts.ts';
 import type { ReadFront } from '../../src/tools/doctor/fronts.ts';
 import type { Line } from '../../src/tools/doctor/observed.ts';
 import { meshBackend, route } from '../support/declared.ts';
-import { BREAKS, editConfig, OTHER_EXTENSION } from '../support/tools/breaks.ts';
+import { BREAKS } from '../support/tools/breaks.ts';
+import { editConfig, OTHER_EXTENSION } from '../support/tools/edits.ts';
 import {
   condition,
   find,
