@@ -133,7 +133,7 @@ export class ReadSet {
       else sources.add(source);
     }
     this.#last = [...sources];
-    this.#values = values.size === 0 ? NO_VALUES : values;
+    this.#values = values;
   }
 
   /** Whether a derived value is another one than the last run has read. */
@@ -200,13 +200,13 @@ export class OpenReads implements TrackedRead {
   readonly #any: RecordedReads;
   readonly exceptStatus: ReadObjects;
   #record: Set<Source> | undefined = new Set();
-  readonly #values: SeenValues = new Map();
+  #values = NO_VALUES;
   readonly #scope: Scope | undefined;
 
   constructor(read: ReadObjects, sources: TrackedSources, dependent: Dependent, scope?: Scope) {
     this.#dependent = dependent;
     this.#scope = scope;
-    const record = (source: () => Source) => this.#add(source);
+    const record = (id: string, among: Sources) => this.#add(id, among);
     this.#any = new RecordedReads(read, sources.any, record, scope);
     this.exceptStatus = new RecordedReads(read, sources.exceptStatus, record, scope);
   }
@@ -232,8 +232,10 @@ export class OpenReads implements TrackedRead {
   }
 
   value<V>(derived: DerivedValues<V>, name: string): V {
-    this.#add(() => derived.entry(name).source);
+    const record = this.#openRecord();
     const entry = derived.entry(name);
+    this.#note(entry.source, record);
+    if (this.#values === NO_VALUES) this.#values = new Map();
     const first = this.#values.get(entry);
     this.#values.set(entry, FAILED);
     entry.refresh();
@@ -250,11 +252,19 @@ export class OpenReads implements TrackedRead {
   }
 
   /** A source is created only where it is recorded: nothing would release it otherwise. */
-  #add(sourceOf: () => Source): void {
+  #add(id: string, among: Sources): void {
+    const record = this.#openRecord();
+    this.#note(among.of(id), record);
+  }
+
+  #openRecord(): Set<Source> {
     if (!this.#record) throw new Error('a read after the end of its run is not recorded: read earlier');
-    const source = sourceOf();
-    if (this.#record.has(source)) return;
-    this.#record.add(source);
+    return this.#record;
+  }
+
+  #note(source: Source, record: Set<Source>): void {
+    if (record.has(source)) return;
+    record.add(source);
     source.add(this.#dependent);
   }
 }
@@ -263,10 +273,15 @@ export class OpenReads implements TrackedRead {
 class RecordedReads implements ReadObjects {
   readonly #read: ReadObjects;
   readonly #sources: Sources;
-  readonly #record: (source: () => Source) => void;
+  readonly #record: (id: string, among: Sources) => void;
   readonly #scope: Scope | undefined;
 
-  constructor(read: ReadObjects, sources: Sources, record: (source: () => Source) => void, scope?: Scope) {
+  constructor(
+    read: ReadObjects,
+    sources: Sources,
+    record: (id: string, among: Sources) => void,
+    scope?: Scope,
+  ) {
     this.#read = read;
     this.#sources = sources;
     this.#record = record;
@@ -300,6 +315,6 @@ class RecordedReads implements ReadObjects {
 
   #depend(kind: ResourceKind, id: string): void {
     this.#scope?.uses(kind, 'itself');
-    if (this.#scope?.own !== id) this.#record(() => this.#sources.of(id));
+    if (this.#scope?.own !== id) this.#record(id, this.#sources);
   }
 }
