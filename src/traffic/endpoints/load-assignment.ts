@@ -95,6 +95,25 @@ export function loadAssignmentOf(
   };
 }
 
+/** What `loadAssignmentOf` withholds, which most rules need no endpoints for. */
+export function withheldOf(
+  given: ResolvedRule,
+  settings: EnvoyClusterSettings,
+  dataPath: DataPathMode,
+  resources: PathResources,
+): readonly UnusedBackend[] {
+  const rule = withRequired(given);
+  const endpoints = rule.backends.reduce((sum, each) => sum + each.endpoints.length, 0);
+  // Each of them has one priority.
+  const priorities = endpoints + rule.otherBackends.length + (rule.levels?.beyond.length ?? 0);
+  if (priorities > MAX_PRIORITIES) return loadAssignmentOf(given, settings, dataPath, resources).unused;
+  const pathTo = pathsOf(rule, dataPath, resources);
+  return rule.backends.flatMap(backend => {
+    const [first] = backend.endpoints;
+    return first ? pathTo(backend, first.tailnet).unused : [];
+  });
+}
+
 /** Without the endpoints that the policy does not select. */
 function withRequired(rule: ResolvedRule): ResolvedRule {
   const { policy, backends } = rule;

@@ -11,7 +11,7 @@ import { envoyClusterSettingsOf, settingsFor } from '../settings/envoy-cluster-s
 import type { EnvoyClusterSettings } from '../settings/envoy-cluster-settings.ts';
 import { overTlsBudgetIn } from '../settings/tls-budget.ts';
 import type { TlsBudgets } from '../settings/tls-budget.ts';
-import { loadAssignmentOf } from './load-assignment.ts';
+import { loadAssignmentOf, withheldOf } from './load-assignment.ts';
 import type { EnvoyLocality } from './load-assignment.ts';
 import { refusedMirrors, resolveRoute } from '../resolve-route.ts';
 import type { ResolvedRule } from '../resolve-route.ts';
@@ -44,10 +44,23 @@ export function trafficOfRoute(
   defaultPath: DataPathMode,
   budgets: TlsBudgets,
 ): readonly RouteTraffic[] {
+  return settingsOfRoute(resources, route, defaultPath).map(({ path, gateways, clusters }) => ({
+    path,
+    gateways,
+    rules: clusters.map(cluster => trafficOfRule(cluster, path, resources, budgets)),
+  }));
+}
+
+/** For each path and set of checks. */
+function settingsOfRoute(
+  resources: TrafficResources,
+  route: Route,
+  defaultPath: DataPathMode,
+): readonly RouteSettings[] {
   const rules = resolveRoute(resources, route).map(rule => ({ rule, common: envoyClusterSettingsOf(rule) }));
   const settingsBy = (gateway: GatewaySettings | undefined) =>
     rules.map(({ rule, common }) => ({ rule, settings: common && settingsFor(common, gateway, rule) }));
-  const alike = new Map<string, RouteSettings & { gateways: Ref<'Gateway'>[] }>();
+  const alike = new Map<string, RouteSettings & { readonly gateways: Ref<'Gateway'>[] }>();
   for (const key of gatewaysOf(route, resources)) {
     const gateway = refOf(key) as Ref<'Gateway'>;
     const path = dataPathOf(resources, gateway, defaultPath);
@@ -58,11 +71,7 @@ export function trafficOfRoute(
     alike.set(id, found);
   }
   if (alike.size === 0) alike.set('', { path: defaultPath, clusters: settingsBy(undefined), gateways: [] });
-  return [...alike.values()].map(({ path, clusters, gateways }) => ({
-    path,
-    gateways,
-    rules: clusters.map(cluster => trafficOfRule(cluster, path, resources, budgets)),
-  }));
+  return [...alike.values()];
 }
 
 /** Everything that a route does not use, of all MeshEndpoints that it names; a reason may be repeated. */
@@ -72,8 +81,13 @@ export function unusedOfRoute(
   defaultPath: DataPathMode,
   budgets: TlsBudgets,
 ): readonly UnusedBackend[] {
-  const rules = trafficOfRoute(resources, route, defaultPath, budgets).flatMap(each => each.rules);
-  return [...rules.flatMap(({ unused }) => unused), ...refusedMirrors(route)];
+  const unused = settingsOfRoute(resources, route, defaultPath).flatMap(({ path, clusters }) =>
+    clusters.flatMap(({ rule, settings }) => {
+      const withheld = settings && withheldOf(rule, settings, path, resources);
+      return unusedOfRule(rule, budgets, withheld);
+    }),
+  );
+  return [...unused, ...refusedMirrors(route)];
 }
 
 /** Whether the status of an object decides what routes use of it: relay ports and the addresses of names are only there. */
@@ -88,7 +102,7 @@ type ClusterSettings = {
   readonly settings: EnvoyClusterSettings | undefined;
 };
 
-type RouteSettings = Pick<RouteTraffic, 'path'> & { readonly clusters: readonly ClusterSettings[] };
+type RouteSettings = Omit<RouteTraffic, 'rules'> & { readonly clusters: readonly ClusterSettings[] };
 
 function trafficOfRule(
   { rule, settings }: ClusterSettings,
@@ -101,6 +115,14 @@ function trafficOfRule(
     rule,
     isHealthCheckOff: settings?.isHealthCheckOff ?? false,
     localities: result?.assignment.localities ?? [],
-    unused: [...overTlsBudgetIn(rule, budgets), ...rule.unused, ...(result?.unused ?? [])],
+    unused: unusedOfRule(rule, budgets, result?.unused),
   };
+}
+
+function unusedOfRule(
+  rule: ResolvedRule,
+  budgets: TlsBudgets,
+  withheld: readonly UnusedBackend[] = [],
+): readonly UnusedBackend[] {
+  return [...overTlsBudgetIn(rule, budgets), ...rule.unused, ...withheld];
 }
