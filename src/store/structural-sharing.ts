@@ -1,4 +1,4 @@
-import { isRecord } from '../api/json.ts';
+import { fieldsIn, isRecord } from '../api/json.ts';
 import type { Fields } from '../api/json.ts';
 /** The last strings of many objects, such as messages, times and names: equal ones take memory once. */
 export class RecentStrings {
@@ -48,10 +48,9 @@ function shareList(before: unknown, list: readonly unknown[], strings: RecentStr
 /** Fields are copied one by one: V8 11 gives each frozen object that was created by a spread its own hidden class. */
 function shareRecord(before: unknown, fields: Fields, strings: RecentStrings): unknown {
   const old = isRecord(before) ? before : {};
-  const keys = Object.keys(fields);
   const copy: Record<string, unknown> = {};
-  let isSame = old === before && Object.keys(old).length === keys.length;
-  for (const key of keys) {
+  let isSame = old === before && fieldsIn(old) === fieldsIn(fields);
+  for (const key in fields) {
     const had = Object.hasOwn(old, key);
     const value = shareStructure(had ? old[key] : undefined, fields[key], strings);
     if (key === '__proto__') Object.defineProperty(copy, key, { value, enumerable: true });

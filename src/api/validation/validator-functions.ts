@@ -131,6 +131,7 @@ export type Duplicate = { readonly index: number; readonly first: number };
 
 /** The items whose key came before; without keys, those that came before themselves. Each key is reported once. */
 export function duplicates(items: readonly unknown[], keys: readonly string[]): readonly Duplicate[] {
+  if (items.length < 2) return [];
   const firsts = new Map<unknown, number>();
   const found = new Map<unknown, Duplicate>();
   for (let index = 0; index < items.length; index++) {
@@ -152,12 +153,12 @@ function keyOf(item: unknown, keys: readonly string[]): unknown {
 }
 
 const TIME =
-  /^(\d{4})-(\d{2})-(\d{2})[Tt]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?([Zz]|[-+]([01]\d|2[0-3]):[0-5]\d)$/;
+  /^\d{4}-\d{2}-\d{2}[Tt](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:[Zz]|[-+](?:[01]\d|2[0-3]):[0-5]\d)$/;
 
 /** Whether a text is a time as RFC 3339 writes it, on a day that exists. */
 export function isTime(text: string): boolean {
-  const [, year, month, day] = TIME.exec(text) ?? [];
-  if (year === undefined) return false;
+  if (!TIME.test(text)) return false;
+  const [year, month, day] = [text.slice(0, 4), text.slice(5, 7), text.slice(8, 10)];
   const date = new Date(Date.UTC(2000, Number(month) - 1, Number(day)));
   date.setUTCFullYear(Number(year), Number(month) - 1, Number(day));
   return date.getUTCMonth() === Number(month) - 1 && date.getUTCDate() === Number(day);

@@ -89,7 +89,10 @@ class HostResolver implements ExternalTargets {
 
   set(object: Key, given: ReadonlyMap<string, readonly string[]>): void {
     const { namespace } = refOf(object);
-    const hosts = this.#namespaces.get(namespace) ?? new NamespaceHosts();
+    const used = this.#namespaces.get(namespace);
+    // As in most namespaces.
+    if (!used && given.size === 0) return;
+    const hosts = used ?? new NamespaceHosts();
     const names = [...given].filter(([host]) => isIP(host) === 0);
     const own = new Map(names.map(([host, last]) => [host.toLowerCase(), last]));
     const { added, removed } = hosts.set(object, own);
