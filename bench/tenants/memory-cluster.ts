@@ -55,7 +55,11 @@ export class MemoryCluster {
       this.#updates.of(kindOf(object)).addListed(raw, true);
       if (++read % PAGE === 0) await setImmediate();
     }
-    for (const kind of controllerKinds) this.#updates.of(kind).endList(String(this.#version), true);
+    // Each kind has a list of its own.
+    for (const kind of controllerKinds) {
+      this.#updates.of(kind).endList(String(this.#version), true);
+      await setImmediate();
+    }
     this.store.markSynced();
   }
 
