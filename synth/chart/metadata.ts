@@ -124,6 +124,10 @@ kubectl create namespace envoy-gateway-system --dry-run=client --output=yaml | k
 helm install mesh-gateway dist/chart --namespace mesh-system --create-namespace
 \`\`\`
 
+There is no image in a registry yet: build it in a checkout of the repository (\`docker build -t mesh-gateway:VERSION .\`), and load it
+into your nodes, or push it and set \`image.repository\`. Helm prints the next three commands; one of them configures Envoy Gateway,
+which must be 1.9 or newer. \`helm -n mesh-system get notes mesh-gateway\` prints them again.
+
 The namespaces of Envoys (\`envoyGateway.proxyNamespaces\`) must exist: the operator gets a Role in each. The namespace of the
 release is that of the operator, the extension server and the mesh pods: use one that mesh-gateway alone uses. Its pods meet the
 restricted level of Pod Security; to enforce it, label the namespace:

@@ -74,6 +74,17 @@ const external = (name: string, externalTarget: string) => endpoint({ name, exte
 describe('check finds nothing in', () => {
   it.each<readonly [string, readonly object[]]>([
     [
+      'an endpoint with the CA of a ConfigMap',
+      [
+        ...good,
+        named(
+          meshEndpoints({ endpoints: [endpoint({ protocol: 'HTTPS', tls: { caRef: { name: 'ca' } } })] }),
+          'default/tls',
+        ),
+        toBackends('default/tls', [meshBackend({ name: 'tls' })]),
+      ],
+    ],
+    [
       'a reference without kind to a Service that has the name of a MeshEndpoints',
       [...good, service('default/web'), toBackends('default/plain', [toWeb])],
     ],

@@ -55,7 +55,14 @@ export const OBJECTS = {
     NotRead: warning('objects of a kind cannot be read', 'follow the message; often a right is missing'),
     NothingToCheck: note('there is no object to check', 'name files, folders or a cluster with objects'),
     Invalid: error('the object does not pass its schema', 'correct the field in the message'),
-    UnknownKind: error('the API group does not have the kind', 'correct `kind`'),
+    UnknownKind: error(
+      'the API group does not have the kind, or not in this version',
+      'correct `kind` or `apiVersion`; in files only if your CRDs are not newer than those in the message',
+    ),
+    ClassNotFound: error(
+      'the GatewayClass of a Gateway does not exist, so that nothing serves it',
+      'create it, or correct `gatewayClassName`',
+    ),
     UnknownField: warning(
       'the kind does not have the field, so that the API server removes it',
       'correct it, or remove it; in files only if your CRDs are not newer than those in the message',

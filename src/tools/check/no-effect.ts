@@ -8,7 +8,7 @@ import { GATEWAY_GROUP } from '../../api/objects/gateway-api.ts';
 import type { Gateway, ListenerSet, Route } from '../../api/objects/gateway-api.ts';
 import type { Problem, Steps } from '../../api/problem.ts';
 import { nearest } from '../../api/validation/nearest.ts';
-import { subjectIn } from './validity.ts';
+import { meanText, subjectIn } from './validity.ts';
 import { groupOf } from './objects.ts';
 import type { Catalog, Declared, Finding } from './objects.ts';
 
@@ -18,7 +18,12 @@ export function checkEffects(declared: Declared, catalog: Catalog): readonly Fin
   const group = groupOf(fields);
   if (group === GROUP) return fields['kind'] === 'MeshEndpoints' ? checksNotEnabled(declared) : [];
   if (isPolicy(fields)) return targetsOf(fields).flatMap(each => targetProblem(each, declared, catalog));
-  return parametersProblem(declared, catalog);
+  return [
+    ...parametersProblem(declared, catalog),
+    ...classProblem(declared, catalog),
+    ...listenerProblems(declared),
+    ...grantProblems(declared),
+  ];
 }
 
 /** A setting of a check shows that it is meant to be on; false is there to turn it off. */
@@ -118,4 +123,44 @@ function parametersProblem({ resource, at }: Declared, catalog: Catalog): readon
   const fix = meant === undefined ? 'create it, or correct the reference' : `did you mean ${meant}?`;
   const text = `EnvoyProxy ${namespace}/${ref.name} does not exist, so Envoy Gateway runs no Envoy for it`;
   return [at({ reason: 'InvalidParameters', at: steps, text, fix })];
+}
+
+/** Nothing serves a Gateway whose GatewayClass does not exist. */
+function classProblem({ resource, at }: Declared, catalog: Catalog): readonly Finding[] {
+  if (resource?.kind !== 'Gateway' || !catalog.has('GatewayClass')) return [];
+  const { gatewayClassName: name } = resource;
+  const key = keyOf({ kind: 'GatewayClass', namespace: '', name });
+  if (catalog.get(key) || catalog.isInvalid(key)) return [];
+  const meant = nearest(name, catalog.namesOf('GatewayClass', ''));
+  const fix = meant === undefined ? 'create it, or correct the name' : `did you mean ${meant}?`;
+  const text = `GatewayClass ${name} does not exist, so nothing serves the Gateway`;
+  return [at({ reason: 'ClassNotFound', at: ['spec', 'gatewayClassName'], text, fix })];
+}
+
+/** Envoy Gateway refuses what the schema lets pass: HTTPS and TLS without `tls`. */
+function listenerProblems({ resource, fields, at }: Declared): readonly Finding[] {
+  if (resource?.kind !== 'Gateway' && resource?.kind !== 'ListenerSet') return [];
+  const listeners = isRecord(fields['spec']) ? fields['spec']['listeners'] : undefined;
+  if (!Array.isArray(listeners)) return [];
+  return listeners.flatMap((listener: unknown, index) => {
+    const { protocol, tls } = isRecord(listener) ? listener : {};
+    if ((protocol !== 'HTTPS' && protocol !== 'TLS') || tls !== undefined) return [];
+    const text = `is missing, and Envoy Gateway refuses a listener of protocol ${protocol} without it`;
+    const fix = 'name the Secret of its certificate in tls.certificateRefs';
+    return [at({ reason: 'Invalid', at: ['spec', 'listeners', index, 'tls'], text, fix })];
+  });
+}
+
+/** A ReferenceGrant is of no use to a kind that does not exist. */
+function grantProblems({ fields, at }: Declared): readonly Finding[] {
+  if (fields['kind'] !== 'ReferenceGrant' || groupOf(fields) !== GATEWAY_GROUP) return [];
+  const to = isRecord(fields['spec']) ? fields['spec']['to'] : undefined;
+  if (!Array.isArray(to)) return [];
+  return to.flatMap((ref: unknown, index) => {
+    const { group, kind } = isRecord(ref) ? ref : {};
+    if (group !== GROUP || typeof kind !== 'string' || Object.hasOwn(kinds, kind)) return [];
+    const meant = meanText(nearest(kind, Object.keys(kinds)));
+    const text = `${JSON.stringify(kind)} is not a kind of ${GROUP}${meant}`;
+    return [at({ reason: 'UnknownKind', at: ['spec', 'to', index, 'kind'], text })];
+  });
 }

@@ -19,7 +19,7 @@ import { ownersOfListeners } from './listeners.ts';
 import type { OwnersOfListeners } from './listeners.ts';
 import { OF_INVALID } from './known.ts';
 import { isBelow, unrenderedIn } from './kustomize.ts';
-import { problemsByDefinition } from './definitions.ts';
+import { problemsByDefinition, problemsOfKind } from './definitions.ts';
 import type { FindDefinition } from './definitions.ts';
 import { shippedDefinition } from '../crds/shipped.ts';
 import { parentProblems } from './parents.ts';
@@ -70,7 +70,7 @@ export function readObjects(files: readonly SourceFile[]): Declarations {
       declaredIn(
         object,
         steps => ({ file: name, ...positionIn(index, steps) }),
-        fields => problemsByDefinition(fields, shippedDefinition),
+        fields => [...problemsOfKind(fields), ...problemsByDefinition(fields, shippedDefinition)],
       ),
     );
     return { objects: all.map(({ declared }) => declared), findings: [...own, ...all.flatMap(faultsOf)] };
@@ -140,7 +140,8 @@ function faultsOf({ declared: { fields, at }, decoding, problems }: Read): reado
   // The schema has found what is wrong with the rest.
   const own =
     problems.length === 0 ? faults : faults.filter(({ path }) => /^(metadata|apiVersion|kind)\b/.test(path));
-  return [...own.map(fault => at(problemOfFault(fields, fault))), ...problems.map(problem => at(problem))];
+  const others = problems.filter(({ reason }) => reason !== 'UnknownKind' || faults.length === 0);
+  return [...own.map(fault => at(problemOfFault(fields, fault))), ...others.map(problem => at(problem))];
 }
 
 /** The API group of an object; empty for those of Kubernetes itself. */

@@ -50,10 +50,13 @@ export function reachOfRule(
       return [isLost ? 'none' : 'all'];
     }
     const unused = (traffic?.unused ?? []).filter(
-      each => each.endpoint === undefined && isEqual(each.at, at) && severityOf(each) === 'error',
+      each => isEqual(each.at, at) && severityOf(each) === 'error',
     );
-    if (unused.some(each => isDecided(each, known))) return ['none'];
-    return [unused.some(isElsewhere) ? 'unknown' : ofCluster];
+    const whole = unused.filter(({ endpoint }) => endpoint === undefined);
+    if (whole.some(each => isDecided(each, known))) return ['none'];
+    // What is not known of single endpoints decides where no other endpoint is used.
+    const open = ofCluster === 'none' ? unused.filter(each => !isDecided(each, known)) : whole;
+    return [open.some(isElsewhere) ? 'unknown' : ofCluster];
   });
   return parts.length === 0 ? 'none' : together(parts);
 }

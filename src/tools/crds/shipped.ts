@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import type { Definition } from './definition.ts';
 import type { Schema } from './schema.ts';
 import { validatorOf } from './validator.ts';
@@ -27,6 +27,23 @@ function definitionOf(group: string, version: string, kind: string): Definition 
   const schema = typeof found === 'string' ? file.versions[found] : found;
   if (typeof schema !== 'object') return undefined;
   return { validator: validatorOf(schema), release: file.release };
+}
+
+/** What is known of a kind without a definition; undefined for groups of which no kind is in the chart of Envoy Gateway. */
+export function unshippedKind(
+  group: string,
+  kind: string,
+):
+  | { readonly release: string; readonly versions: readonly string[]; readonly kinds: readonly string[] }
+  | undefined {
+  const all = readdirSync(new URL('./shipped/', import.meta.url))
+    .map(name => name.replace(/\.json$/, ''))
+    .filter(name => fileOf(name)?.group === group);
+  const [first] = all;
+  const release = first === undefined ? undefined : fileOf(first)?.release;
+  if (release === undefined) return undefined;
+  const versions = all.includes(kind) ? Object.keys(fileOf(kind)?.versions ?? {}) : [];
+  return { release, versions, kinds: all };
 }
 
 /** The bundle has the files beside its parts, as the sources have them beside this one. */

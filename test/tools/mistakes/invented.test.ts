@@ -247,6 +247,46 @@ testMistakes('check finds', [
     'spec.parentRefs',
     'name the Gateway of the route',
   ]),
+  mistake('a misspelled kind of route', edit('HTTPRoute', 'kind: HTTPRoute', 'kind: HttpRoute'), [
+    'error UnknownKind',
+    'kind',
+    '"HttpRoute" is not a kind of gateway.networking.k8s.io in Gateway API v1.6.1; did you mean HTTPRoute?',
+  ]),
+  mistake(
+    'a kind of Envoy Gateway that its CRDs do not have',
+    add(`${head('gateway.envoyproxy.io/v1alpha1', 'RateLimitPolicy', 'p')}spec: {}`),
+    [
+      'warning UnknownKind',
+      'kind',
+      '"RateLimitPolicy" is not a kind of gateway.envoyproxy.io in Envoy Gateway v1.9.1',
+    ],
+  ),
+  mistake(
+    'a version that a kind does not have',
+    add(`${head('gateway.envoyproxy.io/v1beta1', 'SecurityPolicy', 'p')}spec: {}`),
+    ['warning UnknownKind', 'apiVersion', 'write gateway.envoyproxy.io/v1alpha1'],
+  ),
+  mistake('a GatewayClass that is misspelled', edit('Gateway', 'Name: envoy', 'Name: envoi'), [
+    'error ClassNotFound',
+    'spec.gatewayClassName',
+    'did you mean envoy?',
+  ]),
+  mistake(
+    'a listener of HTTPS without a certificate',
+    append('Gateway', '    - {name: https, protocol: HTTPS, port: 443}'),
+    ['error Invalid', 'spec.listeners[1].tls', 'name the Secret of its certificate in tls.certificateRefs'],
+  ),
+  mistake(
+    'a ReferenceGrant to a misspelled kind',
+    add(
+      `${head('gateway.networking.k8s.io/v1beta1', 'ReferenceGrant', 'web')}spec: {from: [{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: shop}], to: [{group: mesh-gateway.dev, kind: MeshEndpoint}]}`,
+    ),
+    [
+      'error UnknownKind',
+      'spec.to[0].kind',
+      '"MeshEndpoint" is not a kind of mesh-gateway.dev; did you mean MeshEndpoints?',
+    ],
+  ),
   mistake(
     'a mirror to MeshEndpoints',
     append(
@@ -254,76 +294,5 @@ testMistakes('check finds', [
       '      filters: [{type: RequestMirror, requestMirror: {backendRef: {group: mesh-gateway.dev, kind: MeshEndpoints, name: web, port: 8080}}}]',
     ),
     ['error NotSupported', 'spec.rules[0].backendRefs[0]', 'mirror to a Service, or remove the filter'],
-  ),
-]);
-
-testMistakes('check finds nothing in', [
-  mistake('an IPv6 address', edit('MeshEndpoints', '100.64.0.11', '"fd7a:115c:a1e0::11"')),
-  mistake('the last address of the range', edit('MeshEndpoints', '100.64.0.11', '100.127.255.254')),
-  mistake('a port as a hexadecimal number', edit('MeshEndpoints', 'port: 8080', 'port: 0x1F90')),
-  mistake('an interval of several units', edit('MeshEndpoints', 'path: /healthz', 'interval: 1m30s')),
-  mistake('a weight of an endpoint', append('MeshEndpoints', '      weight: 1')),
-  mistake('metadata', append('MeshEndpoints', '      metadata: {region: eu, "example.com/rack": r1}')),
-  mistake('an object that is paused', append('MeshEndpoints', '  paused: true')),
-  mistake(
-    'a route with two hostnames',
-    edit('HTTPRoute', '    - web.example.com', '    - web.example.com\n    - "*.example.org"'),
-  ),
-  mistake(
-    'a wildcard of the listener',
-    edit('Gateway', 'port: 80\n', 'port: 80\n      hostname: "*.example.com"\n'),
-  ),
-  mistake('a route without hostnames', edit('HTTPRoute', '  hostnames:\n    - web.example.com\n', '')),
-  mistake(
-    'a second rule with another path',
-    append(
-      'HTTPRoute',
-      '    - {matches: [{path: {value: /b}}], backendRefs: [{group: mesh-gateway.dev, kind: MeshEndpoints, name: web, port: 8080}]}',
-    ),
-  ),
-  mistake('two references to one object with weights', append('HTTPRoute', '          weight: 9')),
-  mistake('objects of others', add('apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {}')),
-  mistake(
-    'a Secret with a value',
-    add(
-      'apiVersion: v1\nkind: Secret\nmetadata: {name: mesh-oauth, namespace: mesh-system}\nstringData: {client-id: a, client-secret: b}',
-    ),
-  ),
-  mistake('an empty document', add('# nothing')),
-  mistake(
-    'labels and annotations',
-    edit(
-      'MeshEndpoints',
-      '  namespace: default',
-      '  namespace: default\n  labels: {app: web}\n  annotations: {a: b}',
-    ),
-  ),
-  mistake('a rule with a name', edit('HTTPRoute', '- backendRefs', '- name: main\n      backendRefs')),
-  mistake(
-    'the name of the listener',
-    edit('HTTPRoute', 'name: public', 'name: public\n      sectionName: http'),
-  ),
-  mistake('a Gateway in another namespace', world =>
-    edit(
-      'HTTPRoute',
-      'name: public',
-      'name: public\n      namespace: infra',
-    )(
-      edit(
-        'Gateway',
-        'port: 80\n',
-        'port: 80\n      allowedRoutes: {namespaces: {from: All}}\n',
-      )(edit('Gateway', 'namespace: default', 'namespace: infra')(world)),
-    ),
-  ),
-  mistake(
-    'a MeshTailnet that all namespaces may use',
-    append('MeshTailnet', '  allowedNamespaces: {from: All}'),
-  ),
-  mistake('a server name of its own', world =>
-    append(
-      'MeshEndpoints',
-      '      tls: {serverName: web.example.com}',
-    )(edit('MeshEndpoints', 'protocol: HTTP', 'protocol: HTTPS')(world)),
   ),
 ]);
