@@ -1,6 +1,7 @@
 import type { Access } from '../../api/access.ts';
 import type { Clock } from '../../api/clock.ts';
 import { GROUP } from '../../api/generated/kinds.ts';
+import { isEqual } from '../../api/json.ts';
 import type { Kinds } from '../../api/generated/types.ts';
 import { keyOf, refOf } from '../../api/key.ts';
 import type { Key, Ref, ResourceKind } from '../../api/key.ts';
@@ -31,6 +32,8 @@ export const access: Access = {
 type Observed = {
   readonly binding: Kinds['MeshBinding'] | undefined;
   readonly isCurrent: boolean;
+  /** Whether it is current again: the revision has differed since it was written. */
+  readonly hasDiffered: boolean;
   readonly sinceMs: number;
   /** The delay of a revision that differs. */
   readonly delayMs: number;
@@ -56,10 +59,10 @@ export function bindingController({ write, clock, values }: BindingDeps): Contro
       const settings = read.value(values.settings, key);
       const isCurrent = binding?.spec.revision === revision?.hash;
       memory.observed = revision && observedAfter(memory.observed, binding, isCurrent, clock.now());
-      const { sinceMs = 0, delayMs = 0 } = memory.observed ?? {};
+      const { sinceMs = 0, delayMs = 0, hasDiffered = false } = memory.observed ?? {};
       const unchangedForMs = clock.now() - sinceMs;
       const wanted = { gateway, revision: revision?.hash, binding, settings };
-      const action = plan({ ...wanted, unchangedForMs, applyAfterMs: delayMs });
+      const action = plan({ ...wanted, unchangedForMs, applyAfterMs: delayMs, hasDiffered });
       if (!revision) values.translations.forget(key);
       // Not those between two writes: there may be any number of them.
       else if (isCurrent || action.do === 'apply') values.translations.note(key, revision);
@@ -82,7 +85,9 @@ function observedAfter(
   const isWaiting = !isCurrent && known?.isCurrent === false;
   if (isWaiting && known.binding?.spec.revision === binding?.spec.revision) return known;
   const delayMs = isCurrent ? (known?.delayMs ?? APPLY_AFTER_MS) : nextDelayMs(known, now);
-  return { binding, isCurrent, sinceMs: now, delayMs };
+  const isSame = known !== undefined && isEqual(known.binding?.spec, binding?.spec);
+  const hasDiffered = isCurrent && isSame && (known.hasDiffered || !known.isCurrent);
+  return { binding, isCurrent, hasDiffered, sinceMs: now, delayMs };
 }
 
 /** Twice the one before where the next change comes within it, so that changes without an end are written ever more rarely. */

@@ -19,6 +19,8 @@ export type Input = {
   readonly unchangedForMs: number;
   /** The delay of a revision that differs. */
   readonly applyAfterMs: number;
+  /** Whether the revision has differed from that of the binding since it was written, and is the same again. */
+  readonly hasDiffered: boolean;
 };
 
 /** The action that leads to the desired state. */
@@ -54,8 +56,10 @@ const LAST_ATTEMPT = 1;
  *   none                          nothing   apply, attempt 0              -
  *   attempt 0, for less than 2 s  remove    apply, attempt 0              wait for the rest
  *   attempt 0, for 2 s            remove    apply, attempt 0              apply, attempt 1
- *   attempt 1 or more             remove    apply, attempt 0              nothing
+ *   attempt 1 or more             remove    apply, attempt 0              nothing; the next attempt, if it had differed
  *
+ * A revision that had differed was not written, but what Envoy Gateway watches was translated twice: the later translation may be the
+ * one that was answered from a cache that was behind.
  * A revision that differs is applied once it, or another, has differed for the delay.
  * A binding without our labels is never removed. Other changes to a binding are reverted, and its attempt is kept; labels
  * that others added stay.
@@ -63,7 +67,7 @@ const LAST_ATTEMPT = 1;
 
 /** Plans the MeshBinding of a Gateway. */
 export function plan(input: Input): Action {
-  const { gateway, revision, settings, binding, unchangedForMs, applyAfterMs } = input;
+  const { gateway, revision, settings, binding, unchangedForMs, applyAfterMs, hasDiffered } = input;
   const { namespace, name } = gateway;
   if (revision === undefined) {
     return binding && isOurs(binding)
@@ -78,7 +82,8 @@ export function plan(input: Input): Action {
   const { attempt } = binding.spec;
   const desired = bindingFor(gateway, revision, settings, attempt);
   if (!isAsDesired(binding, desired)) return { do: 'apply', object: desired };
-  return attempt >= LAST_ATTEMPT ? { do: 'nothing' } : applyAfter(REPEAT_AFTER_MS, LAST_ATTEMPT);
+  if (attempt >= LAST_ATTEMPT && !hasDiffered) return { do: 'nothing' };
+  return applyAfter(REPEAT_AFTER_MS, attempt + 1);
 }
 
 function isOurs({ metadata: { labels = {} } }: Kinds['MeshBinding']): boolean {

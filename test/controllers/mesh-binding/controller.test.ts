@@ -136,6 +136,21 @@ describe('the MeshBinding of a Gateway', () => {
     expect(countWrites() - writes).toBe(1);
   });
 
+  it('gets one more attempt after a change that is taken back before it was written', async () => {
+    const { author, bindingOf, clock, countWrites } = await controllerOn(WORLD);
+    await clock.advance(10_000);
+    const [before, writes] = [bindingOf('public'), countWrites()];
+    await author.put(web(endpoint({ protocol: 'HTTPS' })));
+    await clock.advance(APPLY_AFTER_MS / 2);
+    await author.put(web(endpoint()));
+    await clock.advance(1_900);
+    expect(bindingOf('public')).toBe(before);
+    await clock.advance(200);
+    expect(bindingOf('public')?.spec).toEqual({ ...before?.spec, attempt: 2 });
+    await clock.advance(3_600_000);
+    expect(countWrites() - writes).toBe(1);
+  });
+
   it('is written ever more rarely while changes go on, every two seconds at last, and soon after a quiet time', async () => {
     const { author, bindingOf, clock } = await controllerOn(WORLD);
     await clock.advance(10_000);

@@ -32,6 +32,7 @@ function shown(state: Partial<Input>): string {
     binding: undefined,
     unchangedForMs: 0,
     applyAfterMs: APPLY_AFTER_MS,
+    hasDiffered: false,
     ...state,
   });
   switch (action.do) {
@@ -98,6 +99,16 @@ const CASES: readonly Case[] = [
     does: 'nothing',
   },
   {
+    it: 'waits where the revision has differed meanwhile',
+    given: { binding: bindingWith({ attempt: 1 }), hasDiffered: true },
+    does: `wait ${REPEAT_AFTER_MS}`,
+  },
+  {
+    it: 'applies the next attempt where the revision has differed meanwhile',
+    given: { binding: bindingWith({ attempt: 1 }), hasDiffered: true, unchangedForMs: REPEAT_AFTER_MS },
+    does: 'apply aaaaaaaa 2',
+  },
+  {
     it: 'reverts another target, and keeps the attempt',
     given: { binding: bindingWith({ attempt: 1, targetRefs: [] }) },
     does: 'apply aaaaaaaa 1',
@@ -133,6 +144,7 @@ describe('the plan for the MeshBinding of a Gateway', () => {
       binding: undefined,
       unchangedForMs: APPLY_AFTER_MS,
       applyAfterMs: APPLY_AFTER_MS,
+      hasDiffered: false,
     });
     const object = action.do === 'apply' ? action.object : undefined;
     expect(name).toHaveLength(253);
