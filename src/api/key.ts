@@ -1,3 +1,4 @@
+import { crc32 } from 'node:zlib';
 import type { KindName } from './generated/kinds.ts';
 
 /** The kinds of routes that Gateway API has. */
@@ -47,6 +48,19 @@ export function keyOf({ kind, namespace, name }: Ref): Key {
 
 /** The reference of a key. */
 export function refOf(key: Key): Ref {
-  const [kind, namespace = '', name = ''] = key.split('/');
-  return { kind: kind as ResourceKind, namespace, name };
+  const first = key.indexOf('/');
+  const second = key.indexOf('/', first + 1);
+  return {
+    kind: key.slice(0, first) as ResourceKind,
+    namespace: key.slice(first + 1, second),
+    name: key.slice(second + 1),
+  };
+}
+
+/** For 10,000 keys, a group has as many keys as there are groups, about. */
+const GROUPS = 64;
+
+/** The number of the group of a key, which is the same in all processes. */
+export function groupOf(key: Key): number {
+  return crc32(key) % GROUPS;
 }

@@ -1,13 +1,10 @@
-import { crc32 } from 'node:zlib';
 import { isEqual } from '../api/json.ts';
+import { groupOf } from '../api/key.ts';
 import type { Key, ResourceKind } from '../api/key.ts';
 import { Derived } from './derived.ts';
 import type { TrackedRead, Tracking } from './tracking.ts';
 
-/** For 10,000 keys, a group has as many keys as there are groups, about. */
-const GROUPS = 64;
-
-/** Keys with a number, which is the same in all processes. */
+/** Keys by their `groupOf`. */
 type Group = { readonly at: number; readonly keys: readonly Key[] };
 
 /** Sets of keys in groups, so that a change of one key or of its object costs the same however many others there are. */
@@ -45,7 +42,7 @@ export function groupsFrom(
 function groupsOf(all: Iterable<Key>): readonly Group[] {
   const groups = new Map<number, Key[]>();
   for (const key of new Set(all)) {
-    const at = crc32(key) % GROUPS;
+    const at = groupOf(key);
     const group = groups.get(at);
     if (group) group.push(key);
     else groups.set(at, [key]);

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { groupOf } from '../../api/key.ts';
 import type { Key } from '../../api/key.ts';
 import type { GatewaySettings } from '../gateway-settings.ts';
 import { envoyClusterSettingsOf } from './envoy-cluster-settings.ts';
@@ -9,8 +10,13 @@ import type { TlsBudgets } from './tls-budget.ts';
 import type { ResolvedRule } from '../resolve-route.ts';
 import { areUndivided } from '../rule-shares.ts';
 
-/** The settings of the mesh clusters of some routes of a Gateway, by the keys of those that have any, with a hash of them. */
-export type RevisionPart = { readonly hash: string; readonly settings: ReadonlyMap<Key, string> };
+/** The settings of the mesh clusters of a group of routes of a Gateway, by the keys of those that have any, with a hash of them. */
+export type RevisionPart = {
+  readonly hash: string;
+  /** The `groupOf` its routes. */
+  readonly group: number;
+  readonly settings: ReadonlyMap<Key, string>;
+};
 
 /** The settings of the clusters of a Gateway, in parts, and a hash of them. */
 export type Revision = {
@@ -22,11 +28,13 @@ export type Revision = {
   readonly parts: readonly RevisionPart[];
 };
 
-/** Of the `routeSettings` of each route; undefined where none has a mesh cluster. */
+/** Of the `routeSettings` of each route of a group; undefined where none has a mesh cluster. */
 export function revisionPart(all: readonly (readonly [Key, string])[]): RevisionPart | undefined {
   const settings = all.filter(([, text]) => text !== '');
-  if (settings.length === 0) return undefined;
-  return { hash: hashOf(settings.map(([, text]) => text)), settings: new Map(settings) };
+  const [first] = settings;
+  if (!first) return undefined;
+  const hash = hashOf(settings.map(([, text]) => text));
+  return { hash, group: groupOf(first[0]), settings: new Map(settings) };
 }
 
 /** What is in a revision beside its routes. */
@@ -48,7 +56,9 @@ export function revisionOf(
 
 /** Whether a revision has these `routeSettings` of a route. */
 export function hasSettings({ parts }: Revision, route: Key, text: string): boolean {
-  return text === '' || parts.some(({ settings }) => settings.get(route) === text);
+  if (text === '') return true;
+  const group = groupOf(route);
+  return parts.find(part => part.group === group)?.settings.get(route) === text;
 }
 
 /** Whether two revisions, or parts, are the same, or neither exists. */
