@@ -145,14 +145,15 @@ describe('a status', () => {
     expect(requests).toHaveLength(before);
   });
 
-  it('that is invalid is refused with its name, without a request', async () => {
-    const { ref, object, write, requests } = await known();
+  it("that is invalid is refused with its name and the server's message, by one request", async () => {
+    const { ref, object, write, store, requests } = await known();
     const written = write.replaceStatus(object, { observedGeneration: -1.5 });
     await expect(written).rejects.toMatchObject({ reason: 'Refused' });
     await expect(written).rejects.toThrow(
-      `MeshEndpoints ${namespace}/${ref.name}: status.observedGeneration`,
+      new RegExp(`MeshEndpoints ${namespace}/${ref.name}: writing status failed: .*observedGeneration`),
     );
-    expect(requests).toEqual([]);
+    expect(verbs({ requests })).toEqual(['apply']);
+    expect(store.get(ref)?.status).toBeUndefined();
   });
 });
 

@@ -1,3 +1,4 @@
+import { deepStrictEqual } from 'node:assert';
 import type { Route } from '../../../src/api/objects/gateway-api.ts';
 import { keyOf, ROUTE_KINDS } from '../../../src/api/key.ts';
 import type { Ref, ResourceKind } from '../../../src/api/key.ts';
@@ -7,7 +8,7 @@ import { refTo } from '../../../src/api/objects/references.ts';
 import type { Resource, ResourceOf } from '../../../src/api/objects/resource.ts';
 import { DEFAULT_GUARD } from '../../../src/traffic/address-guard.ts';
 import type { AddressGuard } from '../../../src/traffic/address-guard.ts';
-import { loadAssignmentOf } from '../../../src/traffic/endpoints/load-assignment.ts';
+import { loadAssignmentOf, withheldOf } from '../../../src/traffic/endpoints/load-assignment.ts';
 import type { LoadAssignmentResult } from '../../../src/traffic/endpoints/load-assignment.ts';
 import { cachedCaBundles } from '../../../src/traffic/upstream-tls.ts';
 import { parseEnvoyClusterName } from '../../../src/traffic/envoy-cluster-name.ts';
@@ -104,10 +105,13 @@ export function trafficOf(resources: TrafficResources, cluster = 'httproute/defa
   const rule = ruleOf(resources, cluster);
   if (!rule) throw new Error(`${cluster} has no MeshEndpoints`);
   const settings = envoyClusterSettingsOf(rule);
-  const assigned = (path: DataPathMode): LoadAssignmentResult =>
-    settings
-      ? loadAssignmentOf(rule, settings, path, resources)
-      : { assignment: { cluster, localities: [] }, unused: [] };
+  const assigned = (path: DataPathMode): LoadAssignmentResult => {
+    if (!settings) return { assignment: { cluster, localities: [] }, unused: [] };
+    const result = loadAssignmentOf(rule, settings, path, resources);
+    // The operator computes it alone.
+    deepStrictEqual(withheldOf(rule, settings, path, resources), result.unused);
+    return result;
+  };
   return { rule, settings, through: { Proxy: assigned('Proxy'), Direct: assigned('Direct') } };
 }
 
