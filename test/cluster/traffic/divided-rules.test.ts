@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { gatewayAddress } from '../../../lab/cluster/gateway.ts';
 import type { KubeObject } from '../../../lab/kube/object.ts';
 import { applyAll } from '../../../lab/kube/apply.ts';
+import { requestThrough } from '../../../lab/gateway/envoy.ts';
 import type { GatewayResponse } from '../../../lab/gateway/envoy.ts';
 import { until } from '../../../lab/process/wait.ts';
 import { GROUP } from '../../../src/api/generated/kinds.ts';
@@ -13,7 +14,7 @@ import { installScene, PLACE } from '../../support/cluster/install/scene.ts';
 import type { InstallScene } from '../../support/cluster/install/scene.ts';
 import { printLogsOnFailure } from '../../support/cluster/logs.ts';
 import { webService } from '../../support/cluster/objects.ts';
-import { named, route } from '../../support/declared.ts';
+import { gatewayObject, named, route } from '../../support/declared.ts';
 import { IS_LONG } from '../../support/eventually.ts';
 import { callGrpc, textMessage } from '../../support/lab/grpc.ts';
 import { remoteOf } from '../../support/lab/lab.ts';
@@ -65,8 +66,13 @@ const second = (weight: number, more: object = {}) =>
 const pod = (weight: number, more: object = {}) => ({ name: POD, port: 80, weight, ...more });
 
 /** A route with one rule, for a host of its own. */
-async function applyRule(name: string, backendRefs: readonly object[]): Promise<KubeObject> {
-  const spec = { hostnames: [hostOf(name)], rules: [{ backendRefs }] };
+async function applyRule(
+  name: string,
+  backendRefs: readonly object[],
+  gateway = 'public',
+): Promise<KubeObject> {
+  const parentRefs = [{ name: gateway }];
+  const spec = { parentRefs, hostnames: [hostOf(name)], rules: [{ backendRefs }] };
   return await scene.client.apply(route('HTTPRoute', `${scene.namespace}/${name}`, spec) as KubeObject);
 }
 
@@ -220,6 +226,57 @@ describe('a rule of an HTTPRoute shares its requests by weight', () => {
   });
 });
 
+/** Envoy Gateway gives Services clusters that all routes of a Gateway share, and MeshEndpoints their own. */
+describe('a rule of a Gateway that merges backends shares its requests by weight', () => {
+  const MERGED = 'merged';
+  let address: string;
+  beforeAll(async () => {
+    const { client, namespace } = scene;
+    const parametersRef = { group: BACKEND.group, kind: 'EnvoyProxy', name: MERGED };
+    const listeners = [{ name: 'http', port: 80, protocol: 'HTTP' }];
+    await applyAll(client, [
+      envoyGateway('EnvoyProxy', MERGED, { mergeType: 'StrategicMerge', mergeBackends: {} }),
+      gatewayObject('Gateway', `${namespace}/${MERGED}`, {
+        ...{ gatewayClassName: 'mesh', infrastructure: { parametersRef }, listeners },
+      }) as KubeObject,
+    ]);
+    await applyRule('merged-pod', [pod(1)], MERGED);
+    address = await gatewayAddress(client, { namespace, name: MERGED });
+  });
+
+  const ask = (name: string) => async () => {
+    const response = await requestThrough(address, { host: hostOf(name), path: '/hello' });
+    return response.status === 200 ? answererIn(response) : String(response.status);
+  };
+
+  it.each<readonly [string, () => readonly object[], Shares]>([
+    ['MeshEndpoints alone', () => [mesh(1)], { 'web-1': 100 }],
+    ['several MeshEndpoints', () => [mesh(60), second(40)], { 'web-1': 60, 'web-2': 40 }],
+    ['a Service', () => [mesh(60), pod(40)], { 'web-1': 60, pod: 40 }],
+    ['a Service of weight 0', () => [mesh(60), pod(0)], { 'web-1': 100 }],
+    [
+      'a Backend that has a host name',
+      () => [mesh(50), second(20), { ...BACKEND, name: 'named', weight: 30 }],
+      { pod: 30, 'web-1': 50, 'web-2': 20 },
+    ],
+    [
+      'a Service that does not exist',
+      () => [mesh(40), pod(30), { name: 'gone', port: 80, weight: 30 }],
+      { 'web-1': 40, pod: 30, 500: 30 },
+    ],
+    [
+      'filters of the MeshEndpoints beside a Service',
+      () => [mesh(60, share('mesh')), pod(40)],
+      { 'web-1 mesh': 60, pod: 40 },
+    ],
+  ])('with %s', async (what, backendRefs, percentages) => {
+    printLogsOnFailure(scene.client, scene.namespace, PLACE.system);
+    const name = `merged-${what.toLowerCase().replaceAll(' ', '-')}`;
+    await applyRule(name, backendRefs(), MERGED);
+    await expectShares(ask(name), percentages);
+  });
+});
+
 describe('a rule of a GRPCRoute fails for one share alone', () => {
   it.each<readonly [string, string, (grpc: object) => readonly object[]]>([
     ['a Service does not exist', 'gone', () => [{ name: 'gone', port: 80, weight: 30 }]],
@@ -287,10 +344,7 @@ describe('while a Service of the rule is deleted and created again', () => {
   });
 });
 
-/**
- * Not in the short form: in four of nine runs one request of some 2,000 got 503 (remote connection failure), in all that kept
- * the weights at the step to 80% on the way up. The device had logged no refusal by chance. The cause is not known.
- */
+/** Only by chance fast enough to meet a cluster that lacks a socket, which test/traffic proves without. */
 const inLongForm = IS_LONG ? it : () => undefined;
 
 inLongForm(
