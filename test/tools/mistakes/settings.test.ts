@@ -104,6 +104,17 @@ testMistakes('check, trace --all and status agree about', [
     ],
     ['error InvalidParameters', 'spec.parametersRef', 'did you mean small?'],
   ),
+  mistake(
+    'an EnvoyProxy of a Gateway that does not exist',
+    [
+      append(
+        'Gateway',
+        '  infrastructure: {parametersRef: {group: gateway.envoyproxy.io, kind: EnvoyProxy, name: smal}}',
+      ),
+      add(`${head(ENVOY_GATEWAY, 'EnvoyProxy', 'small')}spec: {}`),
+    ],
+    ['error InvalidParameters', 'spec.infrastructure.parametersRef', 'did you mean small?'],
+  ),
   mistake('a client secret in a MeshTailnet', append('MeshTailnet', '  oauth: {clientSecret: s3cret}'), [
     'error CredentialInObject',
     'spec.oauth.clientSecret',
