@@ -88,6 +88,7 @@ function dividedProblem(
   if (why === undefined) return undefined;
   return {
     reason: 'DividedRule',
+    at: ['spec', 'rules', cluster.rule],
     text: `requests are divided by weight, and no level is used: each backend of the rule has an Envoy cluster of its own, because ${why}`,
     fix: `${fix}, or keep one MeshEndpoints in backendRefs, and name Services in spec.failover.levels alone`,
   };

@@ -304,7 +304,7 @@ describe('the condition FailoverSupported of a MeshRoutePolicy for a rule with a
     const byService = routedBy({ kind: 'HTTPRoute', name: 'web' }, routing);
     const { statusOf } = await controllerOn(...WORLD, byService, ...objects);
     expect(statusOf()?.[0]?.[3]).toBe(
-      `False DividedRule: requests are divided by weight, and no level is used: each backend of the rule has an Envoy cluster of its own, because ${why}: ${fix}, or keep one MeshEndpoints in backendRefs, and name Services in spec.failover.levels alone`,
+      `False DividedRule: spec.rules[0]: requests are divided by weight, and no level is used: each backend of the rule has an Envoy cluster of its own, because ${why}: ${fix}, or keep one MeshEndpoints in backendRefs, and name Services in spec.failover.levels alone`,
     );
   });
 

@@ -127,7 +127,7 @@ testMistakes('check, trace --all and status agree about levels of', [
     [append('HTTPRoute', '        - {name: spare, port: 80}'), levels, spare, zones],
     [
       'error DividedRule',
-      '',
+      'spec.rules[0]',
       'remove loadBalancer.zoneAware from it, or keep one MeshEndpoints in backendRefs, and name Services in spec.failover.levels alone',
     ],
   ),
