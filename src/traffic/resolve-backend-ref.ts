@@ -1,5 +1,5 @@
 import type { Kinds, MeshEndpoint } from '../api/generated/types.ts';
-import { discovers, endpointsOf } from '../api/objects/endpoints.ts';
+import { endpointsOf } from '../api/objects/endpoints.ts';
 import { oldestOf } from '../api/objects/oldest.ts';
 import { caRefOf } from '../api/trust.ts';
 import { meshEndpointsRefOf } from './backend-refs.ts';
@@ -51,8 +51,6 @@ export function resolveBackendRef(resources: TrafficResources, backendRef: Route
   const { port } = backendRef.ref;
   if (port === undefined) return { kept: [], unused: [unusedReference.portMissing(backendRef, endpoints)] };
   const withPort = endpoints.filter(endpoint => endpoint.port === port);
-  // Devices may be found that have the port.
-  if (endpoints.length === 0 && isPortOfTemplate(objects.object, port)) return { kept: [], unused: [] };
   if (withPort.length === 0)
     return { kept: [], unused: [unusedReference.portNotFound(backendRef, endpoints)] };
   const kept: Candidate[] = [];
@@ -63,10 +61,6 @@ export function resolveBackendRef(resources: TrafficResources, backendRef: Route
     else kept.push(result);
   }
   return { kept, unused };
-}
-
-function isPortOfTemplate(object: Kinds['MeshEndpoints'], port: number): boolean {
-  return discovers(object) && (object.spec.endpointTemplate?.port ?? port) === port;
 }
 
 /** The MeshEndpoints of a backendRef and its MeshTailnet, if both exist and may be used. */

@@ -12,7 +12,7 @@ import { ENVOY_POD } from '../../../src/api/names.ts';
 import type { Observed, Reading } from '../../../src/tools/doctor/observed.ts';
 import { extensionServerAccess } from '../../../src/traffic/access.ts';
 import type { ResourceKind } from '../../../src/api/key.ts';
-import { meshBackend, named, openGateway, route } from '../declared.ts';
+import { gatewayObject, meshBackend, named, openGateway, route } from '../declared.ts';
 import { PROJECT } from '../lab/command-line.ts';
 import { endpoint, meshBinding, meshEndpoints, meshTailnet } from '../objects.ts';
 
@@ -172,6 +172,7 @@ function declaredObjects(): Json[] {
       status: { conditions: [condition('Ready', 'True', 'EndpointsConfigured')] },
     },
     { ...named(meshBinding({ attempt: 0 }), 'default/public', generation), status: { ancestors } },
+    gatewayObject('GatewayClass', 'mesh', { controllerName: ancestors[0]?.controllerName }),
     { ...openGateway('default/public'), status: { listeners } },
     route('HTTPRoute', 'default/web', { rules: [{ backendRefs: [meshBackend()] }] }),
   ] as Json[];
