@@ -41,10 +41,8 @@ const RETRY_MS = 30_000;
 /** Creates the MeshTailnets that MeshEndpoints need, and removes those that none needs any more. */
 export function creationReconciler(deps: CreationDeps) {
   const { tracking, write, tailnets, controlURL } = deps;
-  const isUsed = new Derived(
-    tracking,
-    ['MeshEndpoints'],
-    (domain, read) => read.exceptStatus.find(endpointsByTailnet, domain).length > 0,
+  const isUsed = new Derived(tracking, ['MeshEndpoints'], (domain, read) =>
+    read.values(endpointsByTailnet).includes(domain),
   );
   const isSecretOfOther = new Derived(tracking, ['MeshTailnet'], (_, read) =>
     read.exceptStatus.list('MeshTailnet').some(usesSecretElsewhere),
