@@ -3,7 +3,7 @@ import type { ResourceKind } from '../../src/api/key.ts';
 import { SERVED } from '../../src/kubernetes/served-kinds.ts';
 import { check } from '../../src/tools/check/check.ts';
 import { servedObjects } from '../../src/tools/check/objects.ts';
-import { meshBackend, named } from '../support/declared.ts';
+import { gatewayObject, meshBackend, named } from '../support/declared.ts';
 import { meshEndpoints, meshTailnet } from '../support/objects.ts';
 import { findingText } from '../support/tools/checked.ts';
 import { gateway, routeOf } from '../support/tools/traced.ts';
@@ -21,10 +21,14 @@ function tailnet(pool: object, poolReady?: string): object {
 
 const SERVING = tailnet({ ready: 2, desired: 2, proxyAddress: '10.96.0.7:1055' });
 
+const CLASS = gatewayObject('GatewayClass', 'mesh', {
+  controllerName: 'gateway.envoyproxy.io/gatewayclass-controller',
+});
+
 /** The errors of a cluster with a route to MeshEndpoints and to a Service, or what is in its place. */
 function errorsOf(other: object, objects: readonly object[], mesh: object = SERVING): readonly string[] {
   const route = routeOf({ rules: [{ backendRefs: [meshBackend(), other] }] });
-  const all = [gateway, mesh, named(meshEndpoints(), 'default/web'), route, ...objects];
+  const all = [CLASS, gateway, mesh, named(meshEndpoints(), 'default/web'), route, ...objects];
   return check(servedObjects(all, EVERYTHING))
     .findings.map(findingText)
     .filter(text => text.startsWith('error'));

@@ -75,6 +75,7 @@ it('check finds in a cluster what its API server accepts and nothing uses', asyn
   const { status, lines } = await checked(cluster.kubeconfig);
   expect(status).toBe(1);
   expect(lines.slice(0, -1)).toEqual([
+    'Gateway NAMESPACE/public: error: spec.gatewayClassName: GatewayClass none does not exist, so nothing serves the Gateway: create it, or correct the name [ClassNotFound]',
     expect.stringContaining('HTTPRoute NAMESPACE/web: error: spec.rules[0].backendRefs[0]: '),
     expect.stringContaining(
       'HTTPRoute NAMESPACE/wrong: error: spec.rules[0].backendRefs[0]: has no group, so Envoy Gateway',
@@ -83,7 +84,7 @@ it('check finds in a cluster what its API server accepts and nothing uses', asyn
       'HTTPRoute NAMESPACE/wrong: error: spec.parentRefs[0].name: Gateway NAMESPACE/pubic does not exist: did you mean public? [ParentNotFound]',
     ),
   ]);
-  expect(lines[0]).toContain('[TailnetNotFound]');
+  expect(lines[1]).toContain('[TailnetNotFound]');
 });
 
 it('check names what the user may not read, and reports nothing that depends on it', async () => {
