@@ -17,8 +17,9 @@ import { scaleOperator } from '../../support/cluster/install/older-mesh-pods.ts'
 import { installScene, PLACE } from '../../support/cluster/install/scene.ts';
 import type { InstallScene } from '../../support/cluster/install/scene.ts';
 import { printLogsOnFailure } from '../../support/cluster/logs.ts';
-import { gatewayObject } from '../../support/declared.ts';
+import { gatewayObject, named } from '../../support/declared.ts';
 import { remoteOf } from '../../support/lab/lab.ts';
+import { endpoint, meshEndpoints } from '../../support/objects.ts';
 
 const cluster = testCluster();
 
@@ -40,11 +41,13 @@ async function envoys(): Promise<readonly KubeObject[]> {
   return all.filter(({ metadata }) => !('deletionTimestamp' in metadata));
 }
 
-function envoysReady(count: number): Promise<true> {
+function envoysReady(count: number, revision: string): Promise<true> {
   return until(`${count} Envoys to be ready`, async note => {
     const pods = await envoys();
-    const ready = pods.filter(pod =>
-      conditionsOf(pod).some(({ type, status }) => type === 'Ready' && status === 'True'),
+    const ready = pods.filter(
+      pod =>
+        pod.metadata.annotations?.['revision'] === revision &&
+        conditionsOf(pod).some(({ type, status }) => type === 'Ready' && status === 'True'),
     );
     note(`${ready.length} of ${pods.length} are`);
     return pods.length === count && ready.length === count;
@@ -67,10 +70,22 @@ function startRequests() {
 /** Ten Envoys fit on the only node. */
 const RESOURCES = { requests: { cpu: '10m', memory: '32Mi' } };
 
-it('Envoys that are added under load, ten of them, and removed again lose no request', async () => {
+/** Adds an endpoint and removes it again, which leads to the same service by another device, until the signal. */
+async function changeEndpoints(more: (count: number) => Promise<void>, { signal }: AbortController) {
+  const [first, second] = ['web-1', 'web-2'].map(name => remoteOf(cluster, name).address);
+  const { http: port } = remoteOf(cluster, 'web-1').ports;
+  const all = [first, second].map((meshIP, at) => endpoint({ name: `e${at}`, meshIP, port }));
+  for (let count = 2; !signal.aborted; count = 3 - count) {
+    const object = meshEndpoints({ endpoints: all.slice(0, count) });
+    await scene.client.apply(named(object, `${scene.namespace}/web`) as KubeObject);
+    await more(50);
+  }
+}
+
+it('Envoys that are added under load, ten of them, replaced and removed again while endpoints change lose no request', async () => {
   printLogsOnFailure(scene.client, scene.namespace, PLACE.system);
   const { client, namespace } = scene;
-  const proxyOf = (replicas: number): KubeObject => ({
+  const proxyOf = (replicas: number, revision: string): KubeObject => ({
     ...{ apiVersion: 'gateway.envoyproxy.io/v1alpha1', kind: 'EnvoyProxy' },
     metadata: { namespace, name: 'many' },
     spec: {
@@ -80,26 +95,40 @@ it('Envoys that are added under load, ten of them, and removed again lose no req
       shutdown: { drainTimeout: '15s', minDrainDuration: '5s' },
       provider: {
         type: 'Kubernetes',
-        kubernetes: { envoyDeployment: { replicas, container: { resources: RESOURCES } } },
+        kubernetes: {
+          envoyDeployment: {
+            replicas,
+            container: { resources: RESOURCES },
+            pod: { annotations: { revision } },
+          },
+        },
       },
     },
   });
   const parametersRef = { group: 'gateway.envoyproxy.io', kind: 'EnvoyProxy', name: 'many' };
   await applyAll(client, [
-    proxyOf(1),
+    proxyOf(1, 'a'),
     gatewayObject('Gateway', `${namespace}/public`, {
       ...{ gatewayClassName: 'mesh', infrastructure: { parametersRef } },
       listeners: [{ name: 'http', port: 80, protocol: 'HTTP' }],
     }) as KubeObject,
   ]);
-  await envoysReady(1);
+  await envoysReady(1, 'a');
   await scene.answerOf('web-1');
   const load = startRequests();
-  for (const count of [10, 1]) {
-    await client.apply(proxyOf(count));
-    await envoysReady(count);
+  const changes = new AbortController();
+  const changing = changeEndpoints(load.more, changes);
+  for (const [count, revision] of [
+    [10, 'a'],
+    [10, 'b'],
+    [1, 'b'],
+  ] as const) {
+    await client.apply(proxyOf(count, revision));
+    await envoysReady(count, revision);
     await load.more(400);
   }
+  changes.abort();
+  await changing;
   const { tookMs, failures } = await load.end();
   console.log(`${tookMs.length} went well, ${failures.length} failed`);
   expect(failures).toEqual([]);
