@@ -48,6 +48,7 @@ export const FORMS: readonly Form[] = [
   vitest('cluster', 'test/cluster/mesh/vip-services.soak.ts'),
   vitest('cluster', 'test/cluster/traffic/anchors.soak.ts'),
   vitest('cluster', 'test/cluster/traffic/divided-rules.test.ts'),
+  vitest('cluster', 'test/cluster/traffic/extensions.soak.ts'),
   ...MODES.map(mode => ({
     name: `conformance/${mode}`,
     command: ['npm', 'run', '--silent', 'conformance', '--', '--mode', mode],
