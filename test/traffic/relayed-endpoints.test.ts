@@ -140,6 +140,28 @@ describe('the endpoints of a UDP rule with data path Proxy', () => {
     expect(healths.map(text => text.split(' ').at(-1))).toEqual(['DRAINING', 'DRAINING']);
   });
 
+  it('drain beside one outside of the mesh that drains as well', () => {
+    const outside = { externalTarget: 'dns.example.com:53' };
+    const going = dns(
+      [udp(1), udp(2, outside), udp(3, { priority: 1 })],
+      [
+        entry(1, 20_001),
+        entry(2, undefined, { ...outside, resolvedAddresses: ['8.8.8.8'] }),
+        entry(3, 20_003),
+      ],
+      'dns',
+      { metadata: DELETED },
+    );
+    const healths = endpointsIn(traffic(tailnet, relays, going, route('dns')));
+    expect(healths.map(text => text.replace(/ \*.*(DRAINING)/, ' $1'))).toEqual([
+      'p0 10.1.0.1:20001 > 100.64.0.1:53 DRAINING',
+      'p0 10.1.0.2:20001 > 100.64.0.1:53 DRAINING',
+      'p0 8.8.8.8:53 > itself DRAINING',
+      'p1 10.1.0.1:20003 > 100.64.0.3:53 DRAINING',
+      'p1 10.1.0.2:20003 > 100.64.0.3:53 DRAINING',
+    ]);
+  });
+
   it.each([
     ['has no status', endpointsObject('dns', [udp(1)])],
     ['has no entry', dns([udp(1)], [])],

@@ -214,14 +214,15 @@ function envoyEndpointOf(
 }
 
 /**
- * Next to other localities no relay drains, if another one of the locality does not: Envoy counts draining endpoints as
+ * Next to other localities no relay drains, if another endpoint of the locality does not: Envoy counts draining endpoints as
  * unhealthy, which would shift traffic to the other localities.
  */
 function withoutDrainingRelays(localities: readonly EnvoyLocality[]): readonly EnvoyLocality[] {
   if (localities.length < 2) return localities;
   return localities.map(locality => {
+    if (locality.endpoints.every(({ health }) => health === 'DRAINING')) return locality;
     const kept = locality.endpoints.filter(({ relayedTo, health }) => !relayedTo || health !== 'DRAINING');
-    return kept.length > 0 ? { ...locality, endpoints: kept } : locality;
+    return { ...locality, endpoints: kept };
   });
 }
 
