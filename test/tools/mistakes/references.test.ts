@@ -15,6 +15,18 @@ const OVER_TCP = [
   without('HTTPRoute'),
 ];
 
+/** The same for UDP, with a port of the relays. */
+const OVER_UDP = [
+  edit('Gateway', 'port: 80\n', 'port: 80\n    - {name: udp, protocol: UDP, port: 53}\n'),
+  edit('MeshEndpoints', 'protocol: HTTP', 'protocol: UDP'),
+  edit('MeshEndpoints', 'path: /healthz', 'type: UDP'),
+  append(
+    'MeshEndpoints',
+    'status: {endpoints: [{name: web-1, source: Static, status: Healthy, address: "100.64.0.11:8080", protocol: UDP, port: 8080, relayPort: 20000}]}',
+  ),
+  without('HTTPRoute'),
+];
+
 testMistakes('check, trace --all and status agree about a route with', [
   mistake('no mistake', []),
   mistake('a port that no endpoint has', edit('HTTPRoute', 'port: 8080', 'port: 8081'), [
@@ -71,6 +83,18 @@ testMistakes('check, trace --all and status agree about a route with', [
     [
       ...OVER_TCP,
       ...['a', 'b'].map(name => routed('TCPRoute', name, '  parentRefs: [{name: public, sectionName: tcp}]')),
+    ],
+    [
+      'error Conflicted',
+      'spec.parentRefs',
+      'give each route a listener of its own, by sectionName or port of its parentRef',
+    ],
+  ),
+  mistake(
+    'the listener of an older UDPRoute',
+    [
+      ...OVER_UDP,
+      ...['a', 'b'].map(name => routed('UDPRoute', name, '  parentRefs: [{name: public, sectionName: udp}]')),
     ],
     [
       'error Conflicted',
