@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { Server } from 'node:http';
-import type { Duplex } from 'node:stream';
 import type { Socket } from 'node:net';
 import type { Clock } from '../api/clock.ts';
 import { canonicalIP } from '../api/ip.ts';
@@ -67,9 +66,11 @@ export class Front {
   readonly #deps: FrontDeps;
   readonly #admission = new Admission();
   readonly #servers: Server[] = [];
-  readonly #sockets = new Set<Duplex>();
+  readonly #sockets = new Set<Socket>();
+  /** Those without a response. Envoy would go on waiting for it if they ended without a reset. */
+  readonly #unanswered = new Set<Socket>();
   /** The addresses of connections from unlisted callers. */
-  readonly #strangers = new Map<Duplex, string>();
+  readonly #strangers = new Map<Socket, string>();
   readonly #waiting = new Set<() => void>();
   readonly #refusedCallers = new Set<string>();
   readonly #refused = new Map<Refusal, number>();
@@ -149,6 +150,7 @@ export class Front {
 
   close(): void {
     this.stopAccepting();
+    for (const socket of this.#unanswered) socket.resetAndDestroy();
     for (const socket of this.#sockets) socket.destroy();
   }
 
@@ -165,9 +167,11 @@ export class Front {
       return;
     }
     this.#sockets.add(socket);
+    this.#unanswered.add(socket);
     if (!isServed) this.#strangers.set(socket, caller);
     socket.once('close', () => {
       this.#sockets.delete(socket);
+      this.#unanswered.delete(socket);
       this.#strangers.delete(socket);
     });
   }
@@ -234,6 +238,7 @@ export class Front {
       upstream.destroy();
       return;
     }
+    this.#unanswered.delete(client);
     client.write('HTTP/1.1 200 OK\r\n\r\n');
     join(client, upstream);
   }
@@ -245,6 +250,7 @@ export class Front {
 
   /** Ends a connection with a response that has the reason in the header that tailscaled's own proxy uses. */
   #respond(client: Socket, status: number, why: string): void {
+    this.#unanswered.delete(client);
     const printable = why.replace(/[^\x20-\x7e]/g, '?');
     client.end(
       `HTTP/1.1 ${status} Refused\r\nTailscale-Connect-Error: ${printable}\r\nContent-Length: 0\r\n\r\n`,

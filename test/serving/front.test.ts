@@ -273,6 +273,19 @@ describe('the front of a mesh pod', () => {
     expect(await scene.refused()).toEqual({ caller: 256 });
   });
 
+  it('resets connections that it has not answered when it is closed', async () => {
+    const scene = await openScene();
+    scene.serve('127.0.0.1\n');
+    scene.meshd.dialling = 'never';
+    const socket = connect({ host: '127.0.0.1', port: scene.front.ports[0] ?? 0 });
+    onTestFinished(() => void socket.destroy());
+    socket.resume().write(`CONNECT ${scene.authority} HTTP/1.1\r\nHost: ${scene.authority}\r\n\r\n`);
+    await eventually(() => expect(scene.meshd.dialled).toHaveLength(1));
+    const failed = new Promise(resolve => socket.once('error', resolve).once('end', () => resolve('end')));
+    scene.front.close();
+    expect(await failed).toMatchObject({ code: 'ECONNRESET' });
+  });
+
   it('closes a refused connection, also one that sends more or stays open on its side', async () => {
     const scene = await openScene();
     scene.serve('127.0.0.1\n', '');
