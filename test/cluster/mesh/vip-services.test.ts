@@ -356,6 +356,8 @@ it('a name that its holder lists no more goes to another namespace, and no clien
   await isAnsweredBy('web-1');
   await client.apply(overHttp(scene.namespace, 'web-1', false));
   await isAnsweredBy('web-2');
-  for (let left = 20; left > 0; left--) expect(await ask()).toBe('web-2');
+  // A connection may fail while the second mesh pod begins to serve it, too; none is answered by the former holder.
+  for (let left = 20; left > 0; left--)
+    expect(await until('an answer', async note => (await ask().catch(note)) ?? undefined)).toBe('web-2');
   expect(backends.lastIndexOf('web-1')).toBeLessThan(backends.indexOf('web-2'));
 });
