@@ -10,7 +10,5 @@ export interface Clock {
 
 /** A time in RFC 3339, without fractions of seconds, as API servers store it. */
 export function inSeconds(time: Date): string {
-  return `${time.toISOString().slice(0, -MILLISECONDS.length)}Z`;
+  return time.toISOString().replace(/\.\d+Z$/, 'Z');
 }
-
-const MILLISECONDS = '.000Z';

@@ -3,7 +3,7 @@ import { BlockList, isIP, SocketAddress } from 'node:net';
 type Family = 'ipv4' | 'ipv6';
 
 /** A range of addresses. */
-export type Cidr = { readonly family: Family; readonly has: (address: string) => boolean };
+export type Cidr = { readonly family: Family; readonly members: BlockList };
 
 /** IPv4-mapped IPv6 addresses, which the API server's isIP() refuses. */
 const MAPPED = new BlockList();
@@ -34,22 +34,9 @@ export function parseCidr(text: string): Cidr {
   if (family === undefined || bits > (family === 'ipv4' ? 32 : 128)) {
     throw new TypeError(`${text} is not a range of addresses`);
   }
-  if (family === 'ipv4') return ipv4Range(address, bits);
   const members = new BlockList();
   members.addSubnet(address, bits, family);
-  return { family, has: text => members.check(text, family) };
-}
-
-/** Compares numbers: BlockList creates an object outside of JavaScript for each address that it checks. */
-function ipv4Range(address: string, bits: number): Cidr {
-  const size = 2 ** (32 - bits);
-  const placeOf = (text: string) => Math.floor(numberOf(text) / size);
-  const place = placeOf(address);
-  return { family: 'ipv4', has: text => placeOf(text) === place };
-}
-
-function numberOf(ipv4: string): number {
-  return ipv4.split('.').reduce((sum, part) => 256 * sum + Number(part), 0);
+  return { family, members };
 }
 
 /** Whether a text is a host name, an address or a CIDR. */
@@ -70,10 +57,10 @@ export function isAddressOrRange(text: string): boolean {
 }
 
 /** Whether a range contains an address; throws if the text is not an address. */
-export function containsIP({ family, has }: Cidr, text: string): boolean {
+export function containsIP({ family, members }: Cidr, text: string): boolean {
   const ownFamily = familyOf(text);
   if (ownFamily === undefined) throw new TypeError(`${text} is not an address`);
-  return ownFamily === family && has(text);
+  return ownFamily === family && members.check(text, family);
 }
 
 const MESH = [parseCidr('100.64.0.0/10'), parseCidr('fd7a:115c:a1e0::/48')];
@@ -89,27 +76,22 @@ export function isMeshIP(text: string): boolean {
 /** The prefix of IPv4 addresses that a NAT64 translates; they count as the IPv4 address. */
 const NAT64 = '64:ff9b::';
 
-/** Ranges of addresses: those of IPv4, and all of them as an IPv6 address may spell one. */
-export type Ranges = { readonly ipv4: readonly Cidr[]; readonly all: BlockList };
-
 /** The ranges of addresses and CIDRs, each of which `isAddressOrRange` accepts. */
-export function rangesOf(texts: readonly string[]): Ranges {
-  const ipv4: Cidr[] = [];
-  const all = new BlockList();
+export function rangesOf(texts: readonly string[]): BlockList {
+  const ranges = new BlockList();
   for (const text of texts) {
     const [address = '', length] = text.split('/');
     if (isIP(address) === 4) {
       const bits = Number(length ?? 32);
-      ipv4.push(ipv4Range(address, bits));
-      all.addSubnet(address, bits, 'ipv4');
-      all.addSubnet(`${NAT64}${address}`, 96 + bits, 'ipv6');
-    } else all.addSubnet(address, Number(length ?? 128), 'ipv6');
+      ranges.addSubnet(address, bits, 'ipv4');
+      ranges.addSubnet(`${NAT64}${address}`, 96 + bits, 'ipv6');
+    } else ranges.addSubnet(address, Number(length ?? 128), 'ipv6');
   }
-  return { ipv4, all };
+  return ranges;
 }
 
 /** Whether ranges contain an address, in any spelling; IPv4-mapped addresses count as the IPv4 address. */
-export function containsAddress({ ipv4, all }: Ranges, address: string): boolean {
+export function containsAddress(ranges: BlockList, address: string): boolean {
   const version = isIP(address);
-  return version === 4 ? ipv4.some(({ has }) => has(address)) : version === 6 && all.check(address, 'ipv6');
+  return version !== 0 && ranges.check(address, version === 4 ? 'ipv4' : 'ipv6');
 }

@@ -1,5 +1,5 @@
+import type { BlockList } from 'node:net';
 import { canonicalIP, containsAddress, familyOf, rangesOf } from '../api/ip.ts';
-import type { Ranges } from '../api/ip.ts';
 import { destinationText } from '../api/front.ts';
 import type { Callers, Destinations } from '../api/front.ts';
 
@@ -15,7 +15,7 @@ export type Authority = { readonly host: string; readonly port: number };
 /** Decides whom a front serves. It serves no caller before the first update. */
 export class Admission {
   #admitted: Admitted | undefined;
-  #ranges: Ranges | undefined;
+  #ranges: BlockList | undefined;
 
   update(admitted: Admitted): void {
     this.#admitted = admitted;
