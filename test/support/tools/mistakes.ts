@@ -12,7 +12,7 @@ import { makeFolders } from '../files/folder.ts';
 import { captureConsole } from './console.ts';
 import { parseOutput } from './output.ts';
 
-/** The documents of a world by their kinds; a mistake changes some. */
+/** The documents of a world by their kinds, and its other files by their names; a mistake changes some. */
 type World = Readonly<Record<string, string>>;
 
 /** What makes a world from another. */
@@ -106,6 +106,13 @@ export function without(...kinds: readonly string[]): Change {
   return world => Object.fromEntries(Object.entries(world).filter(([kind]) => !kinds.includes(kind)));
 }
 
+/** Adds a file beside that of the documents. */
+export function file(name: string, text: string): Change {
+  return world => ({ ...world, [`${FILE}${name}`]: text });
+}
+
+const FILE = 'file:';
+
 /** Nothing but a text. */
 export function only(text: string): Change {
   return () => ({ only: text });
@@ -152,22 +159,25 @@ export function testMistakes(title: string, rows: readonly Row[]): void {
     const printed = captureConsole();
     it.each(rows)('$input', async ({ changes, finds }) => {
       const world = changes.reduce((before, change) => change(before), RIGHT);
-      const text = Object.values(world).join('---\n');
+      const isFile = ([key]: readonly [string, string]) => key.startsWith(FILE);
+      const files = Object.entries(world).filter(isFile);
+      const documents = Object.entries(world).filter(each => !isFile(each));
+      const text = documents.map(([, document]) => document).join('---\n');
       const { folder } = makeFolders();
       mkdirSync(folder);
-      const file = join(folder, 'all.yaml');
-      writeFileSync(file, text);
-      const exit = await runCheck(['--output', 'json', file], {});
+      for (const [name, content] of [['all.yaml', text] as const, ...files])
+        writeFileSync(join(folder, name.replace(FILE, '')), content);
+      const exit = await runCheck(['--output', 'json', folder], {});
       const { problems } = parseOutput(printed.out.at(-1) ?? '') as { readonly problems: readonly Problem[] };
       expect(
         problems.map(({ severity, reason, at = '', text: what, fix }) => [
           `${severity} ${reason}`,
           at,
-          fix ?? what,
+          (fix ?? what).replaceAll(folder, 'FOLDER'),
         ]),
       ).toEqual(finds);
       expect(exit).toBe(exitOf(finds));
-      const traced = await tracedIn(file, printed.out);
+      const traced = await tracedIn(folder, printed.out);
       expect(traced.exit === 1 || traced.exit === 3 ? exit : 1).toBe(1);
       expect(idsOf(problems)).toEqual(expect.arrayContaining(idsOf(traced.problems)));
       const ofParents = problems.filter(({ at }) => at?.startsWith('spec.parentRefs'));
@@ -178,8 +188,8 @@ export function testMistakes(title: string, rows: readonly Row[]): void {
   });
 }
 
-async function tracedIn(file: string, out: readonly string[]) {
-  const exit = await runTrace(['--all', '--output', 'json', '--file', file], {}).catch(() => 2);
+async function tracedIn(folder: string, out: readonly string[]) {
+  const exit = await runTrace(['--all', '--output', 'json', '--file', folder], {}).catch(() => 2);
   type WithProblems = { readonly problems: readonly Problem[] };
   const { routes = [] } = parseOutput(out.at(-1) ?? '') as {
     readonly routes?: readonly (WithProblems & { readonly rules: readonly WithProblems[] })[];

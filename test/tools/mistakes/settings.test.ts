@@ -2,6 +2,7 @@ import {
   add,
   append,
   edit,
+  file,
   head,
   mistake,
   only,
@@ -32,6 +33,10 @@ const domain = (name: string) => [
   edit('MeshEndpoints', 'tailnet: example.ts.net', `tailnet: ${name}`),
   edit('MeshEndpoints', 'web-1.example.ts.net', `web-1.${name}`),
 ];
+
+/** A kustomization of the file with all documents. */
+const kustomization = (settings: string) =>
+  file('kustomization.yaml', `resources: [all.yaml]\n${settings}\n`);
 
 /** As envsubst replaces it. */
 const variable = (name: string) => `$\{${name}:-default}`;
@@ -210,6 +215,26 @@ testMistakes('check, trace --all and status agree about', [
     'spec.endpoints[0].port',
     'render it first: envsubst < FILE | mesh-gateway check -, or flux build kustomization',
   ]),
+  mistake('a folder of kustomize with patches', kustomization('patches: [{path: patch.yaml}]'), [
+    'error NotRendered',
+    'patches',
+    'render it first: kustomize build FOLDER | mesh-gateway check -',
+  ]),
+  mistake('a folder of kustomize with a prefix', kustomization('namePrefix: test-'), [
+    'error NotRendered',
+    'namePrefix',
+    'render it first: kustomize build FOLDER | mesh-gateway check -',
+  ]),
+  ...[
+    ['a value', edit('MeshEndpoints', 'port: 8080', 'port: {{ .Values.port }}')] as const,
+    ['a condition', edit('MeshEndpoints', 'spec:', '{{- if .Values.web }}\nspec:')] as const,
+  ].map(([what, change]) =>
+    mistake(`${what} of a template of Helm`, change, [
+      'error Syntax',
+      '',
+      'this looks like a template, such as those of Helm: render it first, as in helm template FOLDER | mesh-gateway check -',
+    ]),
+  ),
 ]);
 
 const NOTHING: [string, string, string] = [
@@ -242,6 +267,7 @@ testMistakes('nothing is wrong with', [
     only('apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [web.yaml]\n'),
     NOTHING,
   ),
+  mistake('a folder of kustomize without patches', kustomization('commonLabels: {app: web}')),
   mistake('MeshEndpoints alone', without('MeshTailnet', 'GatewayClass', 'Gateway', 'HTTPRoute')),
 ]);
 
