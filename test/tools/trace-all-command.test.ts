@@ -48,6 +48,13 @@ ${status}
 `;
 }
 
+type Routes = {
+  readonly routes: readonly {
+    readonly route: { readonly name: string };
+    readonly rules: readonly { readonly policies: readonly object[] }[];
+  }[];
+};
+
 describe('mesh-gateway trace --all', () => {
   it('prints the endpoints of every route of the quickstart', async () => {
     const { status, out } = await traceAllWith({}, '--file', EXAMPLES);
@@ -87,6 +94,12 @@ spec:
       'policy not applied: BackendTrafficPolicy default/a: BackendTrafficPolicy default/b is older',
     );
     expect(status).toBe(0);
+    const { routes } = parseOutput((await traceAll('--output', 'json', '--file', folder)).out) as Routes;
+    const policy = (name: string) => ({ kind: 'BackendTrafficPolicy', namespace: 'default', name });
+    expect(routes.find(({ route }) => route.name === 'web')?.rules[0]?.policies).toMatchObject([
+      { by: [policy('b')], isApplied: true },
+      { by: [policy('a')], isApplied: false },
+    ]);
   });
 
   it('uses the status and the metadata of objects that kubectl has printed', async () => {

@@ -1,23 +1,33 @@
 import type { EndpointSelector, Kinds } from '../../api/generated/types.ts';
 import { metadataText } from '../../api/objects/metadata-text.ts';
+import { refTo } from '../../api/objects/references.ts';
 import { titleOfBackend } from '../../traffic/policy/levels.ts';
 import { isRequired } from '../../traffic/policy/route-policy.ts';
 import type { ResolvedRule } from '../../traffic/resolve-route.ts';
+import type { Setting } from './setting.ts';
 
 type MeshRoutePolicy = Kinds['MeshRoutePolicy'];
 
-/** Lines about the MeshRoutePolicies of a route: what the one sets that applies to a rule, and which others do not apply. */
-export function routePolicyLines(
+/** The MeshRoutePolicies of a route: what the one sets that applies to a rule, and which others do not apply. */
+export function routePolicySettings(
   rule: ResolvedRule,
   policies: readonly MeshRoutePolicy[],
-): readonly string[] {
+): readonly Setting[] {
   const { policy } = rule;
   if (!policy) return [];
   const name = `MeshRoutePolicy ${policy.metadata.name}`;
   const others = policies.filter(({ metadata }) => metadata.name !== policy.metadata.name);
   return [
-    `${name} sets for the rule: ${settingsOf(policy, rule).join('; ') || 'nothing'}`,
-    ...others.map(({ metadata }) => `MeshRoutePolicy ${metadata.name} does not apply: ${name} does`),
+    {
+      by: [refTo(policy)],
+      isApplied: true,
+      text: `${name} sets for the rule: ${settingsOf(policy, rule).join('; ') || 'nothing'}`,
+    },
+    ...others.map(other => ({
+      by: [refTo(other)],
+      isApplied: false,
+      text: `MeshRoutePolicy ${other.metadata.name} does not apply: ${name} does`,
+    })),
   ];
 }
 

@@ -24,17 +24,18 @@ import { problemJson } from '../json.ts';
 import { plainText } from '../plain-text.ts';
 import { fitting, painted, PLAIN } from '../terminal.ts';
 import type { Look } from '../terminal.ts';
-import { routePolicyLines } from './route-policies.ts';
-import { trafficPolicyLines } from './traffic-policies.ts';
+import { routePolicySettings } from './route-policies.ts';
+import type { Setting } from './setting.ts';
+import { trafficPolicySettings } from './traffic-policies.ts';
 
 /** A route with MeshEndpoints among its backends, at Gateways with the same settings for it. */
 export type TracedRoute = {
   readonly route: Route;
   readonly outcome: RouteOutcome;
   /** What MeshGateways set for the Gateways. */
-  readonly settings: readonly string[];
+  readonly settings: readonly Setting[];
   /** For each rule, what policies set for it. */
-  readonly policies: readonly (readonly string[])[];
+  readonly policies: readonly (readonly Setting[])[];
 };
 
 /** Follows all routes of a store with the `trafficIndexes`, sorted by name; returns the function that does. */
@@ -46,12 +47,12 @@ export function routeTracer(
   const { values, reads, resolve } = resolverFrom(tracking, settings, known);
   const traced = new Derived(tracking, reads, (_all, read): readonly TracedRoute[] => {
     const resources = values.resources(read);
-    const linesOfPolicies = trafficPolicyLines(resources, read.list('BackendTrafficPolicy'));
+    const ofTrafficPolicies = trafficPolicySettings(resources, read.list('BackendTrafficPolicy'));
     const meshGateways = read.list('MeshGateway');
     const policiesOf = (route: Route, { gateways, rules }: RouteOutcome) =>
       rules.map(({ rule }) => [
-        ...linesOfPolicies(route, rule.cluster.rule, gateways),
-        ...routePolicyLines(rule, resources.routePolicies(refTo(route))),
+        ...ofTrafficPolicies(route, rule.cluster.rule, gateways),
+        ...routePolicySettings(rule, resources.routePolicies(refTo(route))),
       ]);
     const routes = ROUTE_KINDS.flatMap((kind): readonly Route[] => read.list(kind));
     return [...routes].sort(byTitle).flatMap(route =>
@@ -60,7 +61,7 @@ export function routeTracer(
         .map(outcome => ({
           route,
           outcome,
-          settings: settingLines(outcome.gateways, meshGateways),
+          settings: gatewaySettings(outcome.gateways, meshGateways),
           policies: policiesOf(route, outcome),
         })),
     );
@@ -78,10 +79,10 @@ export function reachOfAll(routes: readonly TracedRoute[]): Reach {
 }
 
 /** What MeshGateways set for Gateways, and which of them are not applied. */
-function settingLines(
+function gatewaySettings(
   gateways: readonly Ref<'Gateway'>[],
   meshGateways: readonly Kinds['MeshGateway'][],
-): readonly string[] {
+): readonly Setting[] {
   return gateways.flatMap(gateway => {
     const all = meshGateways.filter(each => targetsOf(each).includes(keyOf(gateway)));
     const oldest = oldestOf(all);
@@ -94,10 +95,18 @@ function settingLines(
     ];
     const subject = `Gateway ${gateway.namespace}/${gateway.name}`;
     const name = `MeshGateway ${oldest.metadata.name}`;
-    const others = all.filter(each => each !== oldest).map(({ metadata }) => `MeshGateway ${metadata.name}`);
+    const others = all.filter(each => each !== oldest);
     return [
-      `${name} sets for ${subject}: ${parts.join(', ') || 'nothing'}`,
-      ...others.map(other => `${other} is not applied to ${subject}: ${name} decides, as the oldest`),
+      {
+        by: [refTo(oldest)],
+        isApplied: true,
+        text: `${name} sets for ${subject}: ${parts.join(', ') || 'nothing'}`,
+      },
+      ...others.map(other => ({
+        by: [refTo(other)],
+        isApplied: false,
+        text: `MeshGateway ${other.metadata.name} is not applied to ${subject}: ${name} decides, as the oldest`,
+      })),
     ];
   });
 }
@@ -142,7 +151,7 @@ export function routeText({ route, outcome, settings, policies }: TracedRoute, l
   return [
     plainText(`${titleOfSubject(refTo(route))}${hosts} at ${placeOf(outcome.gateways)}`),
     ...outcome.problems.flatMap(each => problemLines(each, 'not attached', look, '  ')),
-    ...settings.map(line => plainText(`  ${line}`)),
+    ...settings.map(({ text }) => plainText(`  ${text}`)),
     ...outcome.rules.flatMap((rule, index) => ruleLines(rule, policies[index] ?? [], look)),
   ]
     .flatMap(line => fitting(line, INDENT, look))
@@ -160,7 +169,7 @@ function pathOf({ namespace, name }: Ref<'Gateway'>): string {
 
 const INDENT = 6;
 
-function ruleLines(outcome: RuleOutcome, policies: readonly string[], look: Look): readonly string[] {
+function ruleLines(outcome: RuleOutcome, policies: readonly Setting[], look: Look): readonly string[] {
   const { rule, isHealthCheckOff, isServed, reaches, problems, undecided } = outcome;
   const endpoints = tableOf(
     endpointsOf(outcome).map(({ endpoint, name, backend, weight, priority, metadata }) => [
@@ -175,7 +184,7 @@ function ruleLines(outcome: RuleOutcome, policies: readonly string[], look: Look
   const [onlyMesh, mixed] = CONSEQUENCES[rule.protocol];
   return [
     `  cluster ${plainText(rule.cluster.text)}: ${rule.protocol}${isHealthCheckOff ? ', not checked by Envoy' : ''}`,
-    ...policies.map(line => plainText(`    ${line}`)),
+    ...policies.map(({ text }) => plainText(`    ${text}`)),
     ...endpoints.map(plainText),
     ...(isServed || reaches === 'unknown'
       ? []

@@ -2,6 +2,7 @@ import type { Route } from '../../api/objects/gateway-api.ts';
 import { keyOf } from '../../api/key.ts';
 import type { Ref, RouteKind } from '../../api/key.ts';
 import { oldestOf } from '../../api/objects/oldest.ts';
+import { refTo } from '../../api/objects/references.ts';
 import type { BackendTrafficPolicy } from '../../api/objects/traffic-policy.ts';
 import { attachmentsOf } from '../../traffic/attachments.ts';
 import type { Attachment, AttachmentResources } from '../../traffic/attachments.ts';
@@ -13,6 +14,7 @@ import {
 } from '../../traffic/policy/traffic-policies.ts';
 import type { PolicyTarget } from '../../traffic/policy/traffic-policies.ts';
 import type { TrafficResources } from '../../traffic/traffic-resources.ts';
+import type { Setting } from './setting.ts';
 
 /** What a policy can target, and how lines about a rule call it. */
 type Target = PolicyTarget & { readonly title: string };
@@ -24,12 +26,12 @@ type Attached = {
   readonly younger: readonly BackendTrafficPolicy[];
 };
 
-/** For users: the BackendTrafficPolicies that apply to a rule of a route at some Gateways, as Envoy Gateway decides it. */
-export type TrafficPolicyLines = (
+/** The BackendTrafficPolicies that apply to a rule of a route at some Gateways, as Envoy Gateway decides it. */
+export type TrafficPolicySettings = (
   route: Route,
   rule: number | 'only',
   gateways: readonly Ref<'Gateway'>[],
-) => readonly string[];
+) => readonly Setting[];
 
 /** What decides where policies apply. */
 type PolicyResources = AttachmentResources & Pick<TrafficResources, 'grants'>;
@@ -43,10 +45,10 @@ function attachedIn(resources: PolicyResources, policies: readonly BackendTraffi
 }
 
 /** Creates the function that names those of the policies that apply. */
-export function trafficPolicyLines(
+export function trafficPolicySettings(
   resources: PolicyResources,
   policies: readonly BackendTrafficPolicy[],
-): TrafficPolicyLines {
+): TrafficPolicySettings {
   const attachedTo = attachedIn(resources, policies);
   return (route, rule, gateways) => {
     const ofRoute = targetsOfRoute(route, rule).flatMap(attachedTo);
@@ -55,9 +57,10 @@ export function trafficPolicyLines(
       .flatMap(attachment => placesAt(attachment, resources));
     const all = (places.length > 0 ? places : [NOWHERE]).map(({ title, targets }) => {
       const attached = [...ofRoute, ...targets.flatMap(attachedTo)];
-      return { title, policy: policyText(route.kind, attached), conflicts: attached.flatMap(conflictLines) };
+      return { title, chain: chainOf(route.kind, attached), conflicts: attached.flatMap(conflictsOf) };
     });
-    return [...policyLines(all), ...new Set(all.flatMap(({ conflicts }) => conflicts))];
+    const conflicts = new Map(all.flatMap(place => place.conflicts.map(each => [each.text, each])));
+    return [...appliedOf(all), ...conflicts.values()];
   };
 }
 
@@ -106,27 +109,29 @@ function chainOf(kind: RouteKind, attached: readonly Attached[]): readonly Attac
   return [closest, ...(isHttp ? merged : others)];
 }
 
-function policyText(kind: RouteKind, attached: readonly Attached[]): string | undefined {
-  const chain = chainOf(kind, attached);
-  if (chain.length === 0) return undefined;
+function policyText(chain: readonly Attached[]): string {
   return chain
     .map(({ policy, target }) => `${titleOfTrafficPolicy(policy)} of ${target.title}`)
     .join(', over ');
 }
 
-/** One line if the same applies everywhere, else one for each place. */
-function policyLines(
-  all: readonly { readonly title: string; readonly policy: string | undefined }[],
-): readonly string[] {
-  const policies = new Set(all.map(({ policy }) => policy));
-  const [only] = policies;
-  if (policies.size === 1) return only === undefined ? [] : [`policy: ${only}`];
-  return all.flatMap(({ title, policy }) => (policy === undefined ? [] : [`policy at ${title}: ${policy}`]));
+/** One if the same applies everywhere, else one for each place. */
+function appliedOf(
+  all: readonly { readonly title: string; readonly chain: readonly Attached[] }[],
+): readonly Setting[] {
+  const isSame = new Set(all.map(({ chain }) => policyText(chain))).size === 1;
+  return (isSame ? all.slice(0, 1) : all).flatMap(({ title, chain }) => {
+    if (chain.length === 0) return [];
+    const by = chain.map(({ policy }) => refTo(policy));
+    const text = `policy${isSame ? '' : ` at ${title}`}: ${policyText(chain)}`;
+    return [{ by, isApplied: true, text }];
+  });
 }
 
-function conflictLines({ target, policy, younger }: Attached): readonly string[] {
-  return younger.map(
-    each =>
-      `policy not applied: ${titleOfTrafficPolicy(each)}: ${titleOfTrafficPolicy(policy)} is older and targets ${target.title} too`,
-  );
+function conflictsOf({ target, policy, younger }: Attached): readonly Setting[] {
+  return younger.map(each => ({
+    by: [refTo(each)],
+    isApplied: false,
+    text: `policy not applied: ${titleOfTrafficPolicy(each)}: ${titleOfTrafficPolicy(policy)} is older and targets ${target.title} too`,
+  }));
 }
