@@ -12,6 +12,7 @@ import { dialOn } from './serving/dial.ts';
 import { Front } from './serving/front.ts';
 import type { FrontOptions } from './serving/front.ts';
 import { followLists } from './serving/front-lists.ts';
+import { followMeshd } from './serving/follow-meshd.ts';
 import { Serving } from './serving/serving.ts';
 import { systemClock } from './runtime/clock.ts';
 import { runUntilSignal } from './runtime/shutdown.ts';
@@ -70,10 +71,14 @@ export async function runRelay(given: Given, version: string): Promise<number> {
   const kept = keptFile === undefined ? undefined : new KeptData(keptFile, log);
   const followed = followConfigMap(configMap, { relay, front, serving }, log);
   readiness.add('targets', followed.problem);
+  let meshd: ReturnType<typeof followMeshd> | undefined;
   try {
     const last = await kept?.read();
     if (last) followed.onData(last);
-    await front?.listen();
+    if (front && meshdSocket !== undefined) {
+      await front.listen();
+      meshd = followMeshd(meshdSocket, front, systemClock);
+    }
     const watch = await watchConfigMap({
       namespace: podNamespace,
       name: configMap,
@@ -100,6 +105,7 @@ export async function runRelay(given: Given, version: string): Promise<number> {
     watch.start();
     const steps = [
       { name: 'become unready', run: () => readiness.stop() },
+      { name: 'stop following meshd', run: () => meshd?.close() },
       { name: 'accept no more connections', run: () => front?.stopAccepting() },
       { name: 'close the watch', run: () => watch.close() },
       { name: 'close the relay', run: () => relay.close() },
@@ -113,6 +119,7 @@ export async function runRelay(given: Given, version: string): Promise<number> {
     await runUntilSignal(running, { signals: process, exit: code => process.exit(code) });
     return 0;
   } catch (error) {
+    meshd?.close();
     front?.close();
     await Promise.all([relay.close(), serving?.close()]);
     throw error;

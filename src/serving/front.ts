@@ -81,8 +81,9 @@ export class Front {
     this.#deps = deps;
   }
 
-  /** Throws SettingError where it cannot listen. */
+  /** Throws SettingError where it cannot listen; does nothing while it listens. */
   async listen(): Promise<void> {
+    if (this.#servers.length > 0) return;
     const { addresses, port } = this.#options;
     for (const host of addresses) {
       const server = createServer({
@@ -143,9 +144,9 @@ export class Front {
     return Object.fromEntries(this.#refused);
   }
 
-  /** Accepts no more connections; those that are open go on. */
+  /** Accepts no more connections until it listens again; those that are open go on. */
   stopAccepting(): void {
-    for (const server of this.#servers) if (server.listening) server.close();
+    for (const server of this.#servers.splice(0)) if (server.listening) server.close();
   }
 
   close(): void {

@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { formatCallers, formatDestinations, parseCallers, parseDestinations } from '../../src/api/front.ts';
 import { dialOn } from '../../src/serving/dial.ts';
+import { followMeshd } from '../../src/serving/follow-meshd.ts';
 import { Front } from '../../src/serving/front.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { frontMetrics } from '../../src/telemetry/metrics.ts';
@@ -317,6 +318,25 @@ describe('the front of a mesh pod', () => {
     const response = await fetch(`http://127.0.0.1:${port}/`);
     expect(response.status).toBe(400);
     expect(await scene.refused()).toEqual({});
+  });
+
+  it('refuses connections while meshd is away, and serves again once it is back', async () => {
+    const scene = await openScene();
+    const following = followMeshd(scene.meshd.socket, scene.front, scene.clock);
+    onTestFinished(() => following.close());
+    scene.serve('127.0.0.1\n');
+    expect((await scene.ask(scene.authority)).status).toBe(200);
+    await scene.meshd.close();
+    await eventually(() => expect(scene.front.ports).toEqual([]));
+    await expect(scene.ask(scene.authority)).rejects.toThrow('ECONNREFUSED');
+    await scene.meshd.listen();
+    await eventually(async () => {
+      await scene.clock.advance(100);
+      expect(scene.front.ports).toHaveLength(2);
+    });
+    const [port] = scene.front.ports;
+    const answer = await scene.ask(scene.authority, { port });
+    expect(await echoed(answer, 'hello again')).toBe('hello again');
   });
 
   it('lets open connections go on while it accepts no more', async () => {

@@ -16,6 +16,7 @@ type Found = {
   readonly inbound: readonly string[];
   readonly forwards: boolean;
   readonly service: unknown;
+  readonly killed: readonly string[] | undefined;
 };
 
 describe('a mesh pod', () => {
@@ -24,7 +25,7 @@ describe('a mesh pod', () => {
     ['IPv4 first, and IPv6', ['10.90.0.7', 'fd00:5::7']],
     ['IPv6 first, and IPv4', ['fd00:5::7', '10.90.0.7']],
   ])(
-    'carries CONNECT toward declared devices alone, and datagrams, and answers no device, where it has %s',
+    'carries CONNECT toward declared devices alone, and datagrams, answers no device, and refuses connections without tailscaled, where it has %s',
     async (_, podIPs) => {
       const program = typescript('test/support/lab/mesh-pod-program.ts', ...podIPs);
       const found = JSON.parse(await outputInOwnNetwork(program)) as Found;
@@ -46,6 +47,7 @@ describe('a mesh pod', () => {
         isServing: true,
       };
       expect(found.service).toEqual(podIPs.length > 1 ? served : undefined);
+      expect(found.killed).toEqual(podIPs.length > 1 ? undefined : ['accepted', 'ECONNREFUSED']);
     },
   );
 });

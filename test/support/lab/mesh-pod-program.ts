@@ -3,9 +3,12 @@
  * namespace of its own, and prints what works. It shares loopback with the other devices of its lab.
  */
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { dirname, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { locateBinaries } from '../../../lab/parts/locate.ts';
+import { childrenOf } from '../../../lab/process/process-table.ts';
 import { starterIn } from '../../../lab/process/starter.ts';
 import { until } from '../../../lab/process/wait.ts';
 import { addJoinKey, createService, listNodes } from '../../../lab/tailnet/tailnet.ts';
@@ -16,6 +19,7 @@ import { poolObjects } from '../../../src/controllers/mesh-tailnet/pool/objects.
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { parseCallers, parseDestinations } from '../../../src/api/front.ts';
 import { dialOn } from '../../../src/serving/dial.ts';
+import { followMeshd } from '../../../src/serving/follow-meshd.ts';
 import { Front } from '../../../src/serving/front.ts';
 import { localApiOn } from '../../../src/serving/local-api.ts';
 import { Serving } from '../../../src/serving/serving.ts';
@@ -115,17 +119,48 @@ async function serveService(pid: number, target: string) {
   return { unhealthy, healthy, answer, ending, isServing };
 }
 
+async function openFront(): Promise<Front> {
+  const log = createLog({ level: 'error', to: { write: () => undefined } });
+  const { record } = createRegistry({ metrics: frontMetrics, version: 'test' });
+  const options = { addresses: podIPs, port: MESH_POD.ports.proxy, maxConnections: 100 };
+  const front = new Front(options, { dial: dialOn(SOCKET, systemClock), clock: systemClock, log, record });
+  await front.listen();
+  return front;
+}
+
+/** What becomes of a connection to the front: once while meshd runs, and then until it is refused because tailscaled was killed. */
+async function connectWithoutMeshd(pid: number): Promise<readonly string[]> {
+  const front = await openFront();
+  const following = followMeshd(SOCKET, front, systemClock);
+  const connected = async (): Promise<string> => {
+    const socket = connect({ host, port: MESH_POD.ports.proxy });
+    try {
+      await once(socket, 'connect');
+      return 'accepted';
+    } catch (error) {
+      return String((error as NodeJS.ErrnoException).code);
+    } finally {
+      socket.destroy();
+    }
+  };
+  const before = await connected();
+  for (const child of childrenOf(pid)) process.kill(child, 'SIGKILL');
+  const after = await until('a connection to end otherwise', async () => {
+    const found = await connected();
+    return found === before ? undefined : found;
+  });
+  following.close();
+  front.close();
+  return [before, after];
+}
+
 /**
  * What a front beside meshd answers: to what is declared, and to everything else, also where that is declared by mistake. The
  * service of web-1 listens on the loopback that all share, to which meshd would forward a connection to its own address.
  */
 async function askFront(own: string) {
   const [web, other] = [remoteOf(lab, 'web-1'), remoteOf(lab, 'web-2')];
-  const log = createLog({ level: 'error', to: { write: () => undefined } });
-  const { record } = createRegistry({ metrics: frontMetrics, version: 'test' });
-  const options = { addresses: podIPs, port: MESH_POD.ports.proxy, maxConnections: 100 };
-  const front = new Front(options, { dial: dialOn(SOCKET, systemClock), clock: systemClock, log, record });
-  await front.listen();
+  const front = await openFront();
   const { http = 0, tcp = 0 } = web.ports;
   const declared = [`${web.address} ${web.fqdn} ${http},${tcp}`];
   // No object can declare these, and meshd dials none of them.
@@ -203,7 +238,8 @@ try {
   // Without an IPv4 address a service got no answer here: see docs/tailnets.md.
   const hasIPv4 = podIPs.some(podIP => !podIP.includes(':'));
   const service = hasIPv4 ? await serveService(pid, serviceAt(web, 'tcp')) : undefined;
-  console.log(JSON.stringify({ meshd, front, udp, inbound, forwards, service }));
+  const killed = hasIPv4 ? undefined : await connectWithoutMeshd(pid);
+  console.log(JSON.stringify({ meshd, front, udp, inbound, forwards, service, killed }));
 } finally {
   await stranger.end();
   await own.end();
