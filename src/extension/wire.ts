@@ -175,10 +175,10 @@ export function mapField(
 
 /** Encodes a length-delimited field: bytes, a string or a message. */
 export function bytesField(number: number, value: Uint8Array): Uint8Array {
-  return concat([
-    Uint8Array.from([...varint(number * 8 + WIRE_TYPES.bytes), ...varint(value.length)]),
-    value,
-  ]);
+  const tag = number * 8 + WIRE_TYPES.bytes;
+  const field = new Uint8Array(varintLength(tag) + varintLength(value.length) + value.length);
+  field.set(value, writeVarint(value.length, field, writeVarint(tag, field, 0)));
+  return field;
 }
 
 /** Encodes a varint. */
