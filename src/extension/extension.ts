@@ -51,6 +51,7 @@ export function createExtension({ tracking, traffic, options, telemetry, clock }
   const hooks = hookMethods({
     settingsOf: (cluster, gateways) => cache.settingsOf(cluster, gateways),
     sharesOf: cluster => cache.sharesOf(cluster),
+    isProxied: (cluster, gateways) => cache.isProxied(cluster, gateways),
     revisions: {
       revisionOf: gateway => cache.revisionOf(gateway),
       onChange: listener => read.subscribe(() => listener()),

@@ -50,6 +50,8 @@ export interface ResolutionCache extends SnapshotCache {
   settingsOf(cluster: string, gateways: readonly Ref<'Gateway'>[]): EnvoyClusterSettings | undefined;
   /** Of the rule with a cluster of this name; undefined if its routes must stay as Envoy Gateway made them. */
   sharesOf(cluster: string): RuleShares | undefined;
+  /** Whether an Envoy of Gateways connects to the mesh backends of a cluster through proxies. */
+  isProxied(cluster: string, gateways: readonly Ref<'Gateway'>[]): boolean;
   /** The unused backends of mixed rules that keep Envoy Gateway's endpoints: no stream subscribes to these. */
   unusedOfMixedRules(): Iterable<UnusedInCluster>;
   /** The revision of the settings of a Gateway's clusters; undefined if none has a mesh backend. */
@@ -106,6 +108,11 @@ export function createResolutionCache(
       return cachedSettingsFor(given, decidedFor(rule.cluster, gateways), rule);
     },
     sharesOf: cluster => resolvedFor(cluster)?.rule.shares,
+    isProxied: (cluster, gateways) => {
+      const resolved = resolvedFor(cluster);
+      const decided = resolved && decidedFor(resolved.rule.cluster, gateways);
+      return (decided?.dataPath?.mode ?? dataPath) === 'Proxy';
+    },
     unusedOfMixedRules: () =>
       ROUTE_KINDS.flatMap(kind => read.list(kind))
         .flatMap(mixedClusterNames)

@@ -36,9 +36,12 @@ describe('the settings of a Gateway in the resolution cache', () => {
     const watcher = new Counter();
     cache.watch(WEB, GATEWAY, watcher);
     expect(addressesIn(cache)).toEqual(['10.0.0.9 100.64.0.1:8080']);
+    const areProxied = () => ['public', 'other'].map(name => cache.isProxied(WEB, [ref(name)]));
+    expect(areProxied()).toEqual([true, true]);
     await memory.author.put(bindingObject('public', { dataPath: { mode: 'Direct' } }));
     expect(watcher.count).toBe(1);
     expect(addressesIn(cache)).toEqual(['direct 100.64.0.1:8080']);
+    expect(areProxied()).toEqual([false, true]);
     expect(addressesIn(cache, WEB, 'default/other')).toEqual(['10.0.0.9 100.64.0.1:8080']);
     await memory.author.remove({ kind: 'MeshBinding', namespace: 'default', name: 'public' });
     expect(addressesIn(cache)).toEqual(['10.0.0.9 100.64.0.1:8080']);

@@ -11,6 +11,7 @@ import {
   HeaderValueOptionSchema,
 } from '../proto/envoy/config/core/v3_pb.ts';
 import {
+  RetryPolicySchema,
   RouteActionSchema,
   RouteConfigurationSchema,
   RouteSchema,
@@ -21,6 +22,7 @@ import {
 import {
   applyEdits,
   bytesField,
+  bytesOf,
   concat,
   isMessage,
   mapField,
@@ -31,10 +33,12 @@ import {
 } from '../wire.ts';
 
 const HOSTS = RouteConfigurationSchema.field.virtualHosts.number;
-const ROUTES = VirtualHostSchema.field.routes.number;
+const { number: ROUTES } = VirtualHostSchema.field.routes;
+const { number: RETRY_OF_HOST } = VirtualHostSchema.field.retryPolicy;
 const { route: ACTION, name: NAME } = RouteSchema.field;
 const { number: CLUSTER } = RouteActionSchema.field.cluster;
 const { number: WEIGHTED } = RouteActionSchema.field.weightedClusters;
+const { number: RETRY } = RouteActionSchema.field.retryPolicy;
 const CLUSTERS = WeightedClusterSchema.field.clusters.number;
 const { name: CLUSTER_NAME, weight: WEIGHT } = ClusterWeightSchema.field;
 
@@ -49,9 +53,16 @@ export type RuleDivision = {
   readonly namesFor: (cluster: string) => readonly string[];
 };
 
+export type RuleDivisionDeps = {
+  /** Of the rule with a cluster of this name; undefined if its routes must stay as they are. */
+  readonly sharesOf: (rule: string) => RuleShares | undefined;
+  /** Whether Envoy connects to the MeshEndpoints of a rule through proxies. */
+  readonly isProxied: (rule: string) => boolean;
+};
+
 /**
  * Adds the shares of MeshEndpoints to the routes of rules that Envoy Gateway has divided: it lists only clusters whose endpoints
- * it knows. All other bytes are kept.
+ * it knows; and retries to the routes of all rules with MeshEndpoints. All other bytes are kept.
  *
  *   the routes of the rule                      the MeshEndpoints have        clusters
  *   to one cluster                              no filters                    that one
@@ -63,12 +74,18 @@ export type RuleDivision = {
  *
  * With the last but one, a backend that is deleted or comes back changes no cluster of MeshEndpoints, so that no request to them fails.
  */
-export function divideRules(sharesOf: (cluster: string) => RuleShares | undefined): RuleDivision {
+export function divideRules({ sharesOf, isProxied }: RuleDivisionDeps): RuleDivision {
   const together = new Set<string>();
-  const editAction = (route: Uint8Array, action: Uint8Array) => {
+  const retry = bytesField(RETRY, encodeConnectRetry());
+  const editAction = (route: Uint8Array, action: Uint8Array, isRetried: boolean) => {
     const rule = ruleOfEnvoyRoute(textOf(route, NAME.number) ?? '');
     const shares = rule === undefined ? undefined : sharesOf(rule);
     if (rule === undefined || !shares || !isMessage(action)) return action;
+    const edited = divide(action, rule, shares);
+    const keepsRetry = isRetried || bytesOf(action, RETRY) !== undefined;
+    return keepsRetry || shares.mesh.length === 0 || !isProxied(rule) ? edited : concat([edited, retry]);
+  };
+  const divide = (action: Uint8Array, rule: string, shares: RuleShares) => {
     if (textOf(action, CLUSTER) === rule) return divided(action, rule, shares);
     return mapField(action, WEIGHTED, weighted => {
       if (!isMessage(weighted)) return weighted;
@@ -79,9 +96,12 @@ export function divideRules(sharesOf: (cluster: string) => RuleShares | undefine
   };
   return {
     editRoutes: configuration =>
-      mapField(configuration, HOSTS, host =>
-        mapField(host, ROUTES, route => mapField(route, ACTION.number, action => editAction(route, action))),
-      ),
+      mapField(configuration, HOSTS, host => {
+        const isRetried = bytesOf(host, RETRY_OF_HOST) !== undefined;
+        return mapField(host, ROUTES, route =>
+          mapField(route, ACTION.number, action => editAction(route, action, isRetried)),
+        );
+      }),
     namesFor: cluster => {
       const rule = ruleOfBackendCluster(cluster);
       if (rule === undefined) return [cluster, ...clustersBeside(cluster, sharesOf(cluster))];
@@ -137,6 +157,17 @@ function complete(weighted: Uint8Array, rule: string, { total, mesh }: RuleShare
   ];
   const fields = clusters.map(each => bytesField(CLUSTERS, each));
   return applyEdits(weighted, [{ number: CLUSTERS, replaces: () => true, fields }]);
+}
+
+/** More did not help: what fails then was on its way when the mesh pod died. */
+const RETRIES = 2;
+
+/**
+ * The retries of routes to MeshEndpoints for which no policy sets any. A mesh pod that has died refuses connections until kube-proxy
+ * knows, so that nothing of the request was sent, and each retry connects to any of the mesh pods. Envoy waits up to 25 ms, then 75.
+ */
+export function encodeConnectRetry(): Uint8Array {
+  return encode(RetryPolicySchema, { retryOn: 'connect-failure', numRetries: RETRIES });
 }
 
 function nameOf(cluster: Uint8Array): string | undefined {

@@ -32,6 +32,8 @@ export type HookDeps = {
   ) => EnvoyClusterSettings | undefined;
   /** Called for each route of a translation that has several clusters, with the cluster of its rule. */
   readonly sharesOf: (cluster: string) => RuleShares | undefined;
+  /** Whether Envoy connects to the MeshEndpoints of a rule through proxies, by the cluster of the rule and the same Gateways. */
+  readonly isProxied: (cluster: string, gateways: readonly Ref<'Gateway'>[]) => boolean;
   readonly revisions: Revisions;
   /** The address that Envoy dials for EDS, such as mesh-extension-server.mesh-system.svc.cluster.local:5005. */
   readonly edsTarget: string;
@@ -46,7 +48,7 @@ export type HookDeps = {
  * call; the others, which need not be configured, return their message unchanged.
  */
 export function hookMethods(deps: HookDeps): Methods {
-  const { settingsOf, sharesOf, revisions, edsTarget, messageBytes, clock, telemetry } = deps;
+  const { settingsOf, sharesOf, isProxied, revisions, edsTarget, messageBytes, clock, telemetry } = deps;
   const failOpen = failingOpen(telemetry, clock);
   const editCluster = envoyClusterEditor({ target: edsTarget });
   const countClusters = (clusters: number) => telemetry.record.meshClusters(TRANSLATION, clusters);
@@ -66,7 +68,7 @@ export function hookMethods(deps: HookDeps): Methods {
       modifyTranslation(request, {
         settingsOf: cluster => settingsOf(cluster, gateways),
         editCluster,
-        division: divideRules(sharesOf),
+        division: divideRules({ sharesOf, isProxied: rule => isProxied(rule, gateways) }),
         failOpen,
         countClusters,
         messageBytes,

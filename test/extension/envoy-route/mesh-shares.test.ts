@@ -2,14 +2,23 @@ import { fromBinary } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { divideRules } from '../../../src/extension/envoy-route/mesh-shares.ts';
-import { RouteConfigurationSchema } from '../../../src/extension/proto/envoy/config/route/v3_pb.ts';
+import { encode } from '../../../src/extension/encode.ts';
+import {
+  RetryPolicySchema,
+  RouteConfigurationSchema,
+} from '../../../src/extension/proto/envoy/config/route/v3_pb.ts';
+import { bytesField, concat } from '../../../src/extension/wire.ts';
+import type { RuleDivisionDeps } from '../../../src/extension/envoy-route/mesh-shares.ts';
 import type { RuleShares } from '../../../src/traffic/rule-shares.ts';
 import { anyMessage, hostileBytes, seed } from '../../support/extension/messages.ts';
 import { plainRoute, routeConfiguration, weightedRoute } from '../../support/extension/routes.ts';
 import type { Share } from '../../support/extension/routes.ts';
 
-const withMeshShares = (configuration: Uint8Array, shares: Parameters<typeof divideRules>[0]) =>
-  divideRules(shares).editRoutes(configuration);
+const divisionOf = (sharesOf: RuleDivisionDeps['sharesOf'], isProxied = false) =>
+  divideRules({ sharesOf, isProxied: () => isProxied });
+
+const withMeshShares = (configuration: Uint8Array, ...rule: Parameters<typeof divisionOf>) =>
+  divisionOf(...rule).editRoutes(configuration);
 
 const RULE = 'httproute/shop/checkout/rule/0';
 const OTHER = 'httproute/other/checkout/rule/0';
@@ -92,7 +101,7 @@ describe('the routes of a rule that Envoy Gateway has divided', () => {
   ])(
     'leave the clusters of MeshEndpoints %s',
     (_, given, expected, total = 100, mesh = [of(1, 50), of(2, 10)]) => {
-      const division = divideRules(sharesOf({ total, mesh }));
+      const division = divisionOf(sharesOf({ total, mesh }));
       division.editRoutes(routeConfiguration(weightedRoute(RULE, given)));
       expect([0, 1, 2].map(index => division.namesFor(of(index, 0).cluster))).toEqual(expected);
     },
@@ -169,6 +178,45 @@ describe('the routes of a rule whose MeshEndpoints have filters', () => {
   });
 });
 
+/** The retries of the routes of a configuration. */
+function retriesIn(configuration: Uint8Array) {
+  return fromBinary(RouteConfigurationSchema, configuration).virtualHosts.flatMap(({ routes }) =>
+    routes.map(({ route }) => route?.retryPolicy?.retryOn),
+  );
+}
+
+describe('the retries of routes', () => {
+  const shares = { total: 100, mesh: [of(0, 70)] };
+  const divided = weightedRoute(RULE, [entry(1, 30)]);
+
+  it.each([
+    ['to one cluster', plainRoute(RULE)],
+    ['to several', divided],
+  ])('are set where they lead to MeshEndpoints through proxies, %s, and nowhere else', (_, route) => {
+    const given = routeConfiguration(plainRoute(OTHER), route);
+    const after = withMeshShares(given, sharesOf(shares), true);
+    expect(retriesIn(after)).toEqual([undefined, 'connect-failure']);
+    const message = fromBinary(RouteConfigurationSchema, after);
+    delete message.virtualHosts[0]?.routes[1]?.route?.retryPolicy;
+    expect(message).toEqual(fromBinary(RouteConfigurationSchema, withMeshShares(given, sharesOf(shares))));
+    expect(withMeshShares(after, sharesOf(shares), true)).toBe(after);
+  });
+
+  it('are those of a policy where it has any, even none, in the route or its virtual host', () => {
+    const none = encode(RetryPolicySchema, { retryOn: '5xx', numRetries: 0 });
+    const action = concat([bytesField(1, Buffer.from(RULE)), bytesField(9, none)]);
+    const own = concat([bytesField(2, action), bytesField(14, Buffer.from(`${RULE}/match/0/*`))]);
+    const host = concat([bytesField(3, plainRoute(RULE)), bytesField(16, none)]);
+    for (const given of [routeConfiguration(own), bytesField(2, host)])
+      expect(withMeshShares(given, sharesOf(shares), true)).toBe(given);
+  });
+
+  it('are not set where all requests go to other backends', () => {
+    const given = routeConfiguration(plainRoute(RULE));
+    expect(withMeshShares(given, sharesOf({ total: 30, mesh: [] }), true)).toBe(given);
+  });
+});
+
 describe('routes', () => {
   it.each([
     ['of rules without MeshEndpoints', weightedRoute(OTHER, [entry(0, 1)])],
@@ -188,7 +236,7 @@ describe('routes', () => {
   it('of others come back byte for byte, whatever they contain', () => {
     const route = fc.oneof(
       anyMessage(),
-      fc.constant(plainRoute(RULE)),
+      fc.constant(plainRoute(OTHER)),
       fc.constant(weightedRoute(OTHER, [entry(0, 1)])),
     );
     const configuration = fc.oneof(
@@ -197,7 +245,7 @@ describe('routes', () => {
     );
     fc.assert(
       fc.property(configuration, given => {
-        expect(withMeshShares(given, sharesOf({ total: 2, mesh: [of(1, 1)] }))).toBe(given);
+        expect(withMeshShares(given, sharesOf({ total: 2, mesh: [of(1, 1)] }), true)).toBe(given);
       }),
       { seed },
     );

@@ -76,7 +76,7 @@ describe('the Translation hook', () => {
     expect([answer.clusters[0], answer.clusters[4]]).toEqual(others);
     const [routes = new Uint8Array()] = answer.routes;
     expect(routes).toEqual(
-      divideRules(sharesOf).editRoutes(
+      divideRules({ sharesOf, isProxied: () => false }).editRoutes(
         routeConfiguration(plainRoute('httproute/other/a/rule/0'), plainRoute(CLUSTER)),
       ),
     );

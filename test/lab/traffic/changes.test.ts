@@ -396,3 +396,30 @@ describe('a rule that mixes MeshEndpoints with a Backend of Envoy Gateway', () =
     }
   });
 });
+
+describe('a request whose connection is refused', () => {
+  const statusOf = async (route: string) =>
+    (await requestThrough(system.gateway.listeners.http, { host: hostOf(route) })).status;
+  const retriesOf = (route: string) => statOf(system.gateway, `cluster.${cluster(route)}.upstream_rq_retry`);
+
+  it('is sent again twice to MeshEndpoints with a proxy, and not to other backends', async () => {
+    system.put('tailnet', [meshTailnet(system.lab, ['127.0.0.1:9'])]);
+    putPlaces('refused', 'http', [{ name: 'a', on: nodes().two }]);
+    const refs = [{ name: 'refused', port: portOf('http') }];
+    system.put('refused-route', [routeWithEndpointHeader(system.gateway, { name: 'refused', refs })]);
+    putHttpRoute('plain', { backendRefs: [backendRef('marker')] });
+    await withLogTail(system.gateway, endpoints('refused', [at('two')]));
+    const retries: number[] = [];
+    for (const route of ['refused', 'plain']) {
+      await until(`${route} to be refused`, async note => {
+        const status = await statusOf(route);
+        note(`status ${status}`);
+        return status === 503;
+      });
+      const before = await retriesOf(route);
+      expect(await statusOf(route)).toBe(503);
+      retries.push((await retriesOf(route)) - before);
+    }
+    expect(retries).toEqual([2, 0]);
+  });
+});

@@ -31,6 +31,7 @@ export function startHooks(deps: Partial<HookDeps> = {}): TestHooks {
   const methods = hookMethods({
     settingsOf: () => undefined,
     sharesOf: () => undefined,
+    isProxied: () => false,
     revisions: { revisionOf: () => '1', onChange: () => () => undefined },
     edsTarget: '127.0.0.1:5005',
     messageBytes: 100_000_000,

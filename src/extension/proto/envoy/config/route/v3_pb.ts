@@ -13,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file envoy/config/route/v3.proto.
  */
 export const file_envoy_config_route_v3: GenFile = /*@__PURE__*/
-  fileDesc("ChtlbnZveS9jb25maWcvcm91dGUvdjMucHJvdG8SFWVudm95LmNvbmZpZy5yb3V0ZS52MyJdChJSb3V0ZUNvbmZpZ3VyYXRpb24SDAoEbmFtZRgBIAEoCRI5Cg12aXJ0dWFsX2hvc3RzGAIgAygLMiIuZW52b3kuY29uZmlnLnJvdXRlLnYzLlZpcnR1YWxIb3N0IkkKC1ZpcnR1YWxIb3N0EgwKBG5hbWUYASABKAkSLAoGcm91dGVzGAMgAygLMhwuZW52b3kuY29uZmlnLnJvdXRlLnYzLlJvdXRlIkgKBVJvdXRlEjEKBXJvdXRlGAIgASgLMiIuZW52b3kuY29uZmlnLnJvdXRlLnYzLlJvdXRlQWN0aW9uEgwKBG5hbWUYDiABKAkiegoLUm91dGVBY3Rpb24SEQoHY2x1c3RlchgBIAEoCUgAEkMKEXdlaWdodGVkX2NsdXN0ZXJzGAMgASgLMiYuZW52b3kuY29uZmlnLnJvdXRlLnYzLldlaWdodGVkQ2x1c3RlckgAQhMKEWNsdXN0ZXJfc3BlY2lmaWVyIoEDCg9XZWlnaHRlZENsdXN0ZXISRgoIY2x1c3RlcnMYASADKAsyNC5lbnZveS5jb25maWcucm91dGUudjMuV2VpZ2h0ZWRDbHVzdGVyLkNsdXN0ZXJXZWlnaHQapQIKDUNsdXN0ZXJXZWlnaHQSDAoEbmFtZRgBIAEoCRIsCgZ3ZWlnaHQYAiABKAsyHC5nb29nbGUucHJvdG9idWYuVUludDMyVmFsdWUSRwoWcmVxdWVzdF9oZWFkZXJzX3RvX2FkZBgEIAMoCzInLmVudm95LmNvbmZpZy5jb3JlLnYzLkhlYWRlclZhbHVlT3B0aW9uEkgKF3Jlc3BvbnNlX2hlYWRlcnNfdG9fYWRkGAUgAygLMicuZW52b3kuY29uZmlnLmNvcmUudjMuSGVhZGVyVmFsdWVPcHRpb24SIgoacmVzcG9uc2VfaGVhZGVyc190b19yZW1vdmUYBiADKAkSIQoZcmVxdWVzdF9oZWFkZXJzX3RvX3JlbW92ZRgJIAMoCWIGcHJvdG8z", [file_envoy_config_core_v3, file_google_protobuf_wrappers]);
+  fileDesc("ChtlbnZveS9jb25maWcvcm91dGUvdjMucHJvdG8SFWVudm95LmNvbmZpZy5yb3V0ZS52MyJdChJSb3V0ZUNvbmZpZ3VyYXRpb24SDAoEbmFtZRgBIAEoCRI5Cg12aXJ0dWFsX2hvc3RzGAIgAygLMiIuZW52b3kuY29uZmlnLnJvdXRlLnYzLlZpcnR1YWxIb3N0IoMBCgtWaXJ0dWFsSG9zdBIMCgRuYW1lGAEgASgJEiwKBnJvdXRlcxgDIAMoCzIcLmVudm95LmNvbmZpZy5yb3V0ZS52My5Sb3V0ZRI4CgxyZXRyeV9wb2xpY3kYECABKAsyIi5lbnZveS5jb25maWcucm91dGUudjMuUmV0cnlQb2xpY3kiSAoFUm91dGUSMQoFcm91dGUYAiABKAsyIi5lbnZveS5jb25maWcucm91dGUudjMuUm91dGVBY3Rpb24SDAoEbmFtZRgOIAEoCSK0AQoLUm91dGVBY3Rpb24SEQoHY2x1c3RlchgBIAEoCUgAEkMKEXdlaWdodGVkX2NsdXN0ZXJzGAMgASgLMiYuZW52b3kuY29uZmlnLnJvdXRlLnYzLldlaWdodGVkQ2x1c3RlckgAEjgKDHJldHJ5X3BvbGljeRgJIAEoCzIiLmVudm95LmNvbmZpZy5yb3V0ZS52My5SZXRyeVBvbGljeUITChFjbHVzdGVyX3NwZWNpZmllciJSCgtSZXRyeVBvbGljeRIQCghyZXRyeV9vbhgBIAEoCRIxCgtudW1fcmV0cmllcxgCIAEoCzIcLmdvb2dsZS5wcm90b2J1Zi5VSW50MzJWYWx1ZSKBAwoPV2VpZ2h0ZWRDbHVzdGVyEkYKCGNsdXN0ZXJzGAEgAygLMjQuZW52b3kuY29uZmlnLnJvdXRlLnYzLldlaWdodGVkQ2x1c3Rlci5DbHVzdGVyV2VpZ2h0GqUCCg1DbHVzdGVyV2VpZ2h0EgwKBG5hbWUYASABKAkSLAoGd2VpZ2h0GAIgASgLMhwuZ29vZ2xlLnByb3RvYnVmLlVJbnQzMlZhbHVlEkcKFnJlcXVlc3RfaGVhZGVyc190b19hZGQYBCADKAsyJy5lbnZveS5jb25maWcuY29yZS52My5IZWFkZXJWYWx1ZU9wdGlvbhJIChdyZXNwb25zZV9oZWFkZXJzX3RvX2FkZBgFIAMoCzInLmVudm95LmNvbmZpZy5jb3JlLnYzLkhlYWRlclZhbHVlT3B0aW9uEiIKGnJlc3BvbnNlX2hlYWRlcnNfdG9fcmVtb3ZlGAYgAygJEiEKGXJlcXVlc3RfaGVhZGVyc190b19yZW1vdmUYCSADKAliBnByb3RvMw", [file_envoy_config_core_v3, file_google_protobuf_wrappers]);
 
 /**
  * @generated from message envoy.config.route.v3.RouteConfiguration
@@ -50,6 +50,11 @@ export type VirtualHost = Message<"envoy.config.route.v3.VirtualHost"> & {
    * @generated from field: repeated envoy.config.route.v3.Route routes = 3;
    */
   routes: Route[];
+
+  /**
+   * @generated from field: envoy.config.route.v3.RetryPolicy retry_policy = 16;
+   */
+  retryPolicy?: RetryPolicy | undefined;
 };
 
 /**
@@ -101,6 +106,11 @@ export type RouteAction = Message<"envoy.config.route.v3.RouteAction"> & {
     value: WeightedCluster;
     case: "weightedClusters";
   } | { case: undefined; value?: undefined };
+
+  /**
+   * @generated from field: envoy.config.route.v3.RetryPolicy retry_policy = 9;
+   */
+  retryPolicy?: RetryPolicy | undefined;
 };
 
 /**
@@ -109,6 +119,28 @@ export type RouteAction = Message<"envoy.config.route.v3.RouteAction"> & {
  */
 export const RouteActionSchema: GenMessage<RouteAction> = /*@__PURE__*/
   messageDesc(file_envoy_config_route_v3, 3);
+
+/**
+ * @generated from message envoy.config.route.v3.RetryPolicy
+ */
+export type RetryPolicy = Message<"envoy.config.route.v3.RetryPolicy"> & {
+  /**
+   * @generated from field: string retry_on = 1;
+   */
+  retryOn: string;
+
+  /**
+   * @generated from field: google.protobuf.UInt32Value num_retries = 2;
+   */
+  numRetries?: number | undefined;
+};
+
+/**
+ * Describes the message envoy.config.route.v3.RetryPolicy.
+ * Use `create(RetryPolicySchema)` to create a new message.
+ */
+export const RetryPolicySchema: GenMessage<RetryPolicy> = /*@__PURE__*/
+  messageDesc(file_envoy_config_route_v3, 4);
 
 /**
  * @generated from message envoy.config.route.v3.WeightedCluster
@@ -125,7 +157,7 @@ export type WeightedCluster = Message<"envoy.config.route.v3.WeightedCluster"> &
  * Use `create(WeightedClusterSchema)` to create a new message.
  */
 export const WeightedClusterSchema: GenMessage<WeightedCluster> = /*@__PURE__*/
-  messageDesc(file_envoy_config_route_v3, 4);
+  messageDesc(file_envoy_config_route_v3, 5);
 
 /**
  * @generated from message envoy.config.route.v3.WeightedCluster.ClusterWeight
@@ -167,5 +199,5 @@ export type WeightedCluster_ClusterWeight = Message<"envoy.config.route.v3.Weigh
  * Use `create(WeightedCluster_ClusterWeightSchema)` to create a new message.
  */
 export const WeightedCluster_ClusterWeightSchema: GenMessage<WeightedCluster_ClusterWeight> = /*@__PURE__*/
-  messageDesc(file_envoy_config_route_v3, 4, 0);
+  messageDesc(file_envoy_config_route_v3, 5, 0);
 
