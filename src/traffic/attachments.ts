@@ -105,6 +105,11 @@ const ROUTES_OF_PROTOCOL: Readonly<Partial<Record<string, readonly RouteKind[]>>
   UDP: ['UDPRoute'],
 };
 
+/** The protocols of the listeners that routes of a kind can attach to. */
+export function protocolsFor(kind: RouteKind): readonly string[] {
+  return Object.keys(ROUTES_OF_PROTOCOL).filter(protocol => ROUTES_OF_PROTOCOL[protocol]?.includes(kind));
+}
+
 /** Whether routes of a kind can attach to a listener. */
 export function acceptsKind({ protocol, isPassthrough, allowedRoutes }: Listener, kind: RouteKind): boolean {
   const supported = Object.hasOwn(ROUTES_OF_PROTOCOL, protocol) ? ROUTES_OF_PROTOCOL[protocol] : undefined;

@@ -196,8 +196,8 @@ const listenerSet = (gatewayName = 'public') => ({
   metadata: { name: 'web', namespace: 'default' },
   spec: { parentRef: { name: gatewayName }, listeners: [http] },
 });
-const admitting = (from: string) =>
-  openGateway('default/public', { listeners: [http], allowedListeners: { namespaces: { from } } });
+const admitting = (namespaces: object) =>
+  openGateway('default/public', { listeners: [http], allowedListeners: { namespaces } });
 
 describe('check finds a parentRef to a ListenerSet', () => {
   it.each<readonly [string, readonly object[], readonly string[]]>([
@@ -215,8 +215,19 @@ describe('check finds a parentRef to a ListenerSet', () => {
         'error ParentNotFound: spec.parentRefs[0].name: ListenerSet default/web is of Gateway default/pubic, which does not exist',
       ],
     ],
-    ['that its Gateway admits not', [admitting('Same'), listenerSet()], []],
-    ['that labels of a Namespace elsewhere may admit not', [admitting('Selector'), listenerSet()], []],
+    ['that its Gateway admits not', [admitting({ from: 'Same' }), listenerSet()], []],
+    [
+      'that labels of a Namespace elsewhere may admit not',
+      [admitting({ from: 'Selector', selector: {} }), listenerSet()],
+      [],
+    ],
+    [
+      'that no selector admits',
+      [admitting({ from: 'Selector' }), listenerSet()],
+      [
+        'error NotAllowedByListeners: spec.parentRefs[0].name: Gateway default/public does not admit ListenerSet default/web',
+      ],
+    ],
     ['whose Gateway may be elsewhere not', [listenerSet()], []],
   ])('%s', (_, objects, messages) => {
     const reference = parents({ kind: 'ListenerSet', name: 'web' });

@@ -19,7 +19,10 @@ export const OBJECTS = {
     NoTraffic: note('a `backendRef` has weight 0', 'raise it, or remove the reference'),
     NoWeight: warning('all `backendRefs` of a rule have weight 0', 'raise one'),
     NoParent: error('the route has no `parentRefs`', 'name a Gateway'),
-    ParentNotFound: error('a `parentRef` names what does not exist', 'create it, or correct the reference'),
+    ParentNotFound: error(
+      'a `parentRef` names what does not exist, or is neither a Gateway nor a ListenerSet',
+      'create it, or correct the reference',
+    ),
     ListenerNotFound: error(
       'the parent has no listener of that name or port',
       'correct `sectionName` or `port`',

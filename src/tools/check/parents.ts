@@ -2,11 +2,17 @@ import { keyOf } from '../../api/key.ts';
 import { GATEWAY_GROUP } from '../../api/objects/gateway-api.ts';
 import type { Gateway, Listener, ListenerSet, ParentRef, Route } from '../../api/objects/gateway-api.ts';
 import { gatewayOfListenerSet, refTo } from '../../api/objects/references.ts';
+import type { SelectedNamespaces } from '../../api/objects/selected-namespaces.ts';
 import type { Problem } from '../../api/problem.ts';
 import type { Reason } from '../../api/reasons.ts';
 import { withArticle } from '../../api/text.ts';
 import { nearest } from '../../api/validation/nearest.ts';
-import { acceptsKind, acceptsListenerSet, selectsNamespace } from '../../traffic/attachments.ts';
+import {
+  acceptsKind,
+  acceptsListenerSet,
+  protocolsFor,
+  selectsNamespace,
+} from '../../traffic/attachments.ts';
 import type { Catalog } from './objects.ts';
 
 /** What is wrong with parentRefs of a route that attach it to nothing, as Envoy Gateway decides it: one for each. */
@@ -30,7 +36,10 @@ type ParentProblem = readonly [reason: Reason, field: string, text: string, fix:
 
 function problemOf(ref: ParentRef, route: Route, catalog: Catalog): ParentProblem | undefined {
   const { group, kind, namespace, name } = ref;
-  if (group !== GATEWAY_GROUP || (kind !== 'Gateway' && kind !== 'ListenerSet')) return undefined;
+  if (group !== GATEWAY_GROUP || (kind !== 'Gateway' && kind !== 'ListenerSet')) {
+    const text = `Envoy Gateway attaches no route to ${withArticle(kind)}${group === '' ? '' : ` of ${group}`}`;
+    return ['ParentNotFound', '', text, `name a Gateway or ListenerSet of ${GATEWAY_GROUP}`];
+  }
   // Of a kind without any object, all may be elsewhere.
   if (!catalog.has(kind) || catalog.isInvalid(keyOf({ kind, namespace, name }))) return undefined;
   const title = `${kind} ${namespace}/${name}`;
@@ -59,8 +68,11 @@ function listenerSetProblem(set: ListenerSet, title: string, catalog: Catalog): 
       `${title} is of ${name}, which does not exist`,
       'correct its parentRef',
     ];
-  const isSelected = gateway.allowedListeners.from === 'Selector' && !catalog.has('Namespace');
-  if (isSelected || acceptsListenerSet(gateway, set, catalog.attachmentResources)) return undefined;
+  if (
+    isElsewhere(gateway.allowedListeners, catalog) ||
+    acceptsListenerSet(gateway, set, catalog.attachmentResources)
+  )
+    return undefined;
   return [
     'NotAllowedByListeners',
     'name',
@@ -93,13 +105,17 @@ function listenerProblem(
       `use one that it has (${listed(named.map(each => String(each.port)))})`,
     ];
   const ofKind = atPort.filter(each => acceptsKind(each, route.kind));
-  if (ofKind.length === 0)
+  if (ofKind.length === 0) {
+    const refusing = atPort.filter(({ protocol }) => protocolsFor(route.kind).includes(protocol));
     return [
       'NotAllowedByListeners',
       '',
       `no listener of ${title} takes ${withArticle(route.kind)} (${listed(atPort.map(({ name, protocol }) => `listener ${name} has protocol ${protocol}`))})`,
-      `add one, or let allowedRoutes.kinds have ${route.kind}`,
+      refusing.length > 0
+        ? `let allowedRoutes.kinds of ${listed(refusing.map(({ name }) => `listener ${name}`))} have ${route.kind}`
+        : `add a listener of protocol ${protocolsFor(route.kind).join(' or ')}`,
     ];
+  }
   const { namespace = '' } = route.metadata;
   const admitting = ofKind.filter(each => admits(each, parent, namespace, catalog));
   if (admitting.length === 0)
@@ -119,14 +135,18 @@ function listenerProblem(
   ];
 }
 
-/** Where no Namespace is among the objects, their labels are elsewhere. */
+/** Where no Namespace is among the objects, the labels that a selector is about are elsewhere. */
+function isElsewhere({ from, selector }: SelectedNamespaces, catalog: Catalog): boolean {
+  return from === 'Selector' && selector !== undefined && !catalog.has('Namespace');
+}
+
 function admits(
   { allowedRoutes: { namespaces } }: Listener,
   { metadata }: Gateway | ListenerSet,
   namespace: string,
   catalog: Catalog,
 ): boolean {
-  if (namespaces.from === 'Selector' && !catalog.has('Namespace')) return true;
+  if (isElsewhere(namespaces, catalog)) return true;
   return selectsNamespace(catalog.attachmentResources, namespaces, metadata, namespace);
 }
 

@@ -242,6 +242,47 @@ testMistakes('check finds', [
     edit('HTTPRoute', 'name: public', 'name: public\n      port: 8080'),
     ['error ListenerNotFound', 'spec.parentRefs[0].port', 'use one that it has (80)'],
   ),
+  mistake(
+    'a parent of a kind that is misspelled',
+    edit('HTTPRoute', 'name: public', 'kind: Gatway\n      name: public'),
+    [
+      'error ParentNotFound',
+      'spec.parentRefs[0]',
+      'name a Gateway or ListenerSet of gateway.networking.k8s.io',
+    ],
+  ),
+  mistake(
+    'a Service as the parent, as in a service mesh',
+    edit('HTTPRoute', 'name: public', 'group: ""\n      kind: Service\n      name: web'),
+    [
+      'error ParentNotFound',
+      'spec.parentRefs[0]',
+      'name a Gateway or ListenerSet of gateway.networking.k8s.io',
+    ],
+  ),
+  mistake(
+    'a listener that selects namespaces without a selector',
+    edit('Gateway', 'port: 80\n', 'port: 80\n      allowedRoutes: {namespaces: {from: Selector}}\n'),
+    [
+      'error NotAllowedByListeners',
+      'spec.parentRefs[0]',
+      'let allowedRoutes.namespaces of listener http have from: All, or a selector for its labels',
+    ],
+  ),
+  mistake('a protocol of a listener in lower case', edit('Gateway', 'protocol: HTTP', 'protocol: http'), [
+    'error NotAllowedByListeners',
+    'spec.parentRefs[0]',
+    'add a listener of protocol HTTP or HTTPS',
+  ]),
+  mistake(
+    'a listener for another kind of routes',
+    edit('Gateway', 'port: 80\n', 'port: 80\n      allowedRoutes: {kinds: [{kind: GRPCRoute}]}\n'),
+    [
+      'error NotAllowedByListeners',
+      'spec.parentRefs[0]',
+      'let allowedRoutes.kinds of listener http have HTTPRoute',
+    ],
+  ),
   mistake('no parent', edit('HTTPRoute', '  parentRefs:\n    - name: public\n', ''), [
     'error NoParent',
     'spec.parentRefs',

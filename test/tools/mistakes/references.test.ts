@@ -63,11 +63,7 @@ testMistakes('check, trace --all and status agree about a route with', [
   mistake(
     'a listener that does not take its kind',
     [...OVER_TCP, routed('TCPRoute', 'db', '  parentRefs: [{name: public, sectionName: http}]')],
-    [
-      'error NotAllowedByListeners',
-      'spec.parentRefs[0]',
-      'add one, or let allowedRoutes.kinds have TCPRoute',
-    ],
+    ['error NotAllowedByListeners', 'spec.parentRefs[0]', 'add a listener of protocol TLS or TCP'],
   ),
   mistake(
     'a protocol that it does not carry',
