@@ -27,7 +27,7 @@ export function check(declarations: Declarations): CheckResult {
     ...findings,
     ...checkRepeated(objects),
     ...objects.flatMap(checkAddresses),
-    ...checkVipServices(objects),
+    ...checkVipServices(catalog.all()),
     ...objects.flatMap(checkSelectors),
     ...checkAllowedTags(objects),
     ...checkTraffic(valid, catalog, traffic.of),

@@ -9,7 +9,7 @@ import { keyOf, refOf } from '../../api/key.ts';
 import type { Key, Ref, ResourceKind } from '../../api/key.ts';
 import type { Service } from '../../api/objects/backends.ts';
 import type { Gateway, ListenerSet, Namespace, Route } from '../../api/objects/gateway-api.ts';
-import { isFullName } from '../../api/names.ts';
+import { isFullName, isLabel } from '../../api/names.ts';
 import { severityOf, titleOfSubject } from '../../api/problem.ts';
 import type { Problem, Steps, Subject } from '../../api/problem.ts';
 import type { Reason } from '../../api/reasons.ts';
@@ -160,11 +160,18 @@ export function objectOf({ about }: Finding): string | undefined {
   return about?.name === undefined ? undefined : titleOfSubject(about);
 }
 
+/** Reasons why the objects of a document, or of a folder, are not known. */
+const UNREAD: readonly Reason[] = ['Syntax', 'NotRendered'];
+
 /** The valid objects by their keys; of equal keys the first. */
 export class Catalog {
   readonly #byKey = new Map<Key, Declared>();
   readonly #kinds: Set<unknown>;
   readonly #invalid = new Map<Key, Fields>();
+  /** The kinds of objects that are not valid and whose names are not known. */
+  readonly #nameless = new Set<string>();
+  /** Whether documents could not be read, which may be any objects. */
+  readonly #isPartial: boolean;
   /** Whether the objects are of a cluster. */
   readonly isCluster: boolean;
   readonly #withStatus: Set<string>;
@@ -177,8 +184,9 @@ export class Catalog {
     namespace: name => this.#find({ kind: 'Namespace', namespace: '', name }) as Namespace | undefined,
   };
 
-  constructor({ objects, complete }: Pick<Declarations, 'objects' | 'complete'>) {
+  constructor({ objects, findings, complete }: Declarations) {
     this.#kinds = new Set(complete);
+    this.#isPartial = findings.some(({ reason, about }) => !about && UNREAD.includes(reason));
     this.isCluster = complete !== undefined;
     this.#withStatus = new Set(
       objects.flatMap(({ fields, resource }) =>
@@ -188,9 +196,15 @@ export class Catalog {
     for (const object of objects) {
       const { fields, resource } = object;
       this.#kinds.add(fields['kind']);
-      if (!resource) this.#invalid.set(keyOf(subjectIn(fields)), fields);
+      if (!resource) this.#addInvalid(fields);
       else if (!this.#byKey.has(keyOf(refTo(resource)))) this.#byKey.set(keyOf(refTo(resource)), object);
     }
+  }
+
+  #addInvalid(fields: Fields): void {
+    const ref = subjectIn(fields);
+    this.#invalid.set(keyOf(ref), fields);
+    if (!ref.name.split('.').every(isLabel)) this.#nameless.add(ref.kind);
   }
 
   /** Whether an object finds devices whose ports and protocols their tags decide, and none is known yet. */
@@ -225,21 +239,21 @@ export class Catalog {
     return this.isCluster || this.#withStatus.has(kind);
   }
 
-  /** Whether an object is there, but is not valid. */
+  /** Whether an object is there, but is not valid; one without a valid name may be any that is missing. */
   isInvalid(key: Key): boolean {
-    return this.#invalid.has(key);
+    return this.#invalid.has(key) || (this.#nameless.has(refOf(key).kind) && !this.#byKey.has(key));
   }
 
-  /** Whether some object of a kind is there, but is not valid. */
+  /** Whether some object of a kind may be there, but is not valid. */
   hasInvalid(...kinds: readonly ResourceKind[]): boolean {
-    return [...this.#invalid.keys()].some(key => kinds.includes(refOf(key).kind));
+    return this.#isPartial || [...this.#invalid.keys()].some(key => kinds.includes(refOf(key).kind));
   }
 
   /** The object that is there but is not valid, and that may be what a problem with a MeshEndpoints misses. */
   invalidFor(reason: Reason, object: Key): Subject | undefined {
     const kind = OF_INVALID[reason];
     if (kind === undefined || this.#invalid.size === 0) return undefined;
-    if (kind === 'MeshEndpoints') return this.#invalid.has(object) ? refOf(object) : undefined;
+    if (kind === 'MeshEndpoints') return this.isInvalid(object) ? refOf(object) : undefined;
     const found = [...this.#invalid].find(
       ([key, fields]) =>
         refOf(key).kind === kind && (kind !== 'MeshTailnet' || this.#mayHave(fields, object)),
@@ -269,7 +283,7 @@ export class Catalog {
 
   /** Whether what is not there does not exist; of a kind without any object in files, all may be elsewhere. */
   has(kind: ResourceKind): boolean {
-    return this.#kinds.has(kind);
+    return !this.#isPartial && this.#kinds.has(kind);
   }
 
   /** The names of a kind in a namespace. */

@@ -1,4 +1,5 @@
 import { isRecord } from '../../api/json.ts';
+import { keyOf } from '../../api/key.ts';
 import type { Gateway, ListenerSet, Route } from '../../api/objects/gateway-api.ts';
 import { refTo } from '../../api/objects/references.ts';
 import { titleOfSubject } from '../../api/problem.ts';
@@ -14,7 +15,7 @@ export function noteSameMatches(routes: readonly Declared[], catalog: Catalog): 
     .sort((one, other) => byAge(one.fields, other.fields))
     .flatMap(declared => {
       const { resource, at } = declared;
-      if (resource?.kind !== 'HTTPRoute') return [];
+      if (resource?.kind !== 'HTTPRoute' || catalog.get(keyOf(refTo(resource))) !== declared) return [];
       const noted = new Map<number, Route>();
       for (const { id, rule } of matchesOf(declared, catalog)) {
         const other = first.get(id);

@@ -16,7 +16,7 @@ import { parseOutput } from './output.ts';
 type World = Readonly<Record<string, string>>;
 
 /** What makes a world from another. */
-type Change = (world: World) => World;
+export type Change = (world: World) => World;
 
 /** A device behind a route, with all that it needs. */
 const RIGHT: World = {

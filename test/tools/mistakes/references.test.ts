@@ -1,4 +1,5 @@
 import { add, append, edit, head, mistake, testMistakes, without } from '../../support/tools/mistakes.ts';
+import type { Change } from '../../support/tools/mistakes.ts';
 
 const GATEWAY_API = 'gateway.networking.k8s.io/v1';
 const BACKEND = '{group: mesh-gateway.dev, kind: MeshEndpoints, name: web, port: 8080}';
@@ -154,6 +155,11 @@ testMistakes('check, trace --all and status agree about levels of', [
   mistake('a rule with one backend, which no policy divides', [levels, spare, zones]),
 ]);
 
+const second: Change = world => ({
+  ...world,
+  second: (world['MeshEndpoints'] ?? '').replace('name: web\n', 'name: second\n').replace('\t', '  '),
+});
+
 testMistakes('an invalid object hides what depends on it:', [
   mistake('a route', edit('HTTPRoute', 'port: 8080', 'port: eighty'), [
     'error Invalid',
@@ -170,6 +176,16 @@ testMistakes('an invalid object hides what depends on it:', [
     'spec.endpoints[0].port',
     '80800 is not a port (1 to 65535)',
   ]),
+  mistake('a MeshEndpoints whose name is no name', edit('MeshEndpoints', 'name: web\n', 'name: Web\n'), [
+    'error Invalid',
+    'metadata.name',
+    "\"Web\" is not an object name (lower-case letters, digits, '-' and '.', at most 253 characters)",
+  ]),
+  mistake(
+    'a MeshEndpoints that is not YAML, beside another one',
+    [edit('MeshEndpoints', '  tailnet', '\ttailnet'), second],
+    ['error Syntax', '', 'tabs must not indent: use spaces'],
+  ),
   mistake('a Gateway', edit('Gateway', 'port: 80\n', 'port: web\n'), [
     'error Invalid',
     'spec.listeners[0].port',
@@ -197,6 +213,19 @@ testMistakes('an invalid object hides what depends on it:', [
       add(`${head('v1', 'Service', 'other')}spec: {ports: [{port: web}]}`),
     ],
     ['error Invalid', 'spec.ports[0].port', 'is not a whole number from 1 to 65535'],
+  ),
+  mistake(
+    'a route that is there twice',
+    [
+      edit(
+        'MeshEndpoints',
+        'spec:\n',
+        'spec:\n  serviceDiscovery: {vipServices: [{name: svc:web, port: 443, targetEndpoint: web-1}]}\n',
+      ),
+      world => ({ ...world, again: `${world['HTTPRoute'] ?? ''}---\n${world['MeshEndpoints'] ?? ''}` }),
+    ],
+    ['error Repeated', '', 'remove one of them'],
+    ['error Repeated', '', 'remove one of them'],
   ),
   mistake(
     'the target of a policy',
