@@ -21,6 +21,7 @@ const known = (more: Partial<KnownObjects> = {}): KnownObjects => ({
   invalidFor: () => undefined,
   hasUnknownEndpoints: () => false,
   service: () => undefined,
+  backend: () => undefined,
   ownersOfListeners: () => new Map(),
   parentProblems: () => [],
   ...more,

@@ -8,7 +8,7 @@ import { meshEndpoints, meshTailnet } from '../support/objects.ts';
 import { findingText } from '../support/tools/checked.ts';
 import { gateway, routeOf } from '../support/tools/traced.ts';
 import { condition } from '../support/tools/installation.ts';
-import { serviceObject, sliceObject } from '../support/traffic/objects.ts';
+import { backendObject, serviceObject, sliceObject } from '../support/traffic/objects.ts';
 
 const EVERYTHING = new Set(Object.keys(SERVED) as ResourceKind[]);
 const ready = [{ addresses: ['10.0.0.5'], conditions: { ready: true } }];
@@ -26,10 +26,15 @@ const CLASS = gatewayObject('GatewayClass', 'mesh', {
 });
 
 /** The errors of a cluster with a route to MeshEndpoints and to a Service, or what is in its place. */
-function errorsOf(other: object, objects: readonly object[], mesh: object = SERVING): readonly string[] {
+function errorsOf(
+  other: object,
+  objects: readonly object[],
+  mesh: object = SERVING,
+  complete = EVERYTHING,
+): readonly string[] {
   const route = routeOf({ rules: [{ backendRefs: [meshBackend(), other] }] });
   const all = [CLASS, gateway, mesh, named(meshEndpoints(), 'default/web'), route, ...objects];
-  return check(servedObjects(all, EVERYTHING))
+  return check(servedObjects(all, complete))
     .findings.map(findingText)
     .filter(text => text.startsWith('error'));
 }
@@ -58,10 +63,10 @@ describe('a Service beside MeshEndpoints', () => {
       ['RefNotPermitted'],
     ],
     [
-      'replaced by a Backend that does not exist is not judged',
+      'replaced by a Backend that does not exist is missing',
       { group: 'gateway.envoyproxy.io', kind: 'Backend', name: 'shop' },
       [],
-      [],
+      ['BackendNotFound'],
     ],
     [
       'replaced by a kind of the same name cannot be beside them',
@@ -72,6 +77,16 @@ describe('a Service beside MeshEndpoints', () => {
   ])('%s', (_, other, objects, reasons) => {
     const found = errorsOf(other, objects).map(text => /^error (\w+):/.exec(text)?.[1]);
     expect(found).toEqual(reasons);
+  });
+
+  it('replaced by a Backend with host names comes first, also in files, which have no EndpointSlices', () => {
+    const backend = backendObject('shop', {
+      endpoints: [{ fqdn: { hostname: 'shop.example.com', port: 80 } }],
+    });
+    const ref = { group: 'gateway.envoyproxy.io', kind: 'Backend', name: 'shop' };
+    expect(errorsOf(ref, [backend], SERVING, new Set())).toEqual([
+      'error MixedBackends: spec.rules[0].backendRefs[1]: Backend default/shop has host names, which Envoy Gateway does not resolve where a MeshEndpoints comes first: name it first in backendRefs',
+    ]);
   });
 
   it('has the namespace and the fix in its message', () => {

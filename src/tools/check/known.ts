@@ -1,6 +1,7 @@
 import { keyOf } from '../../api/key.ts';
 import type { Key, Ref, ResourceKind } from '../../api/key.ts';
-import type { Service } from '../../api/objects/backends.ts';
+import { ENVOY_GATEWAY_GROUP } from '../../api/objects/backends.ts';
+import type { Backend, Service } from '../../api/objects/backends.ts';
 import type { BackendRef, Route } from '../../api/objects/gateway-api.ts';
 import { titleOfSubject } from '../../api/problem.ts';
 import type { Problem, Subject } from '../../api/problem.ts';
@@ -21,6 +22,7 @@ export type KnownObjects = {
   /** Whether an object finds devices whose ports and protocols their tags decide, and none is known yet. */
   readonly hasUnknownEndpoints: (key: Key) => boolean;
   readonly service: (ref: Ref<'Service'>) => Service | undefined;
+  readonly backend: (ref: Ref<'Backend'>) => Backend | undefined;
   readonly ownersOfListeners: () => OwnersOfListeners;
   /** What is wrong with parentRefs of a route that attach it to nothing. */
   readonly parentProblems: (route: Route) => readonly Problem[];
@@ -37,6 +39,7 @@ export function everythingIn(read: ReadObjects): KnownObjects {
     invalidFor: () => undefined,
     hasUnknownEndpoints: () => false,
     service: ref => read.get(ref),
+    backend: ref => read.get(ref),
     ownersOfListeners: () => NO_OWNERS,
     parentProblems: () => [],
   };
@@ -91,19 +94,23 @@ export function undecided(problem: Problem & { readonly object?: Key }, known: K
   return { ...problem, reason: 'Invalid', text, fix: 'correct it first' };
 }
 
-/** Why a Service does not get the requests of a reference, as far as is known. */
-export function serviceProblem(
-  { group, kind, namespace, name, port }: BackendRef,
-  known: KnownObjects,
-): Problem | undefined {
+/** Why a Service or Backend does not get the requests of a reference, as far as is known. */
+export function serviceProblem(ref: BackendRef, known: KnownObjects): Problem | undefined {
+  const { group, kind, namespace, name, port } = ref;
+  const title = `${kind} ${namespace}/${name}`;
+  const missing: Problem = {
+    reason: 'BackendNotFound',
+    text: `${title} does not exist`,
+    fix: 'create it, or correct the reference',
+  };
+  const isMissing = (of: Ref) => known.has(of.kind) && !known.isInvalid(keyOf(of));
+  if (group === ENVOY_GATEWAY_GROUP && kind === 'Backend') {
+    const of = { kind, namespace, name } as const;
+    return !known.backend(of) && isMissing(of) ? missing : undefined;
+  }
   if (group !== '' || kind !== 'Service' || !known.has('Service')) return undefined;
   const service = known.service({ kind, namespace, name });
-  const title = `Service ${namespace}/${name}`;
-  if (!service) {
-    if (known.isInvalid(keyOf({ kind, namespace, name }))) return undefined;
-    const fix = 'create it, or correct the reference';
-    return { reason: 'BackendNotFound', text: `${title} does not exist`, fix };
-  }
+  if (!service) return isMissing({ kind, namespace, name }) ? missing : undefined;
   const ports = service.ports.map(each => each.port);
   if (port === undefined || ports.includes(port)) return undefined;
   const fix = `use one that it has (${ports.join(', ') || 'none'})`;

@@ -7,7 +7,7 @@ import { isRecord } from '../../api/json.ts';
 import type { Fields } from '../../api/json.ts';
 import { keyOf, refOf } from '../../api/key.ts';
 import type { Key, Ref, ResourceKind } from '../../api/key.ts';
-import type { Service } from '../../api/objects/backends.ts';
+import type { Backend, Service } from '../../api/objects/backends.ts';
 import type { Gateway, ListenerSet, Namespace, Route } from '../../api/objects/gateway-api.ts';
 import { isFullName, isLabel } from '../../api/names.ts';
 import { severityOf, titleOfSubject } from '../../api/problem.ts';
@@ -216,8 +216,11 @@ export class Catalog {
   }
 
   service(ref: Ref<'Service'>): Service | undefined {
-    const resource = this.get(keyOf(ref))?.resource;
-    return resource?.kind === 'Service' ? resource : undefined;
+    return this.#find(ref) as Service | undefined;
+  }
+
+  backend(ref: Ref<'Backend'>): Backend | undefined {
+    return this.#find(ref) as Backend | undefined;
   }
 
   /** Which routes have listeners of TCP and UDP for themselves. */

@@ -165,7 +165,7 @@ function problemsOfServices(
     const isLost = () => known.has('EndpointSlice') && !isResolved(resources, each, cluster.rule);
     const problem =
       serviceProblem(ref, known) ??
-      unresolvedName(each, refs, resources) ??
+      unresolvedName(each, refs, known) ??
       (isLost() ? lostService(each, resources) : undefined);
     return problem ? [{ ...problem, ...place }] : [];
   });
@@ -175,11 +175,11 @@ function problemsOfServices(
 function unresolvedName(
   { ref, route }: RouteBackendRef,
   refs: readonly RouteBackendRef[],
-  resources: TrafficResources,
+  known: KnownObjects,
 ): Problem | undefined {
   const hasNames = ({ group, namespace, name }: BackendRef) =>
     group === ENVOY_GATEWAY_GROUP &&
-    resources.backend({ kind: 'Backend', namespace, name })?.hasHostNames === true;
+    known.backend({ kind: 'Backend', namespace, name })?.hasHostNames === true;
   const weighted = refs.filter(each => each.ref.weight > 0).map(each => each.ref);
   const [first] = weighted;
   if (!isOverHttp(route.kind) || !first || !isMeshBackend(first) || !hasNames(ref)) return undefined;

@@ -142,6 +142,22 @@ const zones = add(
   loadBalancer: {type: RoundRobin, zoneAware: {preferLocal: {}}}`,
 );
 
+const ENVOY_GATEWAY = 'gateway.envoyproxy.io/v1alpha1';
+const named = add(
+  `${head(ENVOY_GATEWAY, 'Backend', 'named')}spec: {endpoints: [{fqdn: {hostname: example.com, port: 80}}]}`,
+);
+const beside = (name: string) =>
+  append('HTTPRoute', `        - {group: gateway.envoyproxy.io, kind: Backend, name: ${name}}`);
+
+testMistakes('check finds, beside MeshEndpoints,', [
+  mistake(
+    'a Backend that does not exist',
+    [beside('nmaed'), named],
+    ['error BackendNotFound', 'spec.rules[0].backendRefs[1]', 'create it, or correct the reference'],
+  ),
+  mistake('no mistake in a Backend that is elsewhere', beside('elsewhere')),
+]);
+
 testMistakes('check, trace --all and status agree about levels of', [
   mistake(
     'a rule that a policy divides',
