@@ -8,6 +8,7 @@ import type { Fields } from '../../api/json.ts';
 import { keyOf, refOf } from '../../api/key.ts';
 import type { Key, Ref, ResourceKind } from '../../api/key.ts';
 import type { Backend, Service } from '../../api/objects/backends.ts';
+import { GATEWAY_GROUP } from '../../api/objects/gateway-api.ts';
 import type { Gateway, ListenerSet, Namespace, Route } from '../../api/objects/gateway-api.ts';
 import { isFullName, isLabel } from '../../api/names.ts';
 import { severityOf, titleOfSubject } from '../../api/problem.ts';
@@ -24,7 +25,7 @@ import type { FindDefinition } from './definitions.ts';
 import { shippedDefinition } from '../crds/shipped.ts';
 import { parentProblems } from './parents.ts';
 import { isUndiscovered } from './undiscovered.ts';
-import { checkEach, isOurs, problemOfFault, subjectIn } from './validity.ts';
+import { checkEach, isOurs, openNamesIn, problemOfFault, subjectIn } from './validity.ts';
 
 /** A problem, with its place if its object is in a file. */
 export type Finding = Problem & (FilePlace | { readonly file?: undefined });
@@ -67,11 +68,7 @@ export function readObjects(files: readonly SourceFile[]): Declarations {
       return again[index]?.positionOf(steps) ?? { line: 1, column: 1 };
     };
     const all = placed.flatMap(({ object }, index) =>
-      declaredIn(
-        object,
-        steps => ({ file: name, ...positionIn(index, steps) }),
-        fields => [...problemsOfKind(fields), ...problemsByDefinition(fields, shippedDefinition)],
-      ),
+      declaredIn(object, steps => ({ file: name, ...positionIn(index, steps) }), problemsInFile),
     );
     return { objects: all.map(({ declared }) => declared), findings: [...own, ...all.flatMap(faultsOf)] };
   });
@@ -82,6 +79,12 @@ export function readObjects(files: readonly SourceFile[]): Declarations {
       ...read.flatMap(({ findings }) => findings),
     ],
   };
+}
+
+function problemsInFile(fields: Fields): readonly Problem[] {
+  const problems = [...problemsOfKind(fields), ...problemsByDefinition(fields, shippedDefinition)];
+  const isOpen = problems.length === 0 && groupOf(fields) === GATEWAY_GROUP;
+  return isOpen ? openNamesIn(fields['spec'], ['spec']) : problems;
 }
 
 /**

@@ -2,7 +2,7 @@ import { typedSteps, valueAt } from '../../api/validation/fault.ts';
 import type { Fault } from '../../api/validation/fault.ts';
 import { API_VERSION, GROUP, kinds } from '../../api/generated/kinds.ts';
 import type { KindName } from '../../api/generated/kinds.ts';
-import type { Problem } from '../../api/problem.ts';
+import type { Problem, Steps } from '../../api/problem.ts';
 import { nearest } from '../../api/validation/nearest.ts';
 import type { Documents, Placed, Position } from '../../api/yaml-documents.ts';
 import type { ConfigMap } from '../../api/objects/config-map.ts';
@@ -160,6 +160,14 @@ export function problemOfFault(object: unknown, { steps, message }: Fault): Prob
   const at = typedSteps(object, steps);
   const value = valueAt(object, steps);
   const text = typeof value === 'string' ? value : '';
+  const open = openIn(text);
+  if (open) return { ...open, at };
+  const isLocal = steps.at(-1) === 'meshIP' && PRIVATE.test(text);
+  return { reason: 'Invalid', at, text: message, ...(isLocal && { fix: ROUTED }) };
+}
+
+/** What a text is if a template leaves it open. */
+function openIn(text: string): Omit<Problem, 'about' | 'at'> | undefined {
   const variable = VARIABLE.exec(text)?.[1];
   if (variable !== undefined)
     return {
@@ -168,8 +176,19 @@ export function problemOfFault(object: unknown, { steps, message }: Fault): Prob
       text: `has the variable ${variable}, which is not replaced yet`,
       fix: 'render it first: envsubst < FILE | mesh-gateway check -, or flux build kustomization',
     };
-  const isLocal = steps.at(-1) === 'meshIP' && PRIVATE.test(text);
-  return { reason: 'Invalid', at, text: message, ...(isLocal && { fix: ROUTED }) };
+  if (!text.includes('{{')) return undefined;
+  const fix = 'render it first: helm template FOLDER | mesh-gateway check -';
+  return { reason: 'NotRendered', text: 'is a template, such as those of Helm', fix };
+}
+
+/** The names below a field that a template leaves open: schemas let any text be a name. */
+export function openNamesIn(value: unknown, at: Steps): readonly Problem[] {
+  if (Array.isArray(value)) return value.flatMap((item, index) => openNamesIn(item, [...at, index]));
+  if (!isRecord(value)) return [];
+  return Object.entries(value).flatMap(([name, item]) => {
+    const open = typeof item === 'string' && /name(space)?$/i.test(name) ? openIn(item) : undefined;
+    return open ? [{ ...open, at: [...at, name] }] : openNamesIn(item, [...at, name]);
+  });
 }
 
 /** As envsubst and Flux replace them. */

@@ -210,6 +210,29 @@ testMistakes('check, trace --all and status agree about', [
     'spec.tailnet',
     'render it first: envsubst < FILE | mesh-gateway check -, or flux build kustomization',
   ]),
+  mistake(
+    'a variable in place of the name of a backend',
+    edit('HTTPRoute', 'name: web\n          port', `name: ${variable('NAME')}\n          port`),
+    [
+      'error NotRendered',
+      'spec.rules[0].backendRefs[0].name',
+      'render it first: envsubst < FILE | mesh-gateway check -, or flux build kustomization',
+    ],
+  ),
+  mistake('a value of Helm in quotes', edit('MeshTailnet', 'example.ts.net', '"{{ .Values.tailnet }}"'), [
+    'error NotRendered',
+    'spec.tailnet',
+    'render it first: helm template FOLDER | mesh-gateway check -',
+  ]),
+  mistake(
+    'a value of Helm as the name of a Gateway',
+    edit('HTTPRoute', 'name: public', 'name: "{{ .Values.gateway }}"'),
+    [
+      'error NotRendered',
+      'spec.parentRefs[0].name',
+      'render it first: helm template FOLDER | mesh-gateway check -',
+    ],
+  ),
   mistake('a variable in place of a port', edit('MeshEndpoints', 'port: 8080', `port: ${variable('PORT')}`), [
     'error NotRendered',
     'spec.endpoints[0].port',
