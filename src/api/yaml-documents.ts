@@ -92,7 +92,7 @@ const SYNTAX: Readonly<Partial<Record<string, string>>> = {
   BAD_INDENT: 'the indentation does not fit what is around it, or a bracket is not closed',
   BAD_SCALAR_START: 'a text that begins with @ or ` needs quotes',
   BAD_DQ_ESCAPE: 'a text in double quotes has an escape that YAML does not know',
-  MISSING_CHAR: 'a quote, bracket or comma is missing',
+  MISSING_CHAR: 'a quote, bracket or comma is missing, or the indentation does not fit what is around it',
   MULTILINE_IMPLICIT_KEY: 'a key must be on one line; is a quote or a colon missing?',
   TAB_AS_INDENT: 'tabs must not indent: use spaces',
   UNEXPECTED_TOKEN: 'this does not belong here; is a bracket, a quote or a colon wrong?',
@@ -170,9 +170,10 @@ function refuseKeys(
   for (const { key } of items) {
     const text = isScalar(key) ? String(key.value) : undefined;
     if (text === undefined) refuse(key, 'a key must be a text');
-    else if (seen.has(text) && text !== '<<')
-      refuse(key, `this key is in line ${lineOf(seen.get(text), lines)} already: remove one of them`);
-    else seen.set(text, key);
+    else if (seen.has(text) && text !== '<<') {
+      const fix = text === 'apiVersion' ? 'put --- before the next object' : 'remove one of them';
+      refuse(key, `this key is in line ${lineOf(seen.get(text), lines)} already: ${fix}`);
+    } else seen.set(text, key);
   }
 }
 

@@ -237,7 +237,7 @@ describe('check is not fooled by', () => {
   it('a kind that is not a string', () => {
     const { findings } = checkText('apiVersion: mesh-gateway.dev/v1alpha1\nkind: {toString: x}\n');
     expect(findings.map(formatProblem)).toEqual([
-      'kind: the kind is not a kind of mesh-gateway.dev/v1alpha1',
+      'kind: is required: give a kind of mesh-gateway.dev/v1alpha1',
     ]);
   });
 });

@@ -139,9 +139,10 @@ export function isOurs({ apiVersion, kind }: Fields): boolean {
 
 function wrongKind(kind: unknown): Problem {
   const name = typeof kind === 'string' ? kind.slice(0, MAX_KIND_LENGTH) : '';
-  const shown = name === '' ? 'the kind' : JSON.stringify(name);
+  const place = { reason: 'UnknownKind', at: ['kind'] } as const;
+  if (name === '') return { ...place, text: `is required: give a kind of ${API_VERSION}` };
   const meant = meanText(nearest(name, Object.keys(kinds)));
-  return { reason: 'UnknownKind', at: ['kind'], text: `${shown} is not a kind of ${API_VERSION}${meant}` };
+  return { ...place, text: `${JSON.stringify(name)} is not a kind of ${API_VERSION}${meant}` };
 }
 
 const MAX_KIND_LENGTH = 63;
@@ -172,7 +173,6 @@ function openIn(text: string): Omit<Problem, 'about' | 'at'> | undefined {
   if (variable !== undefined)
     return {
       reason: 'NotRendered',
-      at,
       text: `has the variable ${variable}, which is not replaced yet`,
       fix: 'render it first: envsubst < FILE | mesh-gateway check -, or flux build kustomization',
     };

@@ -336,4 +336,27 @@ testMistakes('check finds', [
     ),
     ['error NotSupported', 'spec.rules[0].backendRefs[0]', 'mirror to a Service, or remove the filter'],
   ),
+  mistake('a kind that is missing', edit('MeshEndpoints', 'kind: MeshEndpoints\n', ''), [
+    'error UnknownKind',
+    'kind',
+    'is required: give a kind of mesh-gateway.dev/v1alpha1',
+  ]),
+  mistake(
+    'no line between two objects',
+    world => ({
+      ...world,
+      MeshTailnet: `${world['MeshTailnet'] ?? ''}${world['MeshEndpoints'] ?? ''}`,
+      MeshEndpoints: '',
+    }),
+    ['error Syntax', '', 'this key is in line 1 already: put --- before the next object'],
+  ),
+  mistake(
+    'a line that is indented too little',
+    edit('MeshEndpoints', '      port: 8080', '     port: 8080'),
+    [
+      'error Syntax',
+      '',
+      'a quote, bracket or comma is missing, or the indentation does not fit what is around it',
+    ],
+  ),
 ]);
