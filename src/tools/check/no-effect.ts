@@ -4,9 +4,11 @@ import type { Fields } from '../../api/json.ts';
 import { keyOf, ROUTE_KINDS } from '../../api/key.ts';
 import type { ResourceKind } from '../../api/key.ts';
 import { ENVOY_GATEWAY_GROUP } from '../../api/objects/backends.ts';
+import { discovers } from '../../api/objects/endpoints.ts';
 import { GATEWAY_GROUP } from '../../api/objects/gateway-api.ts';
 import type { Gateway, ListenerSet, Route } from '../../api/objects/gateway-api.ts';
 import type { Problem, Steps } from '../../api/problem.ts';
+import { withArticle } from '../../api/text.ts';
 import { nearest } from '../../api/validation/nearest.ts';
 import { meanText, subjectIn } from './validity.ts';
 import { groupOf } from './objects.ts';
@@ -16,7 +18,7 @@ import type { Catalog, Declared, Finding } from './objects.ts';
 export function checkEffects(declared: Declared, catalog: Catalog): readonly Finding[] {
   const { fields } = declared;
   const group = groupOf(fields);
-  if (group === GROUP) return fields['kind'] === 'MeshEndpoints' ? checksNotEnabled(declared) : [];
+  if (group === GROUP) return [...checksNotEnabled(declared), ...unusedTemplate(declared)];
   if (isPolicy(fields)) return targetsOf(fields).flatMap(each => targetProblem(each, declared, catalog));
   return [
     ...parametersProblem(declared, catalog),
@@ -29,7 +31,7 @@ export function checkEffects(declared: Declared, catalog: Catalog): readonly Fin
 /** A setting of a check shows that it is meant to be on; false is there to turn it off. */
 function checksNotEnabled({ fields, at, resource }: Declared): readonly Finding[] {
   const spec = isRecord(fields['spec']) ? fields['spec'] : {};
-  if (!resource) return [];
+  if (resource?.kind !== 'MeshEndpoints') return [];
   const endpoints = Array.isArray(spec['endpoints']) ? spec['endpoints'] : [];
   const places: readonly (readonly [unknown, Steps])[] = [
     ...endpoints.map((each: unknown, index) => [each, ['spec', 'endpoints', index]] as const),
@@ -45,11 +47,19 @@ function checksNotEnabled({ fields, at, resource }: Declared): readonly Finding[
   });
 }
 
+/** A template is for the endpoints that selectors find. */
+function unusedTemplate({ resource, at }: Declared): readonly Finding[] {
+  if (resource?.kind !== 'MeshEndpoints' || !resource.spec.endpointTemplate || discovers(resource)) return [];
+  const text = 'has no effect without tagSelectors';
+  return [at({ reason: 'NoEffect', at: ['spec', 'endpointTemplate'], text, fix: 'add them, or remove it' })];
+}
+
 /** The kinds of policies that users may expect to work on MeshEndpoints, and what does instead. */
 const POLICIES: Readonly<Record<string, { readonly group: string; readonly instead: string }>> = {
   BackendTLSPolicy: { group: GATEWAY_GROUP, instead: 'set tls of its endpoints' },
   BackendTrafficPolicy: { group: ENVOY_GATEWAY_GROUP, instead: 'name the route or the Gateway' },
   SecurityPolicy: { group: ENVOY_GATEWAY_GROUP, instead: 'name the route or the Gateway' },
+  EnvoyExtensionPolicy: { group: ENVOY_GATEWAY_GROUP, instead: 'name the route or the Gateway' },
   ClientTrafficPolicy: { group: ENVOY_GATEWAY_GROUP, instead: 'name the Gateway' },
 };
 
@@ -81,7 +91,7 @@ function targetProblem({ ref, at }: Target, declared: Declared, catalog: Catalog
   if (typeof kind !== 'string' || typeof name !== 'string') return [];
   const found = (problem: Omit<Problem, 'at' | 'about'>) => [declared.at({ ...problem, at })];
   if (Object.hasOwn(kinds, kind) || group === GROUP) {
-    const text = `a ${policy} has no effect on ${kind}`;
+    const text = `${withArticle(policy)} has no effect on ${kind}`;
     return found({ reason: 'NoEffect', text, fix: POLICIES[policy]?.instead ?? 'remove it' });
   }
   const { namespace } = subjectIn(declared.fields);

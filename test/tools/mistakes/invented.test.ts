@@ -359,4 +359,16 @@ testMistakes('check finds', [
       'a quote, bracket or comma is missing, or the indentation does not fit what is around it',
     ],
   ),
+  mistake('a template without selectors', append('MeshEndpoints', '  endpointTemplate: {port: 8080}'), [
+    'warning NoEffect',
+    'spec.endpointTemplate',
+    'add them, or remove it',
+  ]),
+  mistake(
+    'an EnvoyExtensionPolicy of a route that is not there',
+    add(
+      `${head('gateway.envoyproxy.io/v1alpha1', 'EnvoyExtensionPolicy', 'p')}spec: {targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: wbe}]}`,
+    ),
+    ['error TargetNotFound', 'spec.targetRefs[0]', 'did you mean web?'],
+  ),
 ]);
