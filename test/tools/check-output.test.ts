@@ -64,6 +64,17 @@ describe('a finding as text', () => {
   });
 
   it.each([
+    ['fits', 72, 4],
+    ['is wider than', 73, 2],
+  ])('with a line that %s the terminal (%i characters) has %i lines', (_, length, count) => {
+    const file = { name: 'a.yaml', text: `kind: HTTPRoute\n${'x'.repeat(length)}\n` };
+    const place = { file: 'a.yaml', line: 2, column: 3 };
+    const look = { hasColor: false, columns: 80 };
+    const text = formatFindings('text', [finding('error', place)], [file], look);
+    expect(text.split('\n')).toHaveLength(count);
+  });
+
+  it.each([
     [120, 3],
     [121, 1],
   ])('in a line of %i characters has %i lines', (length, count) => {

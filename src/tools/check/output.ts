@@ -42,7 +42,7 @@ function textOf(findings: readonly Finding[], files: readonly SourceFile[], look
     if (finding.file === undefined) return [];
     const { file, line, column } = finding;
     const text = lines.get(file)?.[line - 1];
-    return text !== undefined && mayShow(finding, text) ? excerptOf(text, line, column) : [];
+    return text !== undefined && mayShow(finding, text) ? excerptOf(text, line, column, look) : [];
   }
 }
 
@@ -71,9 +71,10 @@ function linesOf(finding: Finding, look: Look, excerpt: readonly string[]): read
 
 const MAX_EXCERPT = 120;
 
-function excerptOf(text: string, line: number, column: number): readonly string[] {
-  if (text.length > MAX_EXCERPT) return [];
+/** A line that a terminal would wrap is left out: the mark would be below something else. */
+function excerptOf(text: string, line: number, column: number, { columns }: Look): readonly string[] {
   const number = String(line).padStart(5);
+  if (text.length > MAX_EXCERPT || number.length + 3 + text.length > (columns ?? Infinity)) return [];
   const shown = plainText(text.trimEnd().replaceAll('\t', ' '));
   return [`${number} | ${shown}`, `${' '.repeat(number.length)} | ${' '.repeat(column - 1)}^`];
 }

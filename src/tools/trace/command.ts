@@ -264,10 +264,12 @@ function printLeftOut({ findings }: Declarations): boolean {
   const leftOut = findings.filter(
     ({ reason, mattersAs }) => LEFT_OUT.includes(reason) && mattersAs === undefined,
   );
+  const look = lookOf('trace', 'never', {}, process.stderr);
   for (const finding of leftOut) {
     const message = formatProblem(finding);
     const where = finding.file === undefined ? (objectOf(finding) ?? '') : `${finding.file}:${finding.line}`;
-    console.error(plainText(where === '' ? message : `${where}: ${message}`));
+    const line = plainText(where === '' ? message : `${where}: ${message}`);
+    for (const each of fitting(line, 4, look)) console.error(each);
   }
   return leftOut.length === 0;
 }
