@@ -328,10 +328,18 @@ describe('the condition Ready', () => {
     expect(scene.health.checked.get('MeshEndpoints/default/web')?.size).toBe(1);
   });
 
+  const carrying = { pool: { ready: 1, desired: 1, proxyAddress: '10.96.0.7:1055' } };
+
   it.each([
-    ['a pool of the operator', {}, 'CredentialsInvalid'],
-    ['a pool of others', { pool: { mode: 'External', addresses: ['10.0.0.1:1055'] } }, 'NoHealthyEndpoints'],
-  ])('needs the credentials of the MeshTailnet for %s', async (_, spec, reason) => {
+    ['a pool that starts', {}, {}, 'CredentialsInvalid'],
+    ['no pool that carries traffic', {}, carrying, 'NoHealthyEndpoints'],
+    [
+      'no pool of others',
+      { pool: { mode: 'External', addresses: ['10.0.0.1:1055'] } },
+      {},
+      'NoHealthyEndpoints',
+    ],
+  ])('needs the credentials of the MeshTailnet for %s', async (_, spec, status, reason) => {
     const refused = {
       type: 'Authenticated',
       status: 'False',
@@ -342,7 +350,7 @@ describe('the condition Ready', () => {
     const scene = await EndpointsScene.start(named(meshTailnet(spec), 'one'), web(one('a')));
     const { read, write } = scene.runtime.memory;
     const declared = read.get({ kind: 'MeshTailnet', namespace: '', name: 'one' });
-    if (declared) await write.replaceStatus(declared, { conditions });
+    if (declared) await write.replaceStatus(declared, { conditions, ...status });
     await scene.runtime.clock.settle();
     expect(readyOf(scene)?.reason).toBe(reason);
   });
