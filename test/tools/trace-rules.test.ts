@@ -295,3 +295,12 @@ describe('trace chooses', () => {
     expect(chosen).toEqual(['2', '1', '0', '0', '0', '3']);
   });
 });
+
+it('a rule that redirects sends nothing to a backend, and is right', () => {
+  const redirect = { filters: [{ type: 'RequestRedirect', requestRedirect: { scheme: 'https' } }] };
+  const [steps = []] = ways([...all, routeOf({ rules: [redirect] })], 'http://a/');
+  expect(steps.slice(1)).toEqual([
+    'ok rule: spec.rules[0] of HTTPRoute default/web: any path',
+    'ok answer: a redirect, by the filter RequestRedirect',
+  ]);
+});

@@ -82,10 +82,10 @@ Examples:
   mesh-gateway trace db.example.com:5432 --file my-objects
   kustomize build | mesh-gateway trace --all --file -
 
-Exit status: 0 all such requests reach an endpoint, 3 some do, 1 none does, the
-one that was sent gets no answer or one of 500 and above, or an Envoy differs
-from the objects or is refused by mesh pods, 2 wrong usage, or what decides it
-could not be read.
+Exit status: 0 all such requests reach an endpoint or are redirected, 3 some do,
+1 none does, the one that was sent gets no answer or one of 500 and above, or an
+Envoy differs from the objects or is refused by mesh pods, 2 wrong usage, or
+what decides it could not be read.
 `;
 
 /** Runs `mesh-gateway trace`; returns the exit code. */
@@ -238,6 +238,8 @@ const REQUESTS: Readonly<Record<Reach, string>> = {
   unknown: 'it is not known whether requests reach an endpoint',
 };
 
+const REDIRECTED = 'all requests are redirected';
+
 /** A summary, which is the last line on a terminal. */
 function summaryOn({ columns }: Look, text: string): readonly string[] {
   return columns === undefined ? [] : [text];
@@ -251,8 +253,12 @@ function verdictOf(ways: readonly Way[]): { readonly exit: number; readonly text
   const isAnswered = answers.length === 0 || answers.some(({ is }) => is === 'ok');
   const ruled = ways.filter(({ hasRule }) => hasRule);
   const reach = together((ruled.length > 0 ? ruled : ways).map(({ reaches }) => reaches));
+  const isRedirect = reach === 'all' && !steps.some(({ name }) => name === 'backend');
   const more = `${isDifferent ? ', but an Envoy differs' : ''}${isAnswered ? '' : ', but the one that was sent failed'}`;
-  return { exit: more === '' ? EXIT_CODES[reach] : 1, text: `${REQUESTS[reach]}${more}` };
+  return {
+    exit: more === '' ? EXIT_CODES[reach] : 1,
+    text: `${isRedirect ? REDIRECTED : REQUESTS[reach]}${more}`,
+  };
 }
 
 /** Of what is left out, a request may depend on everything: a route that is not valid seems not to exist. */

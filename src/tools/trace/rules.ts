@@ -11,6 +11,8 @@ export type RuleChoice = {
   readonly rule: number;
   /** What the request matches in it, for people. */
   readonly text: string;
+  /** Whether its filter RequestRedirect answers the request. */
+  readonly isRedirect?: boolean;
 };
 
 /** A route as it is written, because only that has its matches. */
@@ -26,7 +28,7 @@ export function chooseRule(request: TracedRequest, routes: readonly WrittenRoute
   const all = inOrder.flatMap(written => matchesOf(written).filter(({ accepts }) => accepts(request)));
   // The sort is stable: what is equal stays in the order of age.
   const [best] = all.sort((one, other) => compare(other.rank, one.rank));
-  return best && { route: best.route, rule: best.rule, text: best.text };
+  return best && { route: best.route, rule: best.rule, text: best.text, isRedirect: best.isRedirect };
 }
 
 /** The rules of routes, for people: what each matches. */
@@ -36,7 +38,7 @@ export function describeRules(routes: readonly WrittenRoute[]): readonly string[
 
 type Rank = readonly number[];
 
-type RuleMatch = RuleChoice & {
+type RuleMatch = Required<RuleChoice> & {
   readonly rank: Rank;
   readonly accepts: (request: TracedRequest) => boolean;
 };
@@ -50,9 +52,11 @@ function matchesOf({ route, fields }: WrittenRoute): readonly RuleMatch[] {
   const rules = listOf(recordOf(fields['spec'])['rules']);
   return (rules.length === 0 ? [{}] : rules).flatMap((rule, index) => {
     const matches = listOf(rule['matches']);
+    const isRedirect = listOf(rule['filters']).some(({ type }) => type === 'RequestRedirect');
     return (matches.length === 0 ? [{}] : matches).map(match => ({
       route,
       rule: index,
+      isRedirect,
       ...(route.kind === 'GRPCRoute' ? grpcMatch(match) : httpMatch(match)),
     }));
   });

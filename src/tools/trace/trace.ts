@@ -188,6 +188,10 @@ function wayThrough(
   }
   const { route, rule, text } = chosen;
   const place = `spec.rules[${rule}] of ${titleOf(route)}${text === '' ? '' : `: ${text}`}`;
+  if (chosen.isRedirect === true) {
+    const steps = [first, { is: 'ok', name: 'rule', text: place } as const, REDIRECT];
+    return { steps, traffic: undefined, hasRule: true, reaches: 'all' };
+  }
   const traffic = ruleTraffic(chosen, key, trafficOf);
   const foreign = traffic?.problems.find(({ reason }) => reason === 'NotEnvoyGateway');
   if (foreign) {
@@ -206,6 +210,9 @@ function wayThrough(
     reaches: traffic?.reaches ?? reachOfRule(chosen, undefined, catalog),
   };
 }
+
+/** Envoy answers itself: such a rule has no backends. */
+const REDIRECT: Step = { is: 'ok', name: 'answer', text: 'a redirect, by the filter RequestRedirect' };
 
 /** Why a route that is for the request attaches to no Gateway. */
 function detachedRoute(
