@@ -76,4 +76,43 @@ testMistakes('check finds nothing in', [
       '      tls: {serverName: web.example.com}',
     )(edit('MeshEndpoints', 'protocol: HTTP', 'protocol: HTTPS')(world)),
   ),
+  mistake('line ends of Windows, and a byte order mark', world =>
+    Object.fromEntries(
+      Object.entries(world).map(([kind, text]) => [kind, `\uFEFF${text.replaceAll('\n', '\r\n')}`]),
+    ),
+  ),
+  mistake('a List, as kubectl prints it', world => ({
+    all: `apiVersion: v1\nkind: List\nitems:\n${Object.values(world)
+      .map(text => `  - ${text.trimEnd().replaceAll('\n', '\n    ')}\n`)
+      .join('')}`,
+  })),
+  mistake('an endpoint that is made of another one', world =>
+    append(
+      'MeshEndpoints',
+      '    - {<<: *one, name: web-2, meshIP: 100.64.0.12, meshFQDN: web-2.example.ts.net}',
+    )(edit('MeshEndpoints', '- name: web-1', '- &one\n      name: web-1')(world)),
+  ),
+  mistake(
+    'a rule that redirects',
+    append(
+      'HTTPRoute',
+      '    - {matches: [{path: {value: /old}}], filters: [{type: RequestRedirect, requestRedirect: {statusCode: 301, hostname: a.example.com}}]}',
+    ),
+  ),
+  mistake('two listeners of the Gateway, by name', [
+    append('Gateway', '    - {name: other, protocol: HTTP, port: 8080}'),
+    edit(
+      'HTTPRoute',
+      '- name: public',
+      '- {name: public, sectionName: http}\n    - {name: public, sectionName: other}',
+    ),
+  ]),
+  mistake('a selector for the label that each Namespace has', [
+    edit(
+      'Gateway',
+      'port: 80\n',
+      'port: 80\n      allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {kubernetes.io/metadata.name: default}}}}\n',
+    ),
+    add('apiVersion: v1\nkind: Namespace\nmetadata: {name: default}'),
+  ]),
 ]);
