@@ -6,7 +6,7 @@ export function isCredential(text: string): boolean {
   return CREDENTIAL.test(text);
 }
 
-/** Whether a field by its name holds a credential, such as clientSecret and authKey. */
+/** Whether a field by its name holds a credential, such as clientSecret and authKey; the ID of a client is a part of one. */
 export function isCredentialField(name: string): boolean {
-  return /(secret|token|password|(auth|api|access|join)_?-?key)$/i.test(name);
+  return /(secret|token|password|client_?-?id|(auth|api|access|join)_?-?key)$/i.test(name);
 }

@@ -12,10 +12,16 @@ export function credentialsIn(object: Fields): readonly Problem[] {
     reason: 'CredentialInObject',
     at,
     text: 'is a credential, and this object is no Secret',
-    fix: 'remove it, revoke it where others could read it, and store an OAuth client in a Secret',
-    example: `kubectl -n ${NAMESPACE} create secret generic ${OAUTH_SECRET} --from-literal=client-id="$CLIENT_ID" --from-literal=client-secret="$CLIENT_SECRET"`,
+    ...(at.includes('headers') ? { fix: `${REMOVE}, and name a Secret in headersFrom` } : TO_SECRET),
   }));
 }
+
+const REMOVE = 'remove it, revoke it where others could read it';
+
+const TO_SECRET = {
+  fix: `${REMOVE}, and store an OAuth client in a Secret`,
+  example: `kubectl -n ${NAMESPACE} create secret generic ${OAUTH_SECRET} --from-literal=client-id="$CLIENT_ID" --from-literal=client-secret="$CLIENT_SECRET"`,
+};
 
 /** The credentials themselves, which are never shown. */
 export function credentialTextsIn(object: Fields): readonly string[] {
