@@ -10,6 +10,8 @@ export type Answers = {
   readonly unchangedMs: number;
   /** How much more it takes after an edit of one route. */
   readonly editMs: number;
+  /** Of that, to derive the revision of the Gateway. */
+  readonly editRevisionMs: number;
 };
 
 /** What a process with a number of routes measured. */

@@ -65,7 +65,7 @@ async function run<T>(args: readonly string[]): Promise<T> {
 
 function answerFigures(
   routes: number,
-  { firstMs, copiedMs, unchangedMs, editMs }: Answers,
+  { firstMs, copiedMs, unchangedMs, editMs, editRevisionMs }: Answers,
 ): readonly Figure[] {
   const what = `CPU of the answer to a translation of ${routes} mesh routes`;
   return [
@@ -73,6 +73,7 @@ function answerFigures(
     { name: `${what}, reading and copying it`, value: copiedMs, unit: 'ms' },
     { name: `${what}, nothing has changed`, value: unchangedMs, unit: 'ms' },
     { name: `${what}, what an edit of a route adds`, value: editMs, unit: 'ms' },
+    { name: `${what}, of that the revision of its Gateway`, value: editRevisionMs, unit: 'ms' },
   ];
 }
 
