@@ -179,7 +179,7 @@ function resolveRule(
     ...(policy && { policy }),
     ...(levels && { levels }),
     ...(shares && { shares }),
-    standby: kept.length === 0 ? NO_STANDBY : standbyOf(resources, refs, conflicts),
+    standby: canMix ? standbyOf(resources, refs, conflicts) : NO_STANDBY,
     unused: [...unused, ...mirroredRule(route, cluster, meshRefs), ...withIgnoredFilters(meshRefs)],
   };
 }

@@ -267,11 +267,33 @@ describe('a rule that mixes MeshEndpoints with other backends', () => {
     const route = httpRoute(
       'web',
       [service(), backend('missing')],
-      [service(), backend('web', { weight: 0 })],
+      [service(), backend('missing', { weight: 0 })],
     );
     const resources = resourcesFrom([tailnet, web, route]);
     expect(trafficOf(resources, 'httproute/default/web/rule/0').settings).toBeUndefined();
     expect(trafficOf(resources, 'httproute/default/web/rule/1').settings).toBeUndefined();
+  });
+
+  it('has the sockets of all backends while one of them has all the weight, so that one edit can give it to another', () => {
+    const shop = [serviceObject('shop'), sliceObject('shop', [{ addresses: ['10.0.0.1'] }])];
+    const of = (weights: readonly [shop: number, web: number]) => {
+      const route = httpRoute('web', [
+        service({ weight: weights[0] }),
+        backend('web', { weight: weights[1] }),
+      ]);
+      const { settings, through } = trafficOf(resourcesFrom([tailnet, web, ...shop, route]));
+      const sockets = [...(settings?.socketMatches ?? []), ...(settings?.otherSockets ?? [])];
+      const used = through.Proxy.assignment.localities.flatMap(({ endpoints }) => endpoints);
+      return {
+        sockets: sockets.map(({ name }) => name),
+        used: used.map(({ address, socketMatch }) => [address, socketMatch]),
+      };
+    };
+    const [before, after] = [of([100, 0]), of([0, 100])];
+    expect(before.used).toEqual([['10.0.0.1', 'Service/default/shop:80']]);
+    expect(after.used).toEqual([['100.64.0.1', 'clear']]);
+    for (const { sockets } of [before, after])
+      expect(new Set(sockets)).toEqual(new Set(['clear', 'Service/default/shop:80']));
   });
 });
 

@@ -37,13 +37,14 @@ export type EnvoyClusterSettings = {
 };
 
 /**
- * The settings of a rule's cluster; undefined where it stays as Envoy Gateway made it, because other backends get all the
- * traffic. They depend on specs alone, not on health or proxies, so a change of those needs no translation.
+ * The settings of a rule's cluster; undefined where it stays as Envoy Gateway made it, because no MeshEndpoints can be used. Those of
+ * weight 0 count: one push of EDS gives them the requests of a Service, where Envoy Gateway would remove that first.
+ * The settings depend on specs alone, not on health or proxies, so a change of those needs no translation.
  */
 export function envoyClusterSettingsOf(rule: ResolvedRule): EnvoyClusterSettings | undefined {
-  const { cluster, protocol, isMixed, backends, otherBackends } = rule;
+  const { cluster, protocol, isMixed, backends, otherBackends, standby } = rule;
   const hasNoEndpoints = backends.every(({ endpoints }) => endpoints.length === 0);
-  if (isMixed && hasNoEndpoints) return undefined;
+  if (isMixed && hasNoEndpoints && standby.endpoints.length === 0) return undefined;
   const healthCheck = envoyHealthCheckOf(rule);
   return {
     cluster: cluster.text,

@@ -359,7 +359,7 @@ describe('all the while', () => {
 });
 
 describe('a rule that mixes MeshEndpoints with a Backend of Envoy Gateway', () => {
-  it('sends to both by their weights, and fails no request when they are reordered', async () => {
+  it('sends to both by their weights, and fails no request when they are reordered, or one edit gives MeshEndpoints all', async () => {
     const server = createServer((_, response) => response.end('of others'));
     await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
@@ -388,6 +388,20 @@ describe('a rule that mixes MeshEndpoints with a Backend of Envoy Gateway', () =
       };
       await until('the rule with its references in another order to be translated', isMoved);
       expect([await isMoved(), ...statuses]).toEqual([true, 200]);
+      const answeredAlone = (by: string) => async (note: (seen: string) => void) => {
+        const answers = await Promise.all(Array.from({ length: 20 }, request));
+        for (const { status } of answers) statuses.add(status);
+        const others = answers.filter(({ body }) => (body === 'of others' ? 'Backend' : 'mesh') !== by);
+        note(`${others.length} of 20 by others`);
+        return others.length === 0;
+      };
+      putHttpRoute('mixed', { backendRefs: [backendRef('other', 1), { ...mesh, weight: 0 }] });
+      await until('the Backend to answer alone', answeredAlone('Backend'));
+      await untilMarked(readsAfterNow(system.gateway));
+      putHttpRoute('mixed', { name: 'last', backendRefs: [backendRef('other', 0), mesh] });
+      await until('MeshEndpoints to answer alone', answeredAlone('mesh'));
+      await untilMarked(readsAfterNow(system.gateway));
+      expect([await answeredAlone('mesh')(() => undefined), ...statuses]).toEqual([true, 200]);
     } finally {
       const closed = new Promise(resolve => server.close(resolve));
       // Envoy keeps connections open, also some that never had a request.
