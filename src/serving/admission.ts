@@ -12,12 +12,20 @@ export type Admitted = {
 /** The host and port of a CONNECT request. */
 export type Authority = { readonly host: string; readonly port: number };
 
+/** How long a destination is served after the list has lost it: Envoys may learn later that they must not use it. */
+const LEAVING_MS = 10_000;
+
 /** Decides whom a front serves. It serves no caller before the first update. */
 export class Admission {
   #admitted: Admitted | undefined;
   #ranges: BlockList | undefined;
+  /** Until when destinations are served that the list has lost. */
+  readonly #leaving = new Map<string, number>();
 
-  update(admitted: Admitted): void {
+  update(admitted: Admitted, now: number): void {
+    for (const [each, until] of this.#leaving) if (until <= now) this.#leaving.delete(each);
+    for (const each of this.#admitted?.destinations ?? [])
+      if (admitted.destinations?.has(each) === false) this.#leaving.set(each, now + LEAVING_MS);
     this.#admitted = admitted;
     this.#ranges = admitted.callers && rangesOf(admitted.callers.ranges);
   }
@@ -30,9 +38,10 @@ export class Admission {
     return callers.addresses.has(canonicalIP(address)) || isInRange;
   }
 
-  servesDestination({ host, port }: Authority): boolean {
+  servesDestination({ host, port }: Authority, now: number): boolean {
     if (!this.#admitted) return false;
-    return this.#admitted.destinations?.has(destinationText(host, port)) ?? true;
+    const text = destinationText(host, port);
+    return (this.#admitted.destinations?.has(text) ?? true) || (this.#leaving.get(text) ?? now) > now;
   }
 }
 

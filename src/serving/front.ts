@@ -121,7 +121,7 @@ export class Front {
 
   /** Replaces whom it serves, and toward what; connections that are open go on. */
   update(admitted: Admitted): void {
-    this.#admission.update(admitted);
+    this.#admission.update(admitted, this.#deps.clock.now());
     for (const address of this.#refusedCallers)
       if (this.#admission.servesCaller(address)) this.#refusedCallers.delete(address);
     for (const [socket, address] of this.#strangers)
@@ -189,7 +189,7 @@ export class Front {
       this.#refuse('malformed', client, { caller, destination: url.slice(0, 100) });
       return;
     }
-    const isDeclared = () => this.#admission.servesDestination(authority);
+    const isDeclared = () => this.#admission.servesDestination(authority, this.#deps.clock.now());
     if (await this.#isServed(client, isDeclared))
       await this.#tunnel(authority, client, { caller, destination: url });
     else this.#refuse('destination', client, { caller, destination: url });

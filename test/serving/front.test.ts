@@ -139,6 +139,20 @@ describe('the front of a mesh pod', () => {
     expect((await scene.ask(scene.authority)).status).toBe(200);
   });
 
+  it('serves a destination for 10 s after the list has lost it, because Envoys may learn it later', async () => {
+    const scene = await openScene();
+    scene.serve('127.0.0.1\n');
+    scene.serve('127.0.0.1\n', '127.0.0.1 - 1\n');
+    expect(await echoed(await scene.ask(scene.authority), 'hello')).toBe('hello');
+    await scene.clock.advance(10_000);
+    const asked = scene.ask(scene.authority);
+    await eventually(async () => {
+      await scene.clock.advance(2000);
+      expect(await scene.refused()).toEqual({ destination: 1 });
+    });
+    expect(await asked).toMatchObject({ status: 403, why: 'destination' });
+  });
+
   it('lets a caller and a destination wait for newer lists, which Envoys may be ahead of', async () => {
     const scene = await openScene();
     scene.serve('', '');
