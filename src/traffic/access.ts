@@ -29,7 +29,7 @@ export const routingKinds: readonly ResourceKind[] = ['BackendTrafficPolicy', 'E
 export const operatorTrafficKinds: readonly ResourceKind[] = [...trafficKinds, 'MeshGateway', 'Service'];
 
 /** The kinds that the extension server watches: also Services, EndpointSlices and Backends, which it serves in mixed rules. */
-export const servingKinds: readonly ResourceKind[] = [...trafficKinds, ...BACKEND_KINDS, ...routingKinds];
+export const servingKinds: readonly ResourceKind[] = [...trafficKinds, ...BACKEND_KINDS];
 
 const watched = watchAccess(servingKinds);
 
