@@ -3,7 +3,7 @@ import { keyOf } from '../../src/api/key.ts';
 import type { Kinds } from '../../src/api/generated/types.ts';
 import type { Service } from '../../src/api/objects/backends.ts';
 import type { Reason } from '../../src/api/reasons.ts';
-import { isDecided, isElsewhere, serviceProblem } from '../../src/tools/check/known.ts';
+import { isDecided, isElsewhere, otherBackendProblem } from '../../src/tools/check/known.ts';
 import type { KnownObjects } from '../../src/tools/check/known.ts';
 import { isUndiscovered, withExpected } from '../../src/tools/check/undiscovered.ts';
 import { named } from '../support/declared.ts';
@@ -84,11 +84,11 @@ describe('a reference to a Service', () => {
     ['to another kind', { ...ref, kind: 'ConfigMap' }, {}, undefined],
     ['where not all Services are known', ref, { has: (kind: string) => kind !== 'Service' }, undefined],
   ])('%s', (_, given, more, text) => {
-    expect(serviceProblem(given as typeof ref, known(more))?.text).toBe(text);
+    expect(otherBackendProblem(given as typeof ref, known(more))?.text).toBe(text);
   });
 
   it('has the ports that there are, or that there are none, as its fix', () => {
-    const fixFor = (...ports: readonly number[]) => serviceProblem(ref, known(service(...ports)))?.fix;
+    const fixFor = (...ports: readonly number[]) => otherBackendProblem(ref, known(service(...ports)))?.fix;
     expect([fixFor(81, 82), fixFor()]).toEqual([
       'use one that it has (81, 82)',
       'use one that it has (none)',

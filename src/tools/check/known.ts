@@ -95,7 +95,7 @@ export function undecided(problem: Problem & { readonly object?: Key }, known: K
 }
 
 /** Why a Service or Backend does not get the requests of a reference, as far as is known. */
-export function serviceProblem(ref: BackendRef, known: KnownObjects): Problem | undefined {
+export function otherBackendProblem(ref: BackendRef, known: KnownObjects): Problem | undefined {
   const { group, kind, namespace, name, port } = ref;
   const title = `${kind} ${namespace}/${name}`;
   const missing: Problem = {

@@ -12,7 +12,7 @@ import type { RouteTraffic, RuleTraffic } from '../../traffic/endpoints/route-tr
 import { endpointsOfService, isResolved } from '../../traffic/other-backends.ts';
 import { failoverSupportOf, problemsOfRule } from '../../traffic/policy/problems.ts';
 import type { TrafficResources } from '../../traffic/traffic-resources.ts';
-import { isDecided, serviceProblem, undecided } from './known.ts';
+import { isDecided, otherBackendProblem, undecided } from './known.ts';
 import type { KnownObjects } from './known.ts';
 import { takenFrom } from './listeners.ts';
 import { isPoolBroken, isServed, reachOfRule } from './reach.ts';
@@ -164,7 +164,7 @@ function problemsOfServices(
     if (ref.weight === 0 || isMeshBackend(ref)) return [];
     const isLost = () => known.has('EndpointSlice') && !isResolved(resources, each, cluster.rule);
     const problem =
-      serviceProblem(ref, known) ??
+      otherBackendProblem(ref, known) ??
       unresolvedName(each, refs, known) ??
       (isLost() ? lostService(each, resources) : undefined);
     return problem ? [{ ...problem, ...place }] : [];

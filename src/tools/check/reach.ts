@@ -11,7 +11,7 @@ import type { RouteTraffic, RuleTraffic } from '../../traffic/endpoints/route-tr
 import { isRequired } from '../../traffic/policy/route-policy.ts';
 import type { ResolvedEndpoint } from '../../traffic/resolve-backend-ref.ts';
 import type { ResolvedBackend } from '../../traffic/resolve-route.ts';
-import { isDecided, isElsewhere, serviceProblem } from './known.ts';
+import { isDecided, isElsewhere, otherBackendProblem } from './known.ts';
 import type { KnownObjects } from './known.ts';
 
 /** How many of the requests reach an endpoint; unknown where the objects that decide it could not be read. */
@@ -46,7 +46,8 @@ export function reachOfRule(
     if (ref.weight === 0) return [];
     const at = ['spec', 'rules', rule, 'backendRefs', index];
     if (!isMeshBackend(ref)) {
-      const isLost = traffic?.ofServices.some(each => isEqual(each.at, at)) ?? serviceProblem(ref, known);
+      const isLost =
+        traffic?.ofServices.some(each => isEqual(each.at, at)) ?? otherBackendProblem(ref, known);
       return [isLost ? 'none' : 'all'];
     }
     const unused = (traffic?.unused ?? []).filter(

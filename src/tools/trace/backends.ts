@@ -12,7 +12,7 @@ import { poolProblemOf } from '../../traffic/data-path.ts';
 import type { ResolvedBackend } from '../../traffic/resolve-route.ts';
 import type { ResolvedEndpoint } from '../../traffic/resolve-backend-ref.ts';
 import type { Catalog } from '../check/objects.ts';
-import { isElsewhere, serviceProblem } from '../check/known.ts';
+import { isElsewhere, otherBackendProblem } from '../check/known.ts';
 import { isFor, isPoolBroken, localitiesOf, priorityOf, usedEndpoints } from '../check/reach.ts';
 import { backendlessIn } from '../check/outcome.ts';
 import type { RuleOutcome } from '../check/outcome.ts';
@@ -49,7 +49,7 @@ export function backendSteps(
     const at = ['spec', 'rules', rule, 'backendRefs', index];
     if (!isMeshBackend(ref)) {
       const known = problems.find(each => isEqual(each.at, at));
-      return [otherBackend(title, known ?? serviceProblem(ref, catalog))];
+      return [otherBackend(title, known ?? otherBackendProblem(ref, catalog))];
     }
     const reasons = problems.filter(each => isEqual(each.at, at) && severityOf(each) === 'error');
     const whole = reasons.find(({ endpoint }) => endpoint === undefined);
