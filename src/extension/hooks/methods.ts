@@ -30,7 +30,7 @@ export type HookDeps = {
     cluster: string,
     gateways: readonly Ref<'Gateway'>[],
   ) => EnvoyClusterSettings | undefined;
-  /** Called for each route of a translation that has several clusters, with the cluster of its rule. */
+  /** Called for each route of a translation, with the cluster of its rule. */
   readonly sharesOf: (cluster: string) => RuleShares | undefined;
   /** Whether Envoy connects to the MeshEndpoints of a rule through proxies, by the cluster of the rule and the same Gateways. */
   readonly isProxied: (cluster: string, gateways: readonly Ref<'Gateway'>[]) => boolean;
