@@ -228,7 +228,14 @@ describe('what a route refers to', () => {
   ])('for a stream of bytes has what was reported, of %s', (_what, status, expected) => {
     const tcp = resourceOf({ ...route('TCPRoute', 'team-a/web'), status });
     expect('status' in tcp ? tcp.status : undefined).toEqual(expected);
-    const http = resourceOf({ ...route('HTTPRoute', 'team-a/web'), status });
-    expect(http).not.toHaveProperty('status');
+  });
+
+  it.each(['HTTPRoute', 'GRPCRoute'] as const)('has it of %s only where a backend does not exist', kind => {
+    const withStatus = (...conditions: readonly unknown[]) =>
+      resourceOf({ ...route(kind, 'team-a/web'), status: parents(...conditions) });
+    expect(withStatus(notFound)).toMatchObject({ status: { parents: [{ unresolved: 'BackendNotFound' }] } });
+    for (const reason of ['RefNotPermitted', 'InvalidKind'])
+      expect(withStatus({ ...notFound, reason })).not.toHaveProperty('status');
+    expect(withStatus({ ...notFound, status: 'True' })).not.toHaveProperty('status');
   });
 });

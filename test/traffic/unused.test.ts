@@ -273,6 +273,7 @@ describe('an unused backend', () => {
           verdictOf: () => undefined,
           gateways: [],
           unanchored: undefined,
+          unseen: undefined,
           services: undefined,
           unusedOf: each => unusedOfRoute(resources, each, 'Proxy', tlsBudgetsOf(resources)),
         });

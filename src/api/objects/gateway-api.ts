@@ -72,12 +72,15 @@ type RouteRule = {
 export type Route = {
   readonly kind: RouteKind;
   readonly apiVersion: string;
-  /** The creationTimestamp is kept where the status is. */
+  /** The creationTimestamp is kept of TLSRoutes, TCPRoutes, UDPRoutes and anchors. */
   readonly metadata: Metadata & Pick<ObjectMeta, 'creationTimestamp'>;
   readonly hostnames: readonly string[];
   readonly parentRefs: readonly ParentRef[];
   readonly rules: readonly RouteRule[];
-  /** Kept of TLSRoutes, TCPRoutes, UDPRoutes and anchors; undefined until the controller of a parent has reported. */
+  /**
+   * Undefined until the controller of a parent has reported. Of GRPCRoutes, and of HTTPRoutes but anchors, it is kept only where
+   * one reports that a backend does not exist.
+   */
   readonly status?: { readonly parents: readonly ParentStatus[] };
 };
 
@@ -175,12 +178,23 @@ export function decodeRoute(header: Header<RouteKind>, object: FieldValue): Rout
     hostnames: items(field(spec, 'hostnames')).map(hostname => text(hostname, forms.hostname)),
     parentRefs: items(field(spec, 'parentRefs')).map(parent => decodeParent(parent, namespace)),
     rules: decodeRules(header.kind, field(spec, 'rules'), namespace),
-    ...(isReportRead(header) && decodeReport(header, object)),
+    ...keptReport(header, object),
   };
 }
 
-function isReportRead({ kind, metadata: { labels = {} } }: Header<RouteKind>): boolean {
-  return kind === 'HTTPRoute' ? Object.hasOwn(labels, ANCHOR.label) : kind !== 'GRPCRoute';
+/** Envoy Gateway writes the statuses of HTTPRoutes and GRPCRoutes often, and hardly anything depends on them. */
+function keptReport(header: Header<RouteKind>, object: FieldValue): Partial<Route> {
+  const { kind, metadata } = header;
+  const report = decodeReport(header, object);
+  const isAnchor = kind === 'HTTPRoute' && Object.hasOwn(metadata.labels ?? {}, ANCHOR.label);
+  if (isAnchor || (kind !== 'HTTPRoute' && kind !== 'GRPCRoute')) return report;
+  const { status } = report;
+  return status && lacksBackend(report) ? { status } : {};
+}
+
+/** Whether the controller of a parent reports that a backend of a route does not exist. */
+export function lacksBackend({ status }: Pick<Route, 'status'>): boolean {
+  return status?.parents.some(({ unresolved }) => unresolved === 'BackendNotFound') === true;
 }
 
 /** Fields of a status that have other types than those of Gateway API count as missing. */

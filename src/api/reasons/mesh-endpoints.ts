@@ -166,6 +166,10 @@ export const MESH_ENDPOINTS = {
       'it has not reported that yet, or no route names a Gateway that exists; without a cluster it never does',
       'check that Envoy Gateway runs and has `policyResources` with the kind MeshBinding',
     ),
+    NotSeen: error(
+      'Envoy Gateway reports `BackendNotFound` for an HTTPRoute or GRPCRoute whose MeshEndpoints have existed for 30 s: it started before their CRD was served, or it does not watch their namespace',
+      '`mesh-gateway doctor` says which: restart it, or correct `provider.kubernetes.watch`',
+    ),
   },
   'MeshEndpoints status.endpoints': {
     NotCheckedYet: unknown(

@@ -18,6 +18,7 @@ import type { GatherDeps } from './gather.ts';
 import { checkedEndpoints, plan } from './plan.ts';
 import { pausedStatusOf, statusOf } from './status.ts';
 import { unanchoredInMs } from './unanchored.ts';
+import { unseenInMs } from './unseen.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
 
@@ -97,8 +98,9 @@ export function endpointsController(deps: EndpointsDeps): Controller<'MeshEndpoi
       health.set(keyOf(ref), checkedEndpoints(planned));
       const verdictOf = (endpoint: string) => health.verdict(keyOf(ref), endpoint);
       await writeStatus(object, statusOf({ ...input, planned, verdictOf, controlURL }), run);
-      const ms = unanchoredInMs(input.unanchored, input.now);
-      return ms > 0 ? { requeue: 'after', ms } : { requeue: 'on-change' };
+      const waits = [unanchoredInMs(input.unanchored, input.now), unseenInMs(input.unseen, input.now)];
+      const ms = Math.min(...waits.filter(each => each > 0));
+      return Number.isFinite(ms) ? { requeue: 'after', ms } : { requeue: 'on-change' };
     },
   };
 

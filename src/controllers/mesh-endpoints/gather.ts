@@ -26,6 +26,8 @@ import { unusedReader } from './routes.ts';
 import type { UnusedOf } from './routes.ts';
 import { unanchoredOf } from './unanchored.ts';
 import type { Unanchored } from './unanchored.ts';
+import { unseenOf } from './unseen.ts';
+import type { Unseen } from './unseen.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
 
@@ -76,6 +78,7 @@ export type Input = {
   readonly gateways: readonly NamedGateway[];
   readonly unusedOf: UnusedOf;
   readonly unanchored: Unanchored | undefined;
+  readonly unseen: Unseen | undefined;
   readonly now: Date;
 };
 
@@ -114,9 +117,8 @@ export function gatherer(
   const gatewaysNamed = gatewaysReader(deps);
   return async (found, read, { traffic, run }) => {
     const { object, tailnet } = found;
-    const routes = routesTo(keyOf(refTo(object)), read.exceptStatus).filter(
-      mayReferTo(refTo(object), traffic),
-    );
+    const mayRefer = mayReferTo(refTo(object), traffic);
+    const routes = routesTo(keyOf(refTo(object)), read.exceptStatus).filter(mayRefer);
     return {
       ...found,
       relayPorts: tailnet && relayPorts?.of(tailnet.metadata.name),
@@ -127,6 +129,7 @@ export function gatherer(
       gateways: gatewaysNamed(routes, traffic, read),
       unusedOf: unusedReader(read, { traffic, ...values }, dataPath),
       unanchored: unanchoredOf({ object, routes, read, anchorNamespace }),
+      unseen: unseenOf(object, mayRefer, { read, traffic }),
       now: now(),
     };
   };

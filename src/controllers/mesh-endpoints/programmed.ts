@@ -1,6 +1,6 @@
 import type { ConditionUpdate } from '../../api/conditions.ts';
-import type { Ref } from '../../api/key.ts';
-import { conditionOf } from '../../api/problem.ts';
+import type { Ref, RouteKind } from '../../api/key.ts';
+import { conditionOf, titleOfSubject } from '../../api/problem.ts';
 import type { ProblemAt } from '../../api/problem.ts';
 
 type Problem = ProblemAt<'MeshEndpoints Programmed'>;
@@ -22,13 +22,20 @@ export type NamedGateway = {
  *   Envoy Gateway has translated its routes for each                   True
  *   else, if the object and its routes are as when it was True         True: other objects have changed
  *   else                                                               Unknown
+ *
+ * Where it would be True, and Envoy Gateway has not seen the backends of a route, it is False.
  */
 
 /** Whether Envoy Gateway has translated the present state of an object and its routes. */
-export function programmedOf(gateways: readonly NamedGateway[], wasProgrammed: boolean): ConditionUpdate {
+export function programmedOf(
+  gateways: readonly NamedGateway[],
+  wasProgrammed: boolean,
+  unseen: Ref<RouteKind> | undefined,
+): ConditionUpdate {
   const waiting = wasProgrammed ? undefined : gateways.find(({ isTranslated }) => !isTranslated());
   const missing = gateways.length === 0 ? NO_GATEWAY : waiting && missingReport(waiting);
-  return conditionOf('MeshEndpoints Programmed', missing ? [missing] : [], {
+  const problem = missing ?? (unseen && notSeen(unseen));
+  return conditionOf('MeshEndpoints Programmed', problem ? [problem] : [], {
     reason: 'Programmed',
     message: 'Envoy Gateway has translated the routes to this object',
   });
@@ -46,4 +53,10 @@ function missingReport({ gateway: about }: NamedGateway): Problem {
   const fix =
     'check that it runs and has policyResources with kind MeshBinding; without a cluster it never does';
   return { reason: 'NotReported', about, text, fix };
+}
+
+function notSeen(about: Ref<RouteKind>): Problem {
+  const text = `Envoy Gateway reports BackendNotFound for ${titleOfSubject(about)} though its MeshEndpoints exist, and answers its requests with 500`;
+  const fix = `restart it if it started before the CRD of MeshEndpoints was served, as mesh-gateway doctor shows, such as by kubectl -n envoy-gateway-system rollout restart deployment/envoy-gateway; else let its watch include their namespaces`;
+  return { reason: 'NotSeen', about, text, fix };
 }

@@ -15,6 +15,7 @@ import { programmedOf } from './programmed.ts';
 import { PAUSED, readyOf } from './ready.ts';
 import { resolveRoutes, routesResolvedOf, routeStatusesOf } from './routes.ts';
 import { unanchoredMessage } from './unanchored.ts';
+import { unseenInMs } from './unseen.ts';
 import { vipServicesOf } from './vip-services.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
@@ -69,7 +70,8 @@ function completion(
   };
   const resolved = resolveRoutes(object, input.routes, route => input.unusedOf(route, object, listed));
   const routes = routeStatusesOf(resolved, route => unanchoredMessage(route, input.unanchored, now));
-  const programmed = programmedOf(input.gateways, wasProgrammed(stored, routes));
+  const unseen = unseenInMs(input.unseen, now) > 0 ? undefined : input.unseen;
+  const programmed = programmedOf(input.gateways, wasProgrammed(stored, routes), unseen?.route);
   const discovered = discoveredConditionOf(stored, discovery);
   const metadata = metadataSummary(planned.map(({ endpoint }) => endpoint));
   const vip = vipServicesOf(input);

@@ -1,6 +1,7 @@
 import type { Kinds } from '../../api/generated/types.ts';
 import { keyOf } from '../../api/key.ts';
-import type { Key } from '../../api/key.ts';
+import type { Key, Ref, RouteKind } from '../../api/key.ts';
+import { lacksBackend } from '../../api/objects/gateway-api.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
 import { oldestOf } from '../../api/objects/oldest.ts';
 import { refTo } from '../../api/objects/references.ts';
@@ -41,13 +42,12 @@ export function unanchoredOf({ object, routes, read, anchorNamespace }: Sources)
     .filter(({ metadata, status }) => metadata.namespace === anchorNamespace && status === undefined);
   const anchor = oldestOf(unreported)?.metadata;
   if (!anchor) return undefined;
-  const unresolved = routes.map(refTo).filter(ref => isBackendNotFound(read.get(ref)));
+  const unresolved = routes.map(refTo).filter(ref => needsAnchor(ref) && lacksBackend(read.get(ref) ?? {}));
   return unresolved.length > 0 ? { routes: new Set(unresolved.map(keyOf)), anchor } : undefined;
 }
 
-/** The status of HTTPRoutes and GRPCRoutes is not read: they need no anchor. */
-function isBackendNotFound(route: Route | undefined): boolean {
-  return route?.status?.parents.some(({ unresolved }) => unresolved === 'BackendNotFound') === true;
+function needsAnchor({ kind }: Ref<RouteKind>): boolean {
+  return kind !== 'HTTPRoute' && kind !== 'GRPCRoute';
 }
 
 /** The milliseconds until the anchor counts as hidden from Envoy Gateway; 0 or less where it does, or nothing depends on it. */

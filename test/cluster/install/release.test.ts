@@ -7,9 +7,11 @@ import { kubeClient } from '../../../lab/kube/client.ts';
 import { readManifests } from '../../../lab/kube/manifests.ts';
 import { locateBinaries } from '../../../lab/parts/locate.ts';
 import { refOf } from '../../../lab/kube/object.ts';
+import { conditionsOf } from '../../../lab/kube/state.ts';
 import { waitForAbsence } from '../../../lab/kube/wait.ts';
 import { tryAll } from '../../../lab/process/errors.ts';
 import { until } from '../../../lab/process/wait.ts';
+import { API_VERSION } from '../../../src/api/generated/kinds.ts';
 import { COMPONENTS } from '../../../src/api/names.ts';
 import { testCluster } from '../../support/cluster/cluster.ts';
 import { printLogsOnFailure } from '../../support/cluster/logs.ts';
@@ -72,6 +74,18 @@ async function upgrade(): Promise<void> {
   await replaced();
 }
 
+/** Whether Envoy Gateway has the routes of the scene's MeshEndpoints, by its status. */
+async function programmed(): Promise<string> {
+  const object = await client.get({
+    apiVersion: API_VERSION,
+    kind: 'MeshEndpoints',
+    namespace: scene.namespace,
+    name: 'web',
+  });
+  const { status, reason, message } = conditionsOf(object).find(({ type }) => type === 'Programmed') ?? {};
+  return `${status} ${reason}: ${message}`;
+}
+
 let shell: Shell;
 let scene: InstallScene;
 beforeAll(async () => {
@@ -93,14 +107,14 @@ afterAll(async () => {
   ]);
 });
 
-it('all that is applied at once, Envoy Gateway first, ends with traffic, or doctor names the restart that it takes', async () => {
+it('all that is applied at once, Envoy Gateway first, ends with traffic, or doctor and status name the restart that it takes', async () => {
   printLogsOnFailure(client, PLACE.system, 'envoy-gateway-system');
   await shell.sh(
     'helm upgrade --install eg "$ENVOY_GATEWAY_CHART" --values manifests/envoy-gateway/values.yaml',
   );
   await shell.sh('kubectl -n envoy-gateway-system rollout restart deployment/envoy-gateway');
   await shell.sh('kubectl -n envoy-gateway-system rollout status deployment/envoy-gateway --timeout=300s');
-  await release('install', await makeOlderRelease(), '--create-namespace', ...withImage(OLD));
+  await release('install', CHART, '--create-namespace', ...withImage(NEW));
   scene = await installScene({ installed: shell });
   await scene.use();
   await replaced();
@@ -111,12 +125,19 @@ it('all that is applied at once, Envoy Gateway first, ends with traffic, or doct
     return lines.some(({ fix = '' }) => fix.includes(restart)) ? 'restart' : undefined;
   });
   console.log(`ended with: ${outcome}`);
-  if (outcome === 'restart') await shell.sh(restart);
+  if (outcome === 'restart') {
+    await until('the operator reports it', async () => (await programmed()).startsWith('False NotSeen: '));
+    expect(await programmed()).toContain(restart);
+    await shell.sh(restart);
+  }
   await scene.answerOf('web-1');
   expect((await scene.request()).status).toBe(200);
+  await until('the operator reports no problem', async () => (await programmed()).startsWith('True '));
 });
 
 it('the version before works beside new CRDs and a new extension server, and is upgraded under load, and no request fails', async () => {
+  await release('upgrade', await makeOlderRelease(), FORCE, ...withImage(OLD));
+  await replaced();
   const failures = await failuresUnderLoad(scene, 'upgrade', async hostIsAdded => {
     await shell.sh('kubectl apply --server-side --force-conflicts -f manifests/crds.yaml');
     await hostIsAdded();

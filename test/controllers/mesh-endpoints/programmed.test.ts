@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { Kinds } from '../../../src/api/generated/types.ts';
 import { meshBackend, named, openGateway, route } from '../../support/declared.ts';
 import { EndpointsScene } from '../../support/controllers/mesh-endpoints/scene.ts';
-import { endpoint, meshBinding, meshEndpoints, meshTailnet } from '../../support/objects.ts';
+import { accept, bind, bindingIn } from '../../support/controllers/mesh-endpoints/translated.ts';
+import { endpoint, meshEndpoints, meshTailnet } from '../../support/objects.ts';
 
 const EXTERNAL = { pool: { mode: 'External', addresses: ['10.0.0.1:1055'] } };
 const tailnet = named(meshTailnet(EXTERNAL), 'one');
@@ -19,49 +19,6 @@ const other = (name: string) =>
 
 const programmedOf = (scene: EndpointsScene) =>
   scene.status()?.conditions?.find(({ type }) => type === 'Programmed');
-
-const GATEWAY = 'Gateway/default/public';
-
-/** The operator writes the MeshBinding of Gateway public, with its present revision. */
-async function bind(scene: EndpointsScene, attempt = 0): Promise<void> {
-  const { revisions, translations } = scene.values;
-  const present = revisions.read(GATEWAY);
-  if (!present) throw new Error('no route of the Gateway has MeshEndpoints');
-  translations.note(GATEWAY, present);
-  const revision = present.hash;
-  const targetRefs = [{ group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'public' }];
-  await scene.put(named(meshBinding({ targetRefs, revision, attempt }), 'default/public'));
-}
-
-function bindingIn(scene: EndpointsScene): Kinds['MeshBinding'] {
-  const { read } = scene.runtime.memory;
-  const binding = read.get({ kind: 'MeshBinding', namespace: 'default', name: 'public' });
-  if (!binding) throw new Error('there is no MeshBinding');
-  return binding;
-}
-
-/** Envoy Gateway reports that it has accepted the MeshBinding, as it is now or was before. */
-async function accept(
-  scene: EndpointsScene,
-  status: 'True' | 'False' = 'True',
-  reported = bindingIn(scene),
-): Promise<void> {
-  const { generation: observedGeneration = 0 } = reported.metadata;
-  const condition = {
-    type: 'Accepted',
-    status,
-    reason: 'Accepted',
-    message: '',
-    observedGeneration,
-    lastTransitionTime: '2026-01-15T12:00:00Z',
-  };
-  const ancestors = [
-    { ancestorRef: { name: 'public' }, controllerName: 'example.com/gateway', conditions: [condition] },
-  ];
-  const { write } = scene.runtime.memory;
-  await write.replaceStatus<Kinds['MeshBinding']>(bindingIn(scene), { ancestors });
-  await scene.runtime.clock.settle();
-}
 
 describe('the condition Programmed', () => {
   it('is Unknown while no Gateway is known for any route', async () => {

@@ -1,0 +1,50 @@
+import type { Kinds } from '../../api/generated/types.ts';
+import { keyOf } from '../../api/key.ts';
+import type { Ref, RouteKind } from '../../api/key.ts';
+import type { Route } from '../../api/objects/gateway-api.ts';
+import { isMeshBackend, refTo } from '../../api/objects/references.ts';
+import { routesWithoutBackend } from '../../store/indexes.ts';
+import type { TrackedRead } from '../../store/tracking.ts';
+import type { TrafficResources } from '../../traffic/traffic-resources.ts';
+import { meshEndpointsRefOf } from '../../traffic/backend-refs.ts';
+import { REPORT_MS } from './unanchored.ts';
+
+/*
+ * Envoy Gateway looks for the CRDs of backendResources once, when it starts. One that started before our CRDs were served translates
+ * MeshBindings, but answers every request of a route to MeshEndpoints with 500, and reports that its backends do not exist, which is
+ * also what it reports of a backend that really is missing, or that it has not seen yet.
+ */
+
+/** A route that lacks a backend for Envoy Gateway, though each of its backends is a MeshEndpoints that exists. */
+export type Unseen = {
+  readonly route: Ref<RouteKind>;
+  /** When the last of its MeshEndpoints was created. */
+  readonly sinceMs: number;
+};
+
+/** The one that has waited longest of the routes to an object. */
+export function unseenOf(
+  object: Kinds['MeshEndpoints'],
+  mayRefer: (route: Route) => boolean,
+  { read, traffic }: { readonly read: TrackedRead; readonly traffic: TrafficResources },
+): Unseen | undefined {
+  const found = routesWithoutBackend(keyOf(refTo(object)), read)
+    .filter(mayRefer)
+    .flatMap(route => completeSince(route, traffic));
+  return found.sort((a, b) => a.sinceMs - b.sinceMs || (keyOf(a.route) < keyOf(b.route) ? -1 : 1))[0];
+}
+
+function completeSince(route: Route, traffic: TrafficResources): readonly Unseen[] {
+  const refs = route.rules.flatMap(({ backendRefs, mirrors }) => [...backendRefs, ...mirrors]);
+  const objects = refs.map(ref =>
+    isMeshBackend(ref) ? traffic.meshEndpoints(meshEndpointsRefOf({ ref })) : undefined,
+  );
+  if (objects.includes(undefined)) return [];
+  const created = objects.map(each => Date.parse(each?.metadata.creationTimestamp ?? ''));
+  return [{ route: refTo(route), sinceMs: Math.max(...created.filter(Number.isFinite)) }];
+}
+
+/** The milliseconds until Envoy Gateway should have seen what exists; 0 or less where it should have by now, or has. */
+export function unseenInMs(unseen: Unseen | undefined, now: Date): number {
+  return unseen ? unseen.sinceMs + REPORT_MS - now.getTime() : 0;
+}
