@@ -107,9 +107,9 @@ describe('mesh-gateway check', () => {
     expect(`${out}\n${err}\n`).toContain(block);
   });
 
-  it('prints what docs/why-is-my-route-not-working.md shows of CRDs', async () => {
+  it('prints what docs/commands.md shows of CRDs', async () => {
     const { out, err } = await checked(SHOP);
-    const page = readFileSync(join(PROJECT, 'docs/why-is-my-route-not-working.md'), 'utf8');
+    const page = readFileSync(join(PROJECT, 'docs/commands.md'), 'utf8');
     const [, block = ''] = /\$ npx mesh-gateway check shop.yaml\n([^]*?)```/.exec(page) ?? [];
     expect(`${out}\n${err}\n`.replaceAll('web.yaml', 'shop.yaml')).toBe(block);
   });

@@ -93,17 +93,19 @@ async function mergedCluster(parts: EnvoyParts, ...more: readonly object[]): Pro
   return await serveInstallation(installation, undefined, texts, () => port);
 }
 
-/** What docs/why-is-my-route-not-working.md prints below a command. */
-function documented(command: string): string {
-  const page = readFileSync(join(PROJECT, 'docs/why-is-my-route-not-working.md'), 'utf8');
-  const [, block = ''] = page.split(`$ npx mesh-gateway ${command}\n`);
+/** What a page of the documentation prints below a command. */
+function documented(page: string, command: string): string {
+  const text = readFileSync(join(PROJECT, page), 'utf8');
+  const [, block = ''] = text.split(`$ npx mesh-gateway ${command}\n`);
   return block.split('```')[0] ?? '';
 }
 
 describe('mesh-gateway trace --envoy', () => {
   it('prints what docs/why-is-my-route-not-working.md shows', async () => {
     const { code, out: printed } = await trace(await clusterWith(await serveEnvoyAdmin(EJECTED)));
-    expect(`${printed}\n`).toBe(documented('trace http://web.example.com/ --envoy'));
+    expect(`${printed}\n`).toBe(
+      documented('docs/why-is-my-route-not-working.md', 'trace http://web.example.com/ --envoy'),
+    );
     expect(code).toBe(1);
   });
 
@@ -187,9 +189,11 @@ describe('mesh-gateway trace --envoy', () => {
 });
 
 describe('mesh-gateway status --envoy', () => {
-  it('prints what docs/why-is-my-route-not-working.md shows', async () => {
+  it('prints what docs/commands.md shows', async () => {
     const { code, out: printed } = await status(await clusterWith(await serveEnvoyAdmin(EJECTED)));
-    expect(`${printed.split('\n\nEXTENSION SERVER')[0]}\n`).toBe(documented('status --envoy'));
+    expect(`${printed.split('\n\nEXTENSION SERVER')[0]}\n`).toBe(
+      documented('docs/commands.md', 'status --envoy'),
+    );
     expect(code).toBe(1);
   });
 

@@ -19,7 +19,9 @@ afterEach(() => vi.restoreAllMocks());
 const CLUSTER = ['--file', join(PROJECT, 'examples', 'cluster')];
 
 describe('mesh-gateway trace', () => {
-  it.each(['README.md', 'docs/why-is-my-route-not-working.md'])('prints what %s shows', async page => {
+  const PAGES = ['README.md', 'docs/why-is-my-route-not-working.md', 'docs/commands.md'];
+
+  it.each(PAGES)('prints what %s shows', async page => {
     const text = readFileSync(join(PROJECT, page), 'utf8');
     const shown = [...text.matchAll(/^\$ npx mesh-gateway trace (\S+) --file (\S+)\n([^]*?)(?=^\$|^```)/gm)];
     for (const [, url = '', folder = '', printed = ''] of shown) {

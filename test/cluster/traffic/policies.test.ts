@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { withEnvoyAdmin } from '../../../lab/cluster/gateway.ts';
 import { readClusters, readConfigDump } from '../../../lab/gateway/envoy.ts';
-import { documentedCommands, documentedObjects } from '../../../lab/install/installer.ts';
+import { documentedObjects } from '../../../lab/install/installer.ts';
 import { refOf } from '../../../lab/kube/object.ts';
 import type { KubeObject } from '../../../lab/kube/object.ts';
 import { waitForAbsence } from '../../../lab/kube/wait.ts';
@@ -138,10 +138,9 @@ const OURS = {
   transport_socket: { name: 'envoy.transport_sockets.http_11_proxy' },
 };
 
-/** All routes of the cluster, as docs/why-is-my-route-not-working.md prints them. */
+/** All routes of the cluster, as docs/commands.md describes them. */
 async function allRoutes(): Promise<string> {
-  const [[command = ''] = []] = documentedCommands('why-is-my-route-not-working.md', 'Follow all routes');
-  return await scene.shell.sh(`${command.replace('npx ', '')} --kubeconfig "$CLUSTER_KUBECONFIG"`);
+  return await scene.shell.sh('mesh-gateway trace --all --kubeconfig "$CLUSTER_KUBECONFIG"');
 }
 
 const mostRequests = (count: number) => ({ circuit_breakers: { thresholds: [{ max_requests: count }] } });
