@@ -168,7 +168,7 @@ export const MESH_ENDPOINTS = {
     ),
     NotSeen: error(
       'Envoy Gateway reports `BackendNotFound` for an HTTPRoute or GRPCRoute whose MeshEndpoints have existed for 30 s: it started before their CRD was served, or it does not watch their namespace',
-      '`mesh-gateway doctor` says which: restart it, or correct `provider.kubernetes.watch`',
+      '`mesh-gateway doctor` shows which: restart it, or correct `provider.kubernetes.watch`',
     ),
   },
   'MeshEndpoints status.endpoints': {
