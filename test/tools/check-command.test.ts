@@ -40,6 +40,11 @@ spec:
       port: 70000
       protocol: HTTP
 `;
+const TAILNET = `apiVersion: mesh-gateway.dev/v1alpha1
+kind: MeshTailnet
+metadata: { name: example }
+spec: { tailnet: example.ts.net, pool: { mode: External, addresses: ['10.0.0.1:1055'] } }
+`;
 const MESSAGE =
   'spec.rules[0].backendRefs[0]: has no group, so Envoy Gateway looks for a kind of Kubernetes itself: add group: mesh-gateway.dev';
 
@@ -88,6 +93,18 @@ describe('mesh-gateway check', () => {
       ].join('\n'),
       err: '1 object in 1 file: 1 error, 0 warnings, 0 notes',
     });
+  });
+
+  it('judges addresses by the configuration that its flags give', async () => {
+    const web = ENDPOINT.replace('70000', '8080').replace('name: web', 'name: web\n  namespace: default');
+    const objects = [FIXED, web, TAILNET].join('---\n');
+    expect((await checked(objects)).status).toBe(0);
+    const { status, out } = await checked(objects, '--refused-addresses', '100.64.0.1', '--output', 'json');
+    expect(status).toBe(1);
+    expect(parseOutput(out)).toMatchObject({ problems: [{ reason: 'AddressRefused' }] });
+    await expect(checked(objects, '--data-path', 'Sideways')).rejects.toThrow(
+      'check: --data-path "Sideways" is neither Proxy nor Direct',
+    );
   });
 
   it.each([

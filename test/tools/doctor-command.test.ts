@@ -125,6 +125,15 @@ describe('mesh-gateway doctor', () => {
     expect(status).toBe(0);
   });
 
+  it('checks routes by the configuration of the extension server', async () => {
+    const installation = healthyInstallation();
+    set(find(installation.deployments, 'mesh-extension-server'), 'spec.template.spec.containers', [
+      { name: 'extension-server', env: [{ name: 'REFUSED_ADDRESSES', value: '100.64.0.0/24' }] },
+    ]);
+    const { out } = await doctor(await serveInstallation(installation));
+    expect(out).toMatch(/^failed +routes +.*AddressRefused: /m);
+  });
+
   it('prints no control character of a name', async () => {
     const installation = healthyInstallation();
     set(find(installation.envoyGateways, 'envoy-gateway'), 'spec.template.spec.containers', [

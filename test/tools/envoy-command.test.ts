@@ -14,7 +14,8 @@ import type { EnvoyParts } from '../support/tools/envoy.ts';
 import { find, healthyInstallation, set } from '../support/tools/installation.ts';
 import type { Json } from '../support/tools/installation.ts';
 import { meshBackend, named, openGateway, route } from '../support/declared.ts';
-import { meshBinding, meshGateway } from '../support/objects.ts';
+import { endpoint, meshBinding, meshEndpoints, meshGateway } from '../support/objects.ts';
+import { relaysObject } from '../support/traffic/objects.ts';
 import { ENVOY_POD } from '../../src/api/names.ts';
 import { parseOutput } from '../support/tools/output.ts';
 
@@ -219,6 +220,36 @@ describe('mesh-gateway status --envoy', () => {
     expect(unknown.map(({ text }) => text).filter(text => text.startsWith('Envoy '))).toEqual([
       'Envoy envoy-unknown: its labels name neither a Gateway nor a GatewayClass',
     ]);
+  });
+
+  it('knows the mesh pods that relay UDP', async () => {
+    const dns = endpoint({ name: 'dns', meshIP: '100.64.0.7', port: 53, protocol: 'UDP' });
+    const entry = { name: 'dns', status: 'Healthy', address: '100.64.0.7:53', relayPort: 20_053 };
+    const installation = healthyInstallation();
+    installation.declared.push(
+      {
+        ...named(meshEndpoints({ endpoints: [dns] }), 'default/dns'),
+        status: { endpoints: [entry] },
+      },
+      route('UDPRoute', 'default/dns', {
+        rules: [{ backendRefs: [meshBackend({ name: 'dns', port: 53 })] }],
+      }) as Json,
+      relaysObject('example', { '10.244.0.8': 'ready' }) as Json,
+    );
+    set(find(installation.envoys, 'envoy-default-public-1'), 'status.phase', 'Running');
+    const relay = { address: '10.244.0.8', port: 20_053 };
+    const clusters = { [CLUSTER]: [WEB], 'udproute/default/dns/rule/-1': [relay] };
+    const port = await serveEnvoyAdmin({ clusters });
+    const kubeconfig = await serveInstallation(installation, undefined, {}, () => port);
+    const { out: printed } = await status(kubeconfig, '--output', 'json');
+    expect((parseOutput(printed) as Status).differences).toEqual([]);
+  });
+
+  it('judges by the configuration that its flags give', async () => {
+    const port = await serveEnvoyAdmin({ clusters: { [CLUSTER]: [WEB] } });
+    const kubeconfig = await clusterWith(port);
+    const { out: printed } = await status(kubeconfig, '--refused-addresses', WEB.address);
+    expect(printed).toMatch(/^DIFFERENT: envoy-default-public-1 /m);
   });
 
   it('goes on without an Envoy that does not answer', async () => {

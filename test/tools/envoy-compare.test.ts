@@ -260,7 +260,7 @@ describe('trace --envoy', () => {
 describe('status --envoy', () => {
   const statusOf = (...states: readonly ReturnType<typeof envoy>[]) =>
     envoysStatusOf(
-      declared(),
+      { declarations: declared(), settings: {} },
       states.map((state, index) => ({ pod: `envoy-${index}`, gateway: 'default/public', state })),
     );
 

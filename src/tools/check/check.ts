@@ -11,18 +11,19 @@ import { checkAddresses, checkRepeated } from './repeated.ts';
 import { noteSameMatches } from './same-match.ts';
 import { checkConflicts, checkTargets } from './targets.ts';
 import { checkTraffic, trafficIn } from './traffic.ts';
+import type { TrafficSettings } from './traffic.ts';
 
 /** What is wrong with objects, and how many there are of our group and of routes. */
 export type CheckResult = { readonly findings: readonly Finding[]; readonly objects: number };
 
 /** Checks objects, each by itself and together, as the processes and Envoy Gateway would use them. */
-export function check(declarations: Declarations): CheckResult {
+export function check(declarations: Declarations, settings: TrafficSettings = {}): CheckResult {
   const { objects, findings } = declarations;
   const ours = objects.filter(object => groupOf(object.fields) === GROUP || isRoute(object));
   const catalog = new Catalog(declarations);
   const routes = objects.filter(isRoute);
   const valid = routes.flatMap(({ resource }) => (resource ? [resource as Route] : []));
-  const traffic = trafficIn(catalog);
+  const traffic = trafficIn(catalog, settings);
   const all = [
     ...findings,
     ...checkRepeated(objects),

@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { severityOf } from '../../api/problem.ts';
 import type { Severity } from '../../api/reasons.ts';
+import { CONFIGURATION, CONFIGURATION_HELP, configuredBy } from '../configuration.ts';
 import { readSources } from '../sources.ts';
 import { COLOR_HELP, lookOf } from '../terminal.ts';
 import { check } from './check.ts';
@@ -8,6 +9,7 @@ import { readCluster } from './cluster.ts';
 import { readObjects } from './objects.ts';
 import type { Finding, SourceFile } from './objects.ts';
 import { formatFindings, OUTPUTS } from './output.ts';
+import type { TrafficSettings } from './traffic.ts';
 
 /** What `mesh-gateway help check` prints. */
 export const CHECK_HELP = `mesh-gateway check [options] [PATH...]
@@ -27,6 +29,7 @@ nothing, and reads neither Secrets nor ConfigMaps.
   --output      text, which is the default, json, sarif (for code scanning) or
                 github (annotations)
 ${COLOR_HELP}
+${CONFIGURATION_HELP}
   --kubeconfig  the file of the cluster (default: $KUBECONFIG, or
                 ~/.kube/config)
   --context     the context in it (default: the current one)
@@ -37,7 +40,7 @@ Examples:
   kustomize build | mesh-gateway check -
   mesh-gateway check --namespace shop
 
-Exit status: 0 all is well, 1 something is wrong, 2 wrong usage, or what could
+Exit status: 0 all is well, 1 something is wrong, 2 wrong usage, or a file could
 not be read.
 `;
 
@@ -63,6 +66,7 @@ export async function runCheck(
       kubeconfig: { type: 'string' },
       context: { type: 'string' },
       namespace: { type: 'string' },
+      ...CONFIGURATION,
     },
     allowPositionals: true,
   });
@@ -76,14 +80,15 @@ export async function runCheck(
   if (positionals.length > 0 && ofCluster)
     throw new Error(`check: --${ofCluster} is about a cluster: remove it, or the names of files`);
   const { kubeconfig, context, namespace } = values;
+  const settings = configuredBy('check', values);
   const {
     findings: found,
     objects,
     files,
     source,
   } = positionals.length > 0
-    ? await checkFiles(positionals)
-    : await checkCluster({ kubeconfig, context, namespace, environment });
+    ? await checkFiles(positionals, settings)
+    : await checkCluster({ kubeconfig, context, namespace, environment }, settings);
   const findings = values.strict ? found.map(strictly) : found;
   const printed = formatFindings(output, findings, files, look);
   if (printed !== '') console.log(printed);
@@ -96,7 +101,7 @@ function strictly(finding: Finding): Finding {
   return severityOf(finding) === 'warning' ? { ...finding, mattersAs: 'error' } : finding;
 }
 
-async function checkFiles(paths: readonly string[]): Promise<Checked> {
+async function checkFiles(paths: readonly string[], settings: TrafficSettings): Promise<Checked> {
   const files: SourceFile[] = [];
   const unread: Finding[] = [];
   for await (const source of readSources(paths)) {
@@ -109,18 +114,21 @@ async function checkFiles(paths: readonly string[]): Promise<Checked> {
     unread.push({ reason: 'Unreadable', text: source.why, ...place });
   }
   showProgress(`checking ${count(files.length, 'file')} ...`);
-  const { findings, objects } = check(readObjects(files));
+  const { findings, objects } = check(readObjects(files), settings);
   showProgress('');
   // What was not read may hold the objects.
   const own = unread.length === 0 ? findings : findings.filter(({ reason }) => reason !== 'NothingToCheck');
   return { findings: [...unread, ...own], objects, files, source: count(files.length, 'file') };
 }
 
-async function checkCluster(options: Omit<Parameters<typeof readCluster>[0], 'onKind'>): Promise<Checked> {
+async function checkCluster(
+  options: Omit<Parameters<typeof readCluster>[0], 'onKind'>,
+  settings: TrafficSettings,
+): Promise<Checked> {
   const { namespace } = options;
   const declarations = await readCluster({ ...options, onKind: kind => showProgress(`reading ${kind} ...`) });
   showProgress('');
-  const { findings, objects } = check(declarations);
+  const { findings, objects } = check(declarations, settings);
   const isWanted = ({ about }: Finding) =>
     namespace === undefined || about?.name === undefined || about.namespace === namespace;
   return { findings: findings.filter(isWanted), objects, files: [], source: 'the cluster' };

@@ -2,8 +2,11 @@ import type { ResourceKind } from '../../api/key.ts';
 import { formatWithReason, severityOf } from '../../api/problem.ts';
 import type { Reason } from '../../api/reasons.ts';
 import { SERVED } from '../../kubernetes/served-kinds.ts';
+import { COMPONENTS } from '../../api/names.ts';
+import { addressSettings, guardOf } from '../../process/addresses.ts';
 import { check } from '../check/check.ts';
 import { objectOf } from '../check/objects.ts';
+import type { TrafficSettings } from '../check/traffic.ts';
 import { checkAccess } from './access.ts';
 import { checkCertificates } from './certificates.ts';
 import { checkConditions } from './conditions.ts';
@@ -14,7 +17,7 @@ import { checkRefusals } from './fronts.ts';
 import { checkNetwork } from './network-policies.ts';
 import { failed, notChecked, ok } from './observed.ts';
 import type { Line, Observed } from './observed.ts';
-import { checkWorkloads } from './workloads.ts';
+import { checkWorkloads, variableOf } from './workloads.ts';
 
 /** Checks an installation and what it depends on, in the order in which to repair it. */
 export function diagnose(observed: Observed): readonly Line[] {
@@ -37,8 +40,8 @@ export function diagnose(observed: Observed): readonly Line[] {
 const OF_CONDITIONS: readonly Reason[] = ['PoolNotReady', 'NoHealthyEndpoints'];
 
 /** What `mesh-gateway check` reports about the routes of the cluster. */
-function routeLines({ declarations }: Observed): readonly Line[] {
-  const { findings, objects } = check(declarations);
+function routeLines({ declarations, deployments }: Observed): readonly Line[] {
+  const { findings, objects } = check(declarations, configuredIn(deployments));
   const errors = findings.filter(
     finding => severityOf(finding) === 'error' && !OF_CONDITIONS.includes(finding.reason),
   );
@@ -59,4 +62,22 @@ function routeLines({ declarations }: Observed): readonly Line[] {
       : [notChecked('routes', `you have no right to list ${plurals}, on which routes depend`)];
   if (lines.length + holes.length > 0) return [...lines, ...holes];
   return [ok('routes', `mesh-gateway check finds no error in ${objects} objects`)];
+}
+
+/** How the extension server is configured, or the defaults where that cannot be read, or where it cannot start with it. */
+function configuredIn(deployments: Observed['deployments']): TrafficSettings {
+  const settingOf = (name: string) => variableOf(deployments, COMPONENTS.extensionServer, name) ?? '';
+  const { externalTargetsAllow: allow, refusedAddresses: refuse } = addressSettings;
+  try {
+    return {
+      dataPath: settingOf('DATA_PATH') === 'Direct' ? 'Direct' : 'Proxy',
+      guard: guardOf({
+        externalTargetsAllow: allow.parse(allow.name, settingOf(allow.name)),
+        refusedAddresses: refuse.parse(refuse.name, settingOf(refuse.name)),
+        apiServer: undefined,
+      }),
+    };
+  } catch {
+    return {};
+  }
 }

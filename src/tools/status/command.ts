@@ -5,6 +5,8 @@ import { KubeError } from '../../kubernetes/transport/transport.ts';
 import type { KubeTransport, TextTransport } from '../../kubernetes/transport/transport.ts';
 import { readDeclarations, withCluster } from '../check/cluster.ts';
 import type { OpenPort } from '../check/cluster.ts';
+import type { TrafficSettings } from '../check/traffic.ts';
+import { CONFIGURATION, CONFIGURATION_HELP, configuredBy } from '../configuration.ts';
 import { labelled, listEnvoys, readList } from '../doctor/cluster.ts';
 import { textAt } from '../doctor/observed.ts';
 import { gatewayOf, readEnvoys, servingIn } from '../envoy/admin.ts';
@@ -32,6 +34,7 @@ pods/proxy), and prints what it could not read instead of a figure.
   --namespace   of the installation (default: ${NAMESPACE})
   --envoy-gateway-namespace
                 of Envoy Gateway (default: ${ENVOY_POD.namespace})
+${CONFIGURATION_HELP}
   --output      text, which is the default, or json
 ${COLOR_HELP}
   --kubeconfig, --context
@@ -62,15 +65,17 @@ export async function runStatus(
       color: { type: 'string', default: 'auto' },
       kubeconfig: { type: 'string' },
       context: { type: 'string' },
+      ...CONFIGURATION,
     },
   });
   const { envoy, namespace, output, kubeconfig, context } = values;
   if (output !== 'text' && output !== 'json')
     throw new Error(`status: --output ${JSON.stringify(output)} is neither text nor json`);
   const look = lookOf('status', values.color, environment);
+  const settings = { ...configuredBy('status', values), podNamespace: namespace };
   const status = await withCluster({ kubeconfig, context, environment }, async (transport, openPort) => {
     const read = await readStatus(transport, namespace, values['envoy-gateway-namespace']);
-    return envoy ? await withEnvoys(statusOf(read), read, openPort) : statusOf(read);
+    return envoy ? await withEnvoys(statusOf(read), { ...read, settings }, openPort) : statusOf(read);
   });
   console.log(output === 'json' ? outputJson(jsonOf(status)) : formatStatus(status, look));
   const { gateways, rejections, differences = [] } = status;
@@ -89,13 +94,13 @@ function jsonOf({ differences, unknown, ...status }: Status) {
 /** A status with what each Envoy has. Those of Gateways without routes to MeshEndpoints are left out. */
 async function withEnvoys(
   status: Status,
-  { declarations, envoys }: StatusInput,
+  { declarations, envoys, settings }: StatusInput & { readonly settings: TrafficSettings },
   openPort: OpenPort,
 ): Promise<Status> {
   const servingOf = servingIn(declarations);
   const served = ['', ...status.gateways.flatMap(({ gateway }) => servingOf(gateway))];
   const pods = (envoys.items ?? []).filter(pod => served.includes(gatewayOf(pod)));
-  const { unknown, ...read } = envoysStatusOf(declarations, await readEnvoys(pods, openPort));
+  const { unknown, ...read } = envoysStatusOf({ declarations, settings }, await readEnvoys(pods, openPort));
   return { ...status, ...read, unknown: [...status.unknown, ...unknown] };
 }
 

@@ -5,6 +5,7 @@ import { isRoute } from '../check/backend-refs.ts';
 import { Catalog } from '../check/objects.ts';
 import type { Declarations } from '../check/objects.ts';
 import { isMeshRoute, trafficIn } from '../check/traffic.ts';
+import type { TrafficSettings } from '../check/traffic.ts';
 import { mergedClassOf, servingIn } from '../envoy/admin.ts';
 import type { ReadEnvoy } from '../envoy/admin.ts';
 import { compareRule, isUsed } from '../envoy/compare.ts';
@@ -40,9 +41,12 @@ export type EnvoysStatus = {
   readonly unknown: readonly Problem[];
 };
 
+/** Objects, and the configuration that decides about their traffic. */
+type Expected = { readonly declarations: Declarations; readonly settings: TrafficSettings };
+
 /** Compares Envoys with the objects. */
-export function envoysStatusOf(declarations: Declarations, all: readonly ReadEnvoy[]): EnvoysStatus {
-  const rulesOf = rulesBy(declarations);
+export function envoysStatusOf(expected: Expected, all: readonly ReadEnvoy[]): EnvoysStatus {
+  const rulesOf = rulesBy(expected);
   const envoys = all.flatMap(envoy =>
     'state' in envoy ? [{ ...envoy, rules: rulesOf(envoy.gateway) }] : [],
   );
@@ -77,8 +81,8 @@ function nameOf({ rule }: RuleTraffic): string {
 }
 
 /** The rules with MeshEndpoints of a Gateway, or of those of a GatewayClass, which have one cluster for each rule. */
-function rulesBy(declarations: Declarations): (gateway: string) => readonly RuleTraffic[] {
-  const trafficOf = trafficIn(new Catalog(declarations)).of;
+function rulesBy({ declarations, settings }: Expected): (gateway: string) => readonly RuleTraffic[] {
+  const trafficOf = trafficIn(new Catalog(declarations), settings).of;
   const routes = declarations.objects
     .filter(isRoute)
     .flatMap(({ resource }) => (resource ? [resource as Route] : []))

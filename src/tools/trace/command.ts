@@ -13,7 +13,7 @@ import { formatProblem } from '../../api/problem.ts';
 import type { Reason } from '../../api/reasons.ts';
 import { labelled, listEnvoys, readList } from '../doctor/cluster.ts';
 import { readFronts } from '../doctor/fronts.ts';
-import { addressSettings, guardOf } from '../../process/addresses.ts';
+import { CONFIGURATION, CONFIGURATION_HELP, configuredBy } from '../configuration.ts';
 import { outputJson, problemJson } from '../json.ts';
 import { plainText } from '../plain-text.ts';
 import { COLOR_HELP, fitting, lookOf, painted } from '../terminal.ts';
@@ -63,12 +63,7 @@ of files, and sends nothing without --send.
                 relay UDP; --envoy asks them what their proxy has refused
   --file        a file or folder with the objects, or - for standard input,
                 instead of a cluster; may be repeated
-  --data-path   how Envoy reaches the mesh by default: Proxy, which is the
-                default, or Direct
-  --external-targets-allow, --refused-addresses, --kubernetes-service-host
-                which addresses may get traffic, as the processes have it in
-                EXTERNAL_TARGETS_ALLOW, REFUSED_ADDRESSES and
-                KUBERNETES_SERVICE_HOST
+${CONFIGURATION_HELP}
   --output      text, which is the default, or json
 ${COLOR_HELP}
   --kubeconfig, --context
@@ -103,7 +98,7 @@ export async function runTrace(
   const from: TraceSource = {
     files: values.file,
     cluster: { kubeconfig, context, environment },
-    settings: trafficSettings(values),
+    settings: { ...configuredBy('trace', values), podNamespace: values.namespace },
   };
   if (values.all) {
     const useless = (['from', 'send', 'address', 'envoy', 'method', 'header'] as const).find(isGiven);
@@ -134,10 +129,7 @@ const OPTIONS = {
   color: { type: 'string', default: 'auto' },
   kubeconfig: { type: 'string' },
   context: { type: 'string' },
-  'data-path': { type: 'string', default: 'Proxy' },
-  'external-targets-allow': { type: 'string', default: '' },
-  'refused-addresses': { type: 'string', default: '' },
-  'kubernetes-service-host': { type: 'string', default: '' },
+  ...CONFIGURATION,
 } as const;
 
 type Values = ReturnType<typeof parseArgs<{ options: typeof OPTIONS }>>['values'];
@@ -148,20 +140,6 @@ type TraceSource = {
   readonly cluster: Pick<ClusterOptions, 'kubeconfig' | 'context' | 'environment'>;
   readonly settings: TrafficSettings;
 };
-
-function trafficSettings(values: Values): TrafficSettings {
-  const dataPath = values['data-path'];
-  if (dataPath !== 'Proxy' && dataPath !== 'Direct')
-    throw new Error(`trace: --data-path ${JSON.stringify(dataPath)} is neither Proxy nor Direct`);
-  const { externalTargetsAllow, refusedAddresses } = addressSettings;
-  const [allowed, refused] = [values['external-targets-allow'], values['refused-addresses']];
-  const guard = guardOf({
-    externalTargetsAllow: externalTargetsAllow.parse('--external-targets-allow', allowed),
-    refusedAddresses: refusedAddresses.parse('--refused-addresses', refused),
-    apiServer: values['kubernetes-service-host'] || undefined,
-  });
-  return { dataPath, guard, podNamespace: values.namespace };
-}
 
 async function declarationsOf({ files, cluster }: TraceSource): Promise<Declarations> {
   if (files.length > 0) return readObjects(await readFiles(files));
