@@ -70,7 +70,7 @@ const ALL_INSTALLATIONS = Array.from({ length: 8 }, (_, index) => `${index}`.rep
 const { record } = createRegistry({ metrics: vipServiceMetrics, version: 'test' });
 const authenticated = { type: 'Authenticated', status: 'True', reason: 'Authenticated', message: '' };
 const TAILNET = {
-  ...named(meshTailnet(), 'example'),
+  ...named(meshTailnet({ tags: ['tag:mesh'] }), 'example'),
   status: { conditions: [{ ...authenticated, lastTransitionTime: '2026-01-15T12:00:00Z' }] },
 } as unknown as Kinds['MeshTailnet'];
 
