@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { Clock } from '../api/clock.ts';
 import type { Front } from './front.ts';
 
-/** The time between attempts to connect to a meshd that is away. */
+/** The time between attempts to connect to a meshd that is away, or that ends each connection. */
 const RETRY_MS = 100;
 
 /**
@@ -15,27 +15,32 @@ const RETRY_MS = 100;
 export function followMeshd(
   socketPath: string,
   front: Pick<Front, 'listen' | 'stopAccepting'>,
-  clock: Pick<Clock, 'after'>,
+  clock: Pick<Clock, 'after' | 'now'>,
 ): { close(): void } {
   let socket: Socket;
   let cancel = () => undefined as void;
   let isClosed = false;
+  let redialledMs = -Infinity;
+  // It listens on each address in turn, and stops on none before it listens on all.
+  let changed = Promise.resolve();
+  const change = (next: () => Promise<void> | void) => {
+    changed = changed.then(next);
+  };
   const open = () => {
     let isConnected = false;
     socket = connect(socketPath).resume();
     socket.on('error', () => undefined);
     socket.once('connect', () => {
       isConnected = true;
-      void front.listen();
+      change(() => front.listen());
     });
     socket.once('close', () => {
       if (isClosed) return;
-      if (isConnected) {
+      if (!isConnected) change(() => front.stopAccepting());
+      if (isConnected && clock.now() - redialledMs >= RETRY_MS) {
+        redialledMs = clock.now();
         open();
-        return;
-      }
-      front.stopAccepting();
-      cancel = clock.after(RETRY_MS, open);
+      } else cancel = clock.after(RETRY_MS, open);
     });
   };
   open();

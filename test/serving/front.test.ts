@@ -1,7 +1,10 @@
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { request } from 'node:http';
 import { connect, createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { formatCallers, formatDestinations, parseCallers, parseDestinations } from '../../src/api/front.ts';
@@ -351,6 +354,48 @@ describe('the front of a mesh pod', () => {
     const [port] = scene.front.ports;
     const answer = await scene.ask(scene.authority, { port });
     expect(await echoed(answer, 'hello again')).toBe('hello again');
+  });
+
+  it('listens on all addresses or on none, however soon meshd ends', async () => {
+    const scene = await openScene();
+    const steps: string[] = [];
+    let listens = () => undefined as void;
+    const slow = {
+      listen: async () => {
+        steps.push('begins');
+        await new Promise<void>(resolve => (listens = resolve));
+        steps.push('listens');
+      },
+      stopAccepting: () => void steps.push('stops'),
+    };
+    const following = followMeshd(scene.meshd.socket, slow, scene.clock);
+    onTestFinished(() => following.close());
+    await eventually(() => expect(steps).toEqual(['begins']));
+    await scene.meshd.close();
+    await eventually(() => expect(scene.clock.timers).toBe(1));
+    listens();
+    await eventually(() => expect(steps).toEqual(['begins', 'listens', 'stops']));
+  });
+
+  it('dials a meshd that ends each connection every 100 ms', async () => {
+    const scene = await openScene();
+    let accepted = 0;
+    const path = join(mkdtempSync(join(tmpdir(), 'mesh-localapi-')), 'socket');
+    onTestFinished(() => rmSync(dirname(path), { recursive: true }));
+    const localApi = createServer(socket => {
+      accepted++;
+      socket.destroy();
+    });
+    await once(localApi.listen(path), 'listening');
+    onTestFinished(() => void localApi.close());
+    const following = followMeshd(path, scene.front, scene.clock);
+    onTestFinished(() => following.close());
+    // The second is at once: meshd may have been restarted.
+    await eventually(() => expect(accepted).toBe(2));
+    await scene.clock.advance(99);
+    expect(accepted).toBe(2);
+    await scene.clock.advance(1);
+    await eventually(() => expect(accepted).toBe(3));
   });
 
   it('lets open connections go on while it accepts no more', async () => {
