@@ -4,7 +4,6 @@ import { caRefsOf } from '../api/trust.ts';
 import { ROUTE_KINDS } from '../api/key.ts';
 import type { Kinds } from '../api/generated/types.ts';
 import type { Key, RouteKind } from '../api/key.ts';
-import { lacksBackend } from '../api/objects/gateway-api.ts';
 import type { Route } from '../api/objects/gateway-api.ts';
 import type { AnyIndex, Index, ReadObjects } from './resources.ts';
 
@@ -75,16 +74,6 @@ export const anchorsByEndpoints: Index<'HTTPRoute'> = {
   valuesOf: route => anchoredBy(route),
 };
 
-const routesWithoutBackendBy = (['HTTPRoute', 'GRPCRoute'] as const).map(
-  <K extends 'HTTPRoute' | 'GRPCRoute'>(kind: K): Index<K> => ({
-    name: `${kind} that lacks a backend by MeshEndpoints`,
-    kind,
-    valuesOf: route => (lacksBackend(route) ? meshBackendsOf(route) : NONE),
-  }),
-);
-
-const NONE: readonly Key[] = [];
-
 /** The indexes above. */
 export const sharedIndexes: readonly AnyIndex[] = [
   endpointsByTailnet,
@@ -95,15 +84,9 @@ export const sharedIndexes: readonly AnyIndex[] = [
   endpointsWithCaRef,
   ...(routesByEndpoints as AnyIndex[]),
   anchorsByEndpoints,
-  ...(routesWithoutBackendBy as AnyIndex[]),
 ];
 
 /** The routes of all kinds that send or mirror traffic to a MeshEndpoints, which need not exist; unordered. */
 export function routesTo(endpoints: Key, read: ReadObjects): readonly Route[] {
   return routesByEndpoints.flatMap((index): readonly Route[] => read.find(index, endpoints));
-}
-
-/** The HTTPRoutes and GRPCRoutes to a MeshEndpoints that lack a backend, as Envoy Gateway reports; unordered. */
-export function routesWithoutBackend(endpoints: Key, read: ReadObjects): readonly Route[] {
-  return routesWithoutBackendBy.flatMap((index): readonly Route[] => read.find(index, endpoints));
 }

@@ -72,15 +72,14 @@ type RouteRule = {
 export type Route = {
   readonly kind: RouteKind;
   readonly apiVersion: string;
-  /** The creationTimestamp is kept of TLSRoutes, TCPRoutes, UDPRoutes and anchors. */
+  /** The creationTimestamp is kept where the status is. */
   readonly metadata: Metadata & Pick<ObjectMeta, 'creationTimestamp'>;
   readonly hostnames: readonly string[];
   readonly parentRefs: readonly ParentRef[];
   readonly rules: readonly RouteRule[];
-  /**
-   * Undefined until the controller of a parent has reported. Of GRPCRoutes, and of HTTPRoutes but anchors, it is kept only where
-   * one reports that a backend does not exist.
-   */
+  /** Of an HTTPRoute or GRPCRoute: the controller of a parent reports that a backend does not exist. */
+  readonly lacksBackend?: true;
+  /** Kept of TLSRoutes, TCPRoutes, UDPRoutes and anchors; undefined until the controller of a parent has reported. */
   readonly status?: { readonly parents: readonly ParentStatus[] };
 };
 
@@ -188,12 +187,11 @@ function keptReport(header: Header<RouteKind>, object: FieldValue): Partial<Rout
   const report = decodeReport(header, object);
   const isAnchor = kind === 'HTTPRoute' && Object.hasOwn(metadata.labels ?? {}, ANCHOR.label);
   if (isAnchor || (kind !== 'HTTPRoute' && kind !== 'GRPCRoute')) return report;
-  const { status } = report;
-  return status && lacksBackend(report) ? { status } : {};
+  return isBackendNotFound(report) ? { lacksBackend: true } : {};
 }
 
 /** Whether the controller of a parent reports that a backend of a route does not exist. */
-export function lacksBackend({ status }: Pick<Route, 'status'>): boolean {
+export function isBackendNotFound({ status }: Pick<Route, 'status'>): boolean {
   return status?.parents.some(({ unresolved }) => unresolved === 'BackendNotFound') === true;
 }
 

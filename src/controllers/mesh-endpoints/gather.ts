@@ -117,8 +117,9 @@ export function gatherer(
   const gatewaysNamed = gatewaysReader(deps);
   return async (found, read, { traffic, run }) => {
     const { object, tailnet } = found;
-    const mayRefer = mayReferTo(refTo(object), traffic);
-    const routes = routesTo(keyOf(refTo(object)), read.exceptStatus).filter(mayRefer);
+    const routes = routesTo(keyOf(refTo(object)), read.exceptStatus).filter(
+      mayReferTo(refTo(object), traffic),
+    );
     return {
       ...found,
       relayPorts: tailnet && relayPorts?.of(tailnet.metadata.name),
@@ -129,7 +130,7 @@ export function gatherer(
       gateways: gatewaysNamed(routes, traffic, read),
       unusedOf: unusedReader(read, { traffic, ...values }, dataPath),
       unanchored: unanchoredOf({ object, routes, read, anchorNamespace }),
-      unseen: unseenOf(object, mayRefer, { read, traffic }),
+      unseen: unseenOf(routes, traffic),
       now: now(),
     };
   };

@@ -1,7 +1,7 @@
 import type { Kinds } from '../../api/generated/types.ts';
 import { keyOf } from '../../api/key.ts';
 import type { Key, Ref, RouteKind } from '../../api/key.ts';
-import { lacksBackend } from '../../api/objects/gateway-api.ts';
+import { isBackendNotFound } from '../../api/objects/gateway-api.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
 import { oldestOf } from '../../api/objects/oldest.ts';
 import { refTo } from '../../api/objects/references.ts';
@@ -42,7 +42,9 @@ export function unanchoredOf({ object, routes, read, anchorNamespace }: Sources)
     .filter(({ metadata, status }) => metadata.namespace === anchorNamespace && status === undefined);
   const anchor = oldestOf(unreported)?.metadata;
   if (!anchor) return undefined;
-  const unresolved = routes.map(refTo).filter(ref => needsAnchor(ref) && lacksBackend(read.get(ref) ?? {}));
+  const unresolved = routes
+    .map(refTo)
+    .filter(ref => needsAnchor(ref) && isBackendNotFound(read.get(ref) ?? {}));
   return unresolved.length > 0 ? { routes: new Set(unresolved.map(keyOf)), anchor } : undefined;
 }
 

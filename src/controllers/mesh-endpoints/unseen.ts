@@ -1,10 +1,7 @@
-import type { Kinds } from '../../api/generated/types.ts';
 import { keyOf } from '../../api/key.ts';
 import type { Ref, RouteKind } from '../../api/key.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
 import { isMeshBackend, refTo } from '../../api/objects/references.ts';
-import { routesWithoutBackend } from '../../store/indexes.ts';
-import type { TrackedRead } from '../../store/tracking.ts';
 import type { TrafficResources } from '../../traffic/traffic-resources.ts';
 import { meshEndpointsRefOf } from '../../traffic/backend-refs.ts';
 import { REPORT_MS } from './unanchored.ts';
@@ -23,14 +20,8 @@ export type Unseen = {
 };
 
 /** The one that has waited longest of the routes to an object. */
-export function unseenOf(
-  object: Kinds['MeshEndpoints'],
-  mayRefer: (route: Route) => boolean,
-  { read, traffic }: { readonly read: TrackedRead; readonly traffic: TrafficResources },
-): Unseen | undefined {
-  const found = routesWithoutBackend(keyOf(refTo(object)), read)
-    .filter(mayRefer)
-    .flatMap(route => completeSince(route, traffic));
+export function unseenOf(routes: readonly Route[], traffic: TrafficResources): Unseen | undefined {
+  const found = routes.filter(route => route.lacksBackend).flatMap(route => completeSince(route, traffic));
   return found.sort((a, b) => a.sinceMs - b.sinceMs || (keyOf(a.route) < keyOf(b.route) ? -1 : 1))[0];
 }
 
