@@ -25,11 +25,12 @@ export function unseenOf(routes: readonly Route[], traffic: TrafficResources): U
   return found.sort((a, b) => a.sinceMs - b.sinceMs || (keyOf(a.route) < keyOf(b.route) ? -1 : 1))[0];
 }
 
+/** Envoy Gateway refuses MeshEndpoints of a filter RequestMirror, whether or not it sees them. */
 function completeSince(route: Route, traffic: TrafficResources): readonly Unseen[] {
-  const refs = route.rules.flatMap(({ backendRefs, mirrors }) => [...backendRefs, ...mirrors]);
-  const objects = refs.map(ref =>
-    isMeshBackend(ref) ? traffic.meshEndpoints(meshEndpointsRefOf({ ref })) : undefined,
-  );
+  if (route.rules.some(({ mirrors }) => mirrors.length > 0)) return [];
+  const objects = route.rules
+    .flatMap(({ backendRefs }) => backendRefs)
+    .map(ref => (isMeshBackend(ref) ? traffic.meshEndpoints(meshEndpointsRefOf({ ref })) : undefined));
   if (objects.includes(undefined)) return [];
   const created = objects.map(each => Date.parse(each?.metadata.creationTimestamp ?? ''));
   return [{ route: refTo(route), sinceMs: Math.max(...created.filter(Number.isFinite)) }];

@@ -29,6 +29,13 @@ function routeTo(
   };
 }
 
+/** A route that also mirrors to its MeshEndpoints. */
+function mirrored(): object {
+  const filters = [{ type: 'RequestMirror', requestMirror: { backendRef: meshBackend() } }];
+  const rules = [{ backendRefs: [meshBackend()], filters }];
+  return { ...routeTo([]), ...route('HTTPRoute', 'default/web', { rules }) };
+}
+
 /** A scene in which Envoy Gateway has translated all, and has had the time to report. */
 async function sceneWith(...objects: readonly object[]): Promise<EndpointsScene> {
   const scene = await EndpointsScene.start(openGateway('default/public'), tailnet);
@@ -89,6 +96,7 @@ describe('a route that lacks a backend', () => {
   it.each([
     ['a MeshEndpoints that does not exist', routeTo([meshBackend(), meshBackend({ name: 'gone' })])],
     ['a Service, which the operator does not read', routeTo([meshBackend(), { name: 'shop', port: 80 }])],
+    ['a mirrored MeshEndpoints', mirrored()],
     ['another reason', routeTo([meshBackend()], { reason: 'RefNotPermitted' })],
   ])('does not make Programmed False for %s', async (_what, object) => {
     const scene = await sceneWith(endpointsIn(), object);
