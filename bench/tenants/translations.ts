@@ -54,7 +54,7 @@ function answer(request: Uint8Array, isOurs: boolean) {
     settingsOf: name => (isOurs ? cache.settingsOf(name, [GATEWAY]) : undefined),
     editCluster,
     failOpen: (_subject, compute) => compute(),
-    division: { editRoutes: routes => routes, namesFor: name => [name] },
+    routeEditor: { editRoutes: routes => routes, clusterNamesFor: name => [name] },
     countClusters: () => undefined,
     messageBytes: 100_000_000,
   });

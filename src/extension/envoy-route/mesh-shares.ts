@@ -1,7 +1,7 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { UInt32ValueSchema } from '@bufbuild/protobuf/wkt';
-import { ruleOfBackendCluster, ruleOfEnvoyRoute } from '../../traffic/envoy-cluster-name.ts';
+import { ruleOfBackendCluster } from '../../traffic/envoy-cluster-name.ts';
 import { areUndivided, clustersBeside } from '../../traffic/rule-shares.ts';
 import type { MeshShare, RuleShares } from '../../traffic/rule-shares.ts';
 import type { HeaderChanges } from '../../api/objects/header-filters.ts';
@@ -11,18 +11,13 @@ import {
   HeaderValueOptionSchema,
 } from '../proto/envoy/config/core/v3_pb.ts';
 import {
-  RetryPolicySchema,
   RouteActionSchema,
-  RouteConfigurationSchema,
-  RouteSchema,
-  VirtualHostSchema,
   WeightedCluster_ClusterWeightSchema as ClusterWeightSchema,
   WeightedClusterSchema,
 } from '../proto/envoy/config/route/v3_pb.ts';
 import {
   applyEdits,
   bytesField,
-  bytesOf,
   concat,
   isMessage,
   mapField,
@@ -32,37 +27,28 @@ import {
   valuesOf,
 } from '../wire.ts';
 
-const HOSTS = RouteConfigurationSchema.field.virtualHosts.number;
-const { number: ROUTES } = VirtualHostSchema.field.routes;
-const { number: RETRY_OF_HOST } = VirtualHostSchema.field.retryPolicy;
-const { route: ACTION, name: NAME } = RouteSchema.field;
 const { number: CLUSTER } = RouteActionSchema.field.cluster;
 const { number: WEIGHTED } = RouteActionSchema.field.weightedClusters;
-const { number: RETRY } = RouteActionSchema.field.retryPolicy;
 const CLUSTERS = WeightedClusterSchema.field.clusters.number;
 const { name: CLUSTER_NAME, weight: WEIGHT } = ClusterWeightSchema.field;
 
 /** The cluster of Envoy Gateway that does not exist, so that its share of the requests fails. */
 const UNAVAILABLE = 'invalid-backend-cluster';
 
-/** The edits of one translation, in which all routes are edited before any cluster. */
-export type RuleDivision = {
-  /** Returns the route configuration itself if nothing in it changes. */
-  readonly editRoutes: (configuration: Uint8Array) => Uint8Array;
-  /** The names of the clusters that are made of one of Envoy Gateway; none if it stays as it is. */
-  readonly namesFor: (cluster: string) => readonly string[];
-};
+/** Of the rule with a cluster of this name; undefined if its routes must stay as they are. */
+export type SharesOf = (rule: string) => RuleShares | undefined;
 
-export type RuleDivisionDeps = {
-  /** Of the rule with a cluster of this name; undefined if its routes must stay as they are. */
-  readonly sharesOf: (rule: string) => RuleShares | undefined;
-  /** Whether Envoy connects to the MeshEndpoints of a rule through proxies. */
-  readonly isProxied: (rule: string) => boolean;
+/** How the rules of one translation are divided; all routes are read before any cluster. */
+export type RuleDivision = {
+  /** Divides the action of a route of the rule; returns the action itself if nothing in it changes. */
+  readonly divide: (action: Uint8Array, rule: string, shares: RuleShares) => Uint8Array;
+  /** The names of the clusters that are made of one of Envoy Gateway; none if it stays as it is. */
+  readonly clusterNamesFor: (cluster: string) => readonly string[];
 };
 
 /**
  * Adds the shares of MeshEndpoints to the routes of rules that Envoy Gateway has divided: it lists only clusters whose endpoints
- * it knows; and retries to the routes of all rules with MeshEndpoints. All other bytes are kept.
+ * it knows. All other bytes are kept.
  *
  *   the routes of the rule                      the MeshEndpoints have        clusters
  *   to one cluster                              no filters                    that one
@@ -74,35 +60,19 @@ export type RuleDivisionDeps = {
  *
  * With the last but one, a backend that is deleted or comes back changes no cluster of MeshEndpoints, so that no request to them fails.
  */
-export function divideRules({ sharesOf, isProxied }: RuleDivisionDeps): RuleDivision {
+export function divideRules(sharesOf: SharesOf): RuleDivision {
   const together = new Set<string>();
-  const retry = bytesField(RETRY, encodeConnectRetry());
-  const editAction = (route: Uint8Array, action: Uint8Array, isRetried: boolean) => {
-    const rule = ruleOfEnvoyRoute(textOf(route, NAME.number) ?? '');
-    const shares = rule === undefined ? undefined : sharesOf(rule);
-    if (rule === undefined || !shares || !isMessage(action)) return action;
-    const edited = divide(action, rule, shares);
-    const keepsRetry = isRetried || bytesOf(action, RETRY) !== undefined;
-    return keepsRetry || shares.mesh.length === 0 || !isProxied(rule) ? edited : concat([edited, retry]);
-  };
-  const divide = (action: Uint8Array, rule: string, shares: RuleShares) => {
-    if (textOf(action, CLUSTER) === rule) return divided(action, rule, shares);
-    return mapField(action, WEIGHTED, weighted => {
-      if (!isMessage(weighted)) return weighted;
-      const isTogether = areTogether(weighted, shares);
-      if (isTogether) together.add(rule);
-      return complete(weighted, rule, isTogether ? merged(rule, shares) : shares);
-    });
-  };
   return {
-    editRoutes: configuration =>
-      mapField(configuration, HOSTS, host => {
-        const isRetried = bytesOf(host, RETRY_OF_HOST) !== undefined;
-        return mapField(host, ROUTES, route =>
-          mapField(route, ACTION.number, action => editAction(route, action, isRetried)),
-        );
-      }),
-    namesFor: cluster => {
+    divide: (action, rule, shares) => {
+      if (textOf(action, CLUSTER) === rule) return divided(action, rule, shares);
+      return mapField(action, WEIGHTED, weighted => {
+        if (!isMessage(weighted)) return weighted;
+        const isTogether = areTogether(weighted, shares);
+        if (isTogether) together.add(rule);
+        return complete(weighted, rule, isTogether ? merged(rule, shares) : shares);
+      });
+    },
+    clusterNamesFor: cluster => {
       const rule = ruleOfBackendCluster(cluster);
       if (rule === undefined) return [cluster, ...clustersBeside(cluster, sharesOf(cluster))];
       const { mesh = [] } = sharesOf(rule) ?? {};
@@ -157,17 +127,6 @@ function complete(weighted: Uint8Array, rule: string, { total, mesh }: RuleShare
   ];
   const fields = clusters.map(each => bytesField(CLUSTERS, each));
   return applyEdits(weighted, [{ number: CLUSTERS, replaces: () => true, fields }]);
-}
-
-/** More did not help: what fails then was on its way when the mesh pod died. */
-const RETRIES = 2;
-
-/**
- * The retries of routes to MeshEndpoints for which no policy sets any. A mesh pod that has died refuses connections until kube-proxy
- * knows, so that nothing of the request was sent, and each retry connects to any of the mesh pods. Envoy waits up to 25 ms, then 75.
- */
-export function encodeConnectRetry(): Uint8Array {
-  return encode(RetryPolicySchema, { retryOn: 'connect-failure', numRetries: RETRIES });
 }
 
 function nameOf(cluster: Uint8Array): string | undefined {

@@ -7,7 +7,7 @@ import type { Recorder } from '../../telemetry/metric-recorder.ts';
 import type { RuleShares } from '../../traffic/rule-shares.ts';
 import type { EnvoyClusterSettings } from '../../traffic/settings/envoy-cluster-settings.ts';
 import { envoyClusterEditor } from '../envoy-cluster/envoy-cluster.ts';
-import { divideRules } from '../envoy-route/mesh-shares.ts';
+import { envoyRouteEditor } from '../envoy-route/envoy-route.ts';
 import { pathOf } from '../grpc/method.ts';
 import type { Bytes, Methods, Unary } from '../grpc/method.ts';
 import { limitedLog } from '../../telemetry/limited-log.ts';
@@ -68,7 +68,7 @@ export function hookMethods(deps: HookDeps): Methods {
       modifyTranslation(request, {
         settingsOf: cluster => settingsOf(cluster, gateways),
         editCluster,
-        division: divideRules({ sharesOf, isProxied: rule => isProxied(rule, gateways) }),
+        routeEditor: envoyRouteEditor({ sharesOf, isProxied: rule => isProxied(rule, gateways) }),
         failOpen,
         countClusters,
         messageBytes,

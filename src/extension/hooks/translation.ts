@@ -7,7 +7,7 @@ import type { Field } from '../wire.ts';
 import type { EnvoyClusterSettings } from '../../traffic/settings/envoy-cluster-settings.ts';
 import { ofTypeEds } from '../envoy-cluster/envoy-cluster.ts';
 import type { EditEnvoyCluster } from '../envoy-cluster/envoy-cluster.ts';
-import type { RuleDivision } from '../envoy-route/mesh-shares.ts';
+import type { EnvoyRouteEditor } from '../envoy-route/envoy-route.ts';
 import { GrpcError } from '../grpc/method.ts';
 
 const { clusters: CLUSTERS, routes: ROUTES } = RequestSchema.field;
@@ -34,7 +34,7 @@ export type TranslationDeps = {
   /** Returns undefined if the cluster must stay unchanged, as most do. */
   readonly settingsOf: (cluster: string) => EnvoyClusterSettings | undefined;
   readonly editCluster: EditEnvoyCluster;
-  readonly division: RuleDivision;
+  readonly routeEditor: EnvoyRouteEditor;
   readonly failOpen: FailOpen;
   readonly countClusters: (clusters: number) => void;
   /** Max size of a response. */
@@ -155,7 +155,7 @@ function tooManyFields(): GrpcError {
 function editClusterAt(
   request: Buffer,
   place: Field,
-  { settingsOf, editCluster, division, failOpen, messageBytes }: TranslationDeps,
+  { settingsOf, editCluster, routeEditor, failOpen, messageBytes }: TranslationDeps,
   room: number,
 ): Cut | 'unchanged' | undefined {
   const field = new Fields(request, place.valueStart, place.end);
@@ -163,7 +163,7 @@ function editClusterAt(
   if (name === undefined) return undefined;
   return failOpen(name, () => {
     const settings = settingsOf(name);
-    const names = division.namesFor(name);
+    const names = routeEditor.clusterNamesFor(name);
     if (!settings && names.length < 2) return undefined;
     while (field.next()) if (field.number === NAME) return undefined;
     const cluster = request.subarray(place.valueStart, place.end);
@@ -189,7 +189,7 @@ function inRoom(cut: Cut, room: number, messageBytes: number): Cut {
 }
 
 /** The edits of all routes, by where they begin in the request. */
-function editRoutes(request: Buffer, { division, failOpen }: TranslationDeps): ReadonlyMap<number, Cut> {
+function editRoutes(request: Buffer, { routeEditor, failOpen }: TranslationDeps): ReadonlyMap<number, Cut> {
   const edits = new Map<number, Cut>();
   const fields = new Fields(request);
   while (fields.next()) {
@@ -197,7 +197,7 @@ function editRoutes(request: Buffer, { division, failOpen }: TranslationDeps): R
     const { start, valueStart, end } = fields;
     const name = nameIn(request, new Fields(request, valueStart, end));
     const routes = request.subarray(valueStart, end);
-    const edited = failOpen(name ?? 'routes', () => division.editRoutes(routes));
+    const edited = failOpen(name ?? 'routes', () => routeEditor.editRoutes(routes));
     if (edited && edited !== routes) edits.set(start, replaced(fields, edited));
   }
   return edits;

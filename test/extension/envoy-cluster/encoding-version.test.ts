@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { envoyClusterEditor } from '../../../src/extension/envoy-cluster/envoy-cluster.ts';
-import { encodeConnectRetry } from '../../../src/extension/envoy-route/mesh-shares.ts';
+import { encodeConnectRetry } from '../../../src/extension/envoy-route/connect-retries.ts';
 import { bytesField } from '../../../src/extension/wire.ts';
 import { clusterEncoding, ENCODING_VERSION } from '../../../src/extension/envoy-cluster/encoding-version.ts';
 import { gatewayCluster, proxyProtocol } from '../../support/extension/clusters.ts';

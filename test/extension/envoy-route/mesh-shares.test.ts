@@ -1,24 +1,19 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { divideRules } from '../../../src/extension/envoy-route/mesh-shares.ts';
-import { encode } from '../../../src/extension/encode.ts';
-import {
-  RetryPolicySchema,
-  RouteConfigurationSchema,
-} from '../../../src/extension/proto/envoy/config/route/v3_pb.ts';
-import { bytesField, concat } from '../../../src/extension/wire.ts';
-import type { RuleDivisionDeps } from '../../../src/extension/envoy-route/mesh-shares.ts';
+import { envoyRouteEditor } from '../../../src/extension/envoy-route/envoy-route.ts';
+import type { EnvoyRouteDeps } from '../../../src/extension/envoy-route/envoy-route.ts';
+import { RouteConfigurationSchema } from '../../../src/extension/proto/envoy/config/route/v3_pb.ts';
 import type { RuleShares } from '../../../src/traffic/rule-shares.ts';
 import { anyMessage, hostileBytes, seed } from '../../support/extension/messages.ts';
 import { plainRoute, routeConfiguration, weightedRoute } from '../../support/extension/routes.ts';
 import type { Share } from '../../support/extension/routes.ts';
 
-const divisionOf = (sharesOf: RuleDivisionDeps['sharesOf'], isProxied = false) =>
-  divideRules({ sharesOf, isProxied: () => isProxied });
+const editorOf = (sharesOf: EnvoyRouteDeps['sharesOf'], isProxied = false) =>
+  envoyRouteEditor({ sharesOf, isProxied: () => isProxied });
 
-const withMeshShares = (configuration: Uint8Array, ...rule: Parameters<typeof divisionOf>) =>
-  divisionOf(...rule).editRoutes(configuration);
+const withMeshShares = (configuration: Uint8Array, ...rule: Parameters<typeof editorOf>) =>
+  editorOf(...rule).editRoutes(configuration);
 
 const RULE = 'httproute/shop/checkout/rule/0';
 const OTHER = 'httproute/other/checkout/rule/0';
@@ -101,9 +96,9 @@ describe('the routes of a rule that Envoy Gateway has divided', () => {
   ])(
     'leave the clusters of MeshEndpoints %s',
     (_, given, expected, total = 100, mesh = [of(1, 50), of(2, 10)]) => {
-      const division = divisionOf(sharesOf({ total, mesh }));
-      division.editRoutes(routeConfiguration(weightedRoute(RULE, given)));
-      expect([0, 1, 2].map(index => division.namesFor(of(index, 0).cluster))).toEqual(expected);
+      const editor = editorOf(sharesOf({ total, mesh }));
+      editor.editRoutes(routeConfiguration(weightedRoute(RULE, given)));
+      expect([0, 1, 2].map(index => editor.clusterNamesFor(of(index, 0).cluster))).toEqual(expected);
     },
   );
 
@@ -175,45 +170,6 @@ describe('the routes of a rule whose MeshEndpoints have filters', () => {
     const after = withMeshShares(given, sharesOf(shares));
     expect(weightedIn(after)).toMatchObject(clusters);
     expect(withMeshShares(after, sharesOf(shares))).toBe(after);
-  });
-});
-
-/** The retries of the routes of a configuration. */
-function retriesIn(configuration: Uint8Array) {
-  return fromBinary(RouteConfigurationSchema, configuration).virtualHosts.flatMap(({ routes }) =>
-    routes.map(({ route }) => route?.retryPolicy?.retryOn),
-  );
-}
-
-describe('the retries of routes', () => {
-  const shares = { total: 100, mesh: [of(0, 70)] };
-  const divided = weightedRoute(RULE, [entry(1, 30)]);
-
-  it.each([
-    ['to one cluster', plainRoute(RULE)],
-    ['to several', divided],
-  ])('are set where they lead to MeshEndpoints through proxies, %s, and nowhere else', (_, route) => {
-    const given = routeConfiguration(plainRoute(OTHER), route);
-    const after = withMeshShares(given, sharesOf(shares), true);
-    expect(retriesIn(after)).toEqual([undefined, 'connect-failure']);
-    const message = fromBinary(RouteConfigurationSchema, after);
-    delete message.virtualHosts[0]?.routes[1]?.route?.retryPolicy;
-    expect(message).toEqual(fromBinary(RouteConfigurationSchema, withMeshShares(given, sharesOf(shares))));
-    expect(withMeshShares(after, sharesOf(shares), true)).toBe(after);
-  });
-
-  it('are those of a policy where it has any, even none, in the route or its virtual host', () => {
-    const none = encode(RetryPolicySchema, { retryOn: '5xx', numRetries: 0 });
-    const action = concat([bytesField(1, Buffer.from(RULE)), bytesField(9, none)]);
-    const own = concat([bytesField(2, action), bytesField(14, Buffer.from(`${RULE}/match/0/*`))]);
-    const host = concat([bytesField(3, plainRoute(RULE)), bytesField(16, none)]);
-    for (const given of [routeConfiguration(own), bytesField(2, host)])
-      expect(withMeshShares(given, sharesOf(shares), true)).toBe(given);
-  });
-
-  it('are not set where all requests go to other backends', () => {
-    const given = routeConfiguration(plainRoute(RULE));
-    expect(withMeshShares(given, sharesOf({ total: 30, mesh: [] }), true)).toBe(given);
   });
 });
 

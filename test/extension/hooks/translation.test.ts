@@ -1,7 +1,7 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { divideRules } from '../../../src/extension/envoy-route/mesh-shares.ts';
+import { envoyRouteEditor } from '../../../src/extension/envoy-route/envoy-route.ts';
 import { PostTranslateModifyResponseSchema } from '../../../src/extension/proto/envoygateway/extension_pb.ts';
 import { bytesField, Fields, concat } from '../../../src/extension/wire.ts';
 import { varintField } from '../../support/extension/varint-field.ts';
@@ -76,7 +76,7 @@ describe('the Translation hook', () => {
     expect([answer.clusters[0], answer.clusters[4]]).toEqual(others);
     const [routes = new Uint8Array()] = answer.routes;
     expect(routes).toEqual(
-      divideRules({ sharesOf, isProxied: () => false }).editRoutes(
+      envoyRouteEditor({ sharesOf, isProxied: () => false }).editRoutes(
         routeConfiguration(plainRoute('httproute/other/a/rule/0'), plainRoute(CLUSTER)),
       ),
     );
