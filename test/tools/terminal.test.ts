@@ -73,6 +73,13 @@ describe('on a terminal', () => {
     ]);
   });
 
+  it('trace ends with what becomes of the requests, also where a rule redirects them', async () => {
+    const rules = 'rules: [{filters: [{type: RequestRedirect, requestRedirect: {scheme: https}}]}]';
+    writeFileSync(file, OBJECTS.replace(/rules: .*/, rules));
+    const lines = await onTerminal(80, () => runTrace(['http://a/', '--file', file], {}));
+    expect(lines.at(-1)).toBe('all requests are redirected');
+  });
+
   it('trace --all has them, too', async () => {
     const lines = await onTerminal(80, () => runTrace(['--all', '--file', file], {}));
     const plain = lines.map(stripVTControlCharacters);

@@ -198,12 +198,12 @@ async function traceOne(
   return verdictOf(ways).exit;
 }
 
-function wayJson({ gateway, hasRule, reaches, steps }: Way) {
+function wayJson({ gateway, action, reaches, steps }: Way) {
   const ofStep = ({ problem, ...step }: Step) => ({
     ...step,
     ...(problem && { problem: problemJson(problem) }),
   });
-  return { gateway, hasRule, reaches, steps: steps.map(ofStep) };
+  return { gateway, hasRule: action !== undefined, reaches, steps: steps.map(ofStep) };
 }
 
 const EXIT_CODES: Readonly<Record<Reach, number>> = { all: 0, some: 3, none: 1, unknown: 2 };
@@ -229,9 +229,9 @@ function verdictOf(ways: readonly Way[]): { readonly exit: number; readonly text
   const isDifferent = steps.some(({ name, is }) => name === 'envoy' && is === 'broken');
   const answers = steps.filter(({ name }) => name === 'answer');
   const isAnswered = answers.length === 0 || answers.some(({ is }) => is === 'ok');
-  const ruled = ways.filter(({ hasRule }) => hasRule);
+  const ruled = ways.filter(({ action }) => action !== undefined);
   const reach = together((ruled.length > 0 ? ruled : ways).map(({ reaches }) => reaches));
-  const isRedirect = reach === 'all' && !steps.some(({ name }) => name === 'backend');
+  const isRedirect = reach === 'all' && ruled.every(({ action }) => action === 'redirect');
   const more = `${isDifferent ? ', but an Envoy differs' : ''}${isAnswered ? '' : ', but the one that was sent failed'}`;
   return {
     exit: more === '' ? EXIT_CODES[reach] : 1,

@@ -11,9 +11,11 @@ export type RuleChoice = {
   readonly rule: number;
   /** What the request matches in it, for people. */
   readonly text: string;
-  /** Whether its filter RequestRedirect answers the request. */
-  readonly isRedirect?: boolean;
+  readonly action: RuleAction;
 };
+
+/** What becomes of the requests for a rule: Envoy forwards them to its backends, or answers by its filter RequestRedirect. */
+export type RuleAction = 'forward' | 'redirect';
 
 /** A route as it is written, because only that has its matches. */
 export type WrittenRoute = { readonly route: Route; readonly fields: Fields };
@@ -28,7 +30,7 @@ export function chooseRule(request: TracedRequest, routes: readonly WrittenRoute
   const all = inOrder.flatMap(written => matchesOf(written).filter(({ accepts }) => accepts(request)));
   // The sort is stable: what is equal stays in the order of age.
   const [best] = all.sort((one, other) => compare(other.rank, one.rank));
-  return best && { route: best.route, rule: best.rule, text: best.text, isRedirect: best.isRedirect };
+  return best;
 }
 
 /** The rules of routes, for people: what each matches. */
@@ -38,7 +40,7 @@ export function describeRules(routes: readonly WrittenRoute[]): readonly string[
 
 type Rank = readonly number[];
 
-type RuleMatch = Required<RuleChoice> & {
+type RuleMatch = RuleChoice & {
   readonly rank: Rank;
   readonly accepts: (request: TracedRequest) => boolean;
 };
@@ -56,7 +58,7 @@ function matchesOf({ route, fields }: WrittenRoute): readonly RuleMatch[] {
     return (matches.length === 0 ? [{}] : matches).map(match => ({
       route,
       rule: index,
-      isRedirect,
+      action: isRedirect ? 'redirect' : 'forward',
       ...(route.kind === 'GRPCRoute' ? grpcMatch(match) : httpMatch(match)),
     }));
   });

@@ -16,15 +16,15 @@ import type { TrafficOf, TrafficSettings } from '../check/traffic.ts';
 import { backendSteps, ruleTraffic } from './backends.ts';
 import type { TracedRequest } from './request.ts';
 import { chooseRule, describeRules } from './rules.ts';
-import type { RuleChoice, WrittenRoute } from './rules.ts';
+import type { RuleAction, RuleChoice, WrittenRoute } from './rules.ts';
 import { brokenBy, textWithReason } from './step.ts';
 import type { Step } from './step.ts';
 
 /** The way of a request through a Gateway. */
 export type Way = {
   readonly gateway: string;
-  /** Whether a rule is for the request: other Gateways may have the same port and no such rule. */
-  readonly hasRule: boolean;
+  /** What the rule for the request does with it; undefined without one, as at other Gateways that have the same port. */
+  readonly action: RuleAction | undefined;
   /** How many such requests reach an endpoint. */
   readonly reaches: Reach;
   readonly steps: readonly Step[];
@@ -186,27 +186,18 @@ function wayThrough(
     if (lost) return endedBy([first], brokenBy('rule', lost.problem, lost.text));
     return endedBy([first], unlessUnread(ROUTES_OF[request.over], brokenBy('rule', chosen.problem), catalog));
   }
-  const { route, rule, text } = chosen;
+  const { route, rule, text, action } = chosen;
   const place = `spec.rules[${rule}] of ${titleOf(route)}${text === '' ? '' : `: ${text}`}`;
-  if (chosen.isRedirect === true) {
-    const steps = [first, { is: 'ok', name: 'rule', text: place } as const, REDIRECT];
-    return { steps, traffic: undefined, hasRule: true, reaches: 'all' };
-  }
+  const before: readonly Step[] = [first, { is: 'ok', name: 'rule', text: place }];
+  if (action === 'redirect')
+    return { steps: [...before, REDIRECT], traffic: undefined, action, reaches: 'all' };
   const traffic = ruleTraffic(chosen, key, trafficOf);
   const foreign = traffic?.problems.find(({ reason }) => reason === 'NotEnvoyGateway');
-  if (foreign) {
-    const step = brokenBy('gateway', foreign, textWithReason(foreign));
-    return { ...endedBy([first, { is: 'ok', name: 'rule', text: place }], step), hasRule: true };
-  }
-  const steps: readonly Step[] = [
-    first,
-    { is: 'ok', name: 'rule', text: place },
-    ...backendSteps(chosen, traffic, catalog),
-  ];
+  if (foreign) return { ...endedBy(before, brokenBy('gateway', foreign, textWithReason(foreign))), action };
   return {
-    steps,
+    steps: [...before, ...backendSteps(chosen, traffic, catalog)],
     traffic,
-    hasRule: true,
+    action,
     reaches: traffic?.reaches ?? reachOfRule(chosen, undefined, catalog),
   };
 }
@@ -236,7 +227,7 @@ function detachedRoute(
 /** A way that leads no further, or whose further steps are not known. */
 function endedBy(before: readonly Step[], last: Step): Omit<TracedWay, 'gateway'> {
   const reaches = last.is === 'unknown' ? 'unknown' : 'none';
-  return { steps: [...before, last], traffic: undefined, hasRule: false, reaches };
+  return { steps: [...before, last], traffic: undefined, action: undefined, reaches };
 }
 
 /** Envoy looks for the closest hostname first, and then among its rules alone. */
@@ -265,7 +256,7 @@ function ruleFor(
   const overHttp = ofHost.filter(({ route }) => isOverHttp(route.kind));
   if (overHttp.length === 0) {
     const [first] = chooseInOrder(ofHost);
-    return first ? { route: first.route, rule: 0, text: '' } : { problem: none };
+    return first ? { route: first.route, rule: 0, text: '', action: 'forward' } : { problem: none };
   }
   const best = chooseRule(request, overHttp);
   if (best) return best;
