@@ -123,6 +123,22 @@ describe('trace --send', () => {
     expect(answers).toEqual(['BROKEN answer none from 127.0.0.1:1: connect ECONNREFUSED 127.0.0.1:1']);
   });
 
+  it('reports that nothing answers where a rule redirects, too', async () => {
+    const folder = folderWith(http(80, 'public', {}));
+    const redirect = { type: 'RequestRedirect', requestRedirect: { scheme: 'https' } };
+    const rules = [{ matches: [{ path: { value: '/old' } }], filters: [redirect] }];
+    const moved = route('HTTPRoute', 'default/moved', { parentRefs: [{ name: 'public' }], rules });
+    writeFileSync(join(folder, 'moved.yaml'), JSON.stringify(moved));
+    const url = 'http://web.example.com/old';
+    expect(await traced(folder, url, '--address', '127.0.0.1:1')).toEqual({
+      status: 1,
+      answers: [
+        'ok answer a redirect, by the filter RequestRedirect',
+        'BROKEN answer none from 127.0.0.1:1: connect ECONNREFUSED 127.0.0.1:1',
+      ],
+    });
+  });
+
   it('trusts a certificate as other programs of the machine do', async () => {
     const server = createSecureServer(AUTHORITY.server, (_request, response) => response.end());
     const port = await portOf(server);

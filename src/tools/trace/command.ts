@@ -227,7 +227,7 @@ function summaryOn({ columns }: Look, text: string): readonly string[] {
 function verdictOf(ways: readonly Way[]): { readonly exit: number; readonly text: string } {
   const steps = ways.flatMap(way => way.steps);
   const isDifferent = steps.some(({ name, is }) => name === 'envoy' && is === 'broken');
-  const answers = steps.filter(({ name }) => name === 'answer');
+  const answers = ways.flatMap(({ answer }) => answer ?? []);
   const isAnswered = answers.length === 0 || answers.some(({ is }) => is === 'ok');
   const ruled = ways.filter(({ action }) => action !== undefined);
   const reach = together((ruled.length > 0 ? ruled : ways).map(({ reaches }) => reaches));
@@ -319,7 +319,8 @@ async function withAnswers(
         console.error(plainText(`sending ${request.method} to ${place} for Gateway ${way.gateway}`));
         return await send(request, to);
       };
-      return { ...way, steps: [...way.steps, await answerOf()] };
+      const answer = await answerOf();
+      return { ...way, steps: [...way.steps, answer], answer };
     }),
   );
 }

@@ -28,6 +28,8 @@ export type Way = {
   /** How many such requests reach an endpoint. */
   readonly reaches: Reach;
   readonly steps: readonly Step[];
+  /** The last of the steps, if the request was to be sent. */
+  readonly answer?: Step;
 };
 
 /** A way by the objects. */
