@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { runTrace } from '../../src/tools/trace/command.ts';
-import { named, openGateway, route } from '../support/declared.ts';
+import { meshBackend, named, openGateway, route } from '../support/declared.ts';
 import { makeFolders } from '../support/files/folder.ts';
 import { AUTHORITY } from '../support/kubernetes/wire-certificates.ts';
 import { meshEndpoints, meshTailnet } from '../support/objects.ts';
@@ -154,6 +154,22 @@ describe('trace --send', () => {
     const { status, answers } = await traced(folderWith(http(80, 'public', {})), 'http://web.example.com/');
     expect(status).toBe(1);
     expect(answers).toEqual([expect.stringContaining('? answer nothing was sent')]);
+  });
+
+  it('sends nothing where a share of the requests reaches no endpoint, and exits with 3', async () => {
+    const folder = folderWith(http(80, 'public', {}));
+    const rules = [
+      {
+        matches: [{ path: { value: '/half' } }],
+        backendRefs: [meshBackend(), meshBackend({ name: 'gone' })],
+      },
+    ];
+    const half = route('HTTPRoute', 'default/half', { parentRefs: [{ name: 'public' }], rules });
+    writeFileSync(join(folder, 'half.yaml'), JSON.stringify(half));
+    expect(await traced(folder, 'http://web.example.com/half', '--address', '127.0.0.1:1')).toEqual({
+      status: 3,
+      answers: ['? answer nothing was sent: a step before is broken'],
+    });
   });
 
   it.each([

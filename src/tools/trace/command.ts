@@ -228,15 +228,20 @@ function verdictOf(ways: readonly Way[]): { readonly exit: number; readonly text
   const steps = ways.flatMap(way => way.steps);
   const isDifferent = steps.some(({ name, is }) => name === 'envoy' && is === 'broken');
   const answers = ways.flatMap(({ answer }) => answer ?? []);
-  const isAnswered = answers.length === 0 || answers.some(({ is }) => is === 'ok');
+  const isFailed = answers.some(({ is }) => is === 'broken') && !answers.some(({ is }) => is === 'ok');
+  const isUnsent = answers.length > 0 && answers.every(({ is }) => is === 'unknown');
   const ruled = ways.filter(({ action }) => action !== undefined);
   const reach = together((ruled.length > 0 ? ruled : ways).map(({ reaches }) => reaches));
   const isRedirect = reach === 'all' && ruled.every(({ action }) => action === 'redirect');
-  const more = `${isDifferent ? ', but an Envoy differs' : ''}${isAnswered ? '' : ', but the one that was sent failed'}`;
-  return {
-    exit: more === '' ? EXIT_CODES[reach] : 1,
-    text: `${isRedirect ? REDIRECTED : REQUESTS[reach]}${more}`,
-  };
+  const text = [
+    isRedirect ? REDIRECTED : REQUESTS[reach],
+    ...(isDifferent ? ['but an Envoy differs'] : []),
+    ...(isFailed ? ['but the one that was sent failed'] : []),
+    ...(isUnsent ? ['but none was sent'] : []),
+  ].join(', ');
+  // A step that is broken, before which nothing is sent, has decided already.
+  const isOtherwise = isDifferent || isFailed || (isUnsent && reach === 'all');
+  return { exit: isOtherwise ? 1 : EXIT_CODES[reach], text };
 }
 
 /** Of what is left out, a request may depend on everything: a route that is not valid seems not to exist. */
