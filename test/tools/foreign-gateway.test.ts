@@ -33,6 +33,40 @@ const found = (objects: readonly object[]) => {
 const FOREIGN =
   'NotEnvoyGateway: spec.parentRefs: Gateway default/public is of GatewayClass mesh, whose controller example.com/other is not Envoy Gateway and knows no MeshEndpoints';
 
+const UNSEEN =
+  'NotSeen: Envoy Gateway reports BackendNotFound for HTTPRoute default/web though its MeshEndpoints exist';
+
+/** Objects with a status: ResolvedRefs of the route, and Programmed of its MeshEndpoints. */
+function objectsReported(resolved: string, programmed: string): readonly object[] {
+  const route = { type: 'ResolvedRefs', status: 'False', reason: resolved };
+  const endpoints = { type: 'Programmed', status: 'False', reason: programmed, message: 'why' };
+  const at = { lastTransitionTime: '2026-01-15T12:00:00Z' };
+  return [
+    ...all.map(object =>
+      'kind' in object && object.kind === 'MeshEndpoints'
+        ? { ...object, status: { conditions: [{ ...endpoints, ...at }] } }
+        : object,
+    ),
+    { ...toWeb, status: { parents: [{ conditions: [{ ...route, ...at }] }] } },
+  ];
+}
+
+describe('a route whose MeshEndpoints Envoy Gateway does not see', () => {
+  it('gets no traffic, in all tools, once the operator has found that out', () => {
+    const objects = objectsReported('BackendNotFound', 'NotSeen');
+    expect(found(objects)).toEqual({
+      errors: [expect.stringMatching(`^error ${UNSEEN}, .*rollout restart`)],
+      reaches: 'none',
+    });
+    expect(firstBroken(objects, 'http://web.example.com/')).toEqual([expect.stringContaining(UNSEEN)]);
+  });
+
+  it('has traffic as soon as it reports that they are resolved, and while a backend may just be new', () => {
+    expect(found(objectsReported('ResolvedRefs', 'NotSeen')).errors).toEqual([]);
+    expect(found(objectsReported('BackendNotFound', 'NotReported')).errors).toEqual([]);
+  });
+});
+
 describe('a route to MeshEndpoints at a Gateway', () => {
   it('of another implementation gets no traffic, in all tools', () => {
     const objects = objectsWith('example.com/other');

@@ -1,7 +1,8 @@
 import type { ConditionUpdate } from '../../api/conditions.ts';
 import type { Ref, RouteKind } from '../../api/key.ts';
-import { conditionOf, titleOfSubject } from '../../api/problem.ts';
+import { conditionOf } from '../../api/problem.ts';
 import type { ProblemAt } from '../../api/problem.ts';
+import { notSeen } from '../../traffic/unseen.ts';
 
 type Problem = ProblemAt<'MeshEndpoints Programmed'>;
 
@@ -53,10 +54,4 @@ function missingReport({ gateway: about }: NamedGateway): Problem {
   const fix =
     'check that it runs and has policyResources with kind MeshBinding; without a cluster it never does';
   return { reason: 'NotReported', about, text, fix };
-}
-
-function notSeen(about: Ref<RouteKind>): Problem {
-  const text = `Envoy Gateway reports BackendNotFound for ${titleOfSubject(about)} though its MeshEndpoints exist, and answers its requests with 500`;
-  const fix = `restart it if it started before the CRD of MeshEndpoints was served, as mesh-gateway doctor shows, such as by kubectl -n envoy-gateway-system rollout restart deployment/envoy-gateway; else let its watch include their namespaces`;
-  return { reason: 'NotSeen', about, text, fix };
 }

@@ -1,3 +1,4 @@
+import { findCondition } from '../../api/conditions.ts';
 import { isOverHttp, keyOf } from '../../api/key.ts';
 import { ENVOY_GATEWAY_GROUP } from '../../api/objects/backends.ts';
 import type { BackendRef, Route } from '../../api/objects/gateway-api.ts';
@@ -5,13 +6,14 @@ import { isMeshBackend, refTo } from '../../api/objects/references.ts';
 import { distinct } from '../../api/problem.ts';
 import type { Problem } from '../../api/problem.ts';
 import { withArticle } from '../../api/text.ts';
-import { backendRefsOf } from '../../traffic/backend-refs.ts';
+import { backendRefsOf, meshEndpointsRefOf } from '../../traffic/backend-refs.ts';
 import type { RouteBackendRef } from '../../traffic/backend-refs.ts';
 import { poolProblemOf, proxiesOf } from '../../traffic/data-path.ts';
 import type { RouteTraffic, RuleTraffic } from '../../traffic/endpoints/route-traffic.ts';
 import { endpointsOfService, isResolved } from '../../traffic/other-backends.ts';
 import { failoverSupportOf, problemsOfRule } from '../../traffic/policy/problems.ts';
 import type { TrafficResources } from '../../traffic/traffic-resources.ts';
+import { notSeen } from '../../traffic/unseen.ts';
 import { isDecided, otherBackendProblem, undecided } from './known.ts';
 import type { KnownObjects } from './known.ts';
 import { takenFrom } from './listeners.ts';
@@ -44,6 +46,7 @@ export function outcomesOf(
   known: KnownObjects,
 ): readonly RouteOutcome[] {
   const problems = known.parentProblems(route);
+  const unseen = unseenProblem(route, resources);
   const isDetached = problems.length > 0 && problems.length >= route.parentRefs.length;
   return traffic.flatMap(({ path, gateways: all, rules }) =>
     byImplementation(all, route, resources).map(({ gateways, foreign }) => ({
@@ -51,7 +54,8 @@ export function outcomesOf(
       gateways,
       problems,
       rules: rules.map((rule): RuleOutcome => {
-        if (foreign) return unserved({ ...rule, path }, foreign);
+        const whole = foreign ?? unseen;
+        if (whole) return unserved({ ...rule, path }, whole);
         const outcome = outcomeOf({ ...rule, path }, gateways, route, resources, known);
         return isDetached ? { ...outcome, reaches: 'none' } : outcome;
       }),
@@ -95,6 +99,17 @@ function foreignProblem(
 
 /** With which the names of its controllers begin. */
 const ENVOY_GATEWAY = 'gateway.envoyproxy.io/';
+
+/** That Envoy Gateway does not see the MeshEndpoints of a route, as the operator has found out. */
+function unseenProblem(route: Route, resources: TrafficResources): Problem | undefined {
+  if (!route.lacksBackend) return undefined;
+  const refs = route.rules.flatMap(({ backendRefs }) => backendRefs).filter(isMeshBackend);
+  const isReported = refs.some(ref => {
+    const { conditions } = resources.meshEndpoints(meshEndpointsRefOf({ ref }))?.status ?? {};
+    return findCondition(conditions, 'Programmed')?.reason === 'NotSeen';
+  });
+  return isReported ? notSeen(refTo(route)) : undefined;
+}
 
 function unserved(traffic: CarriedTraffic, problem: Problem): RuleOutcome {
   return { ...traffic, localities: [], reaches: 'none', isServed: false, problems: [problem], undecided: [] };

@@ -3,6 +3,7 @@ import { isOverHttp, keyOf } from '../../api/key.ts';
 import type { Key, ResourceKind } from '../../api/key.ts';
 import { refTo } from '../../api/objects/references.ts';
 import type { Problem } from '../../api/problem.ts';
+import type { Reason } from '../../api/reasons.ts';
 import { attachmentsOf } from '../../traffic/attachments.ts';
 import type { Attachment } from '../../traffic/attachments.ts';
 import { isRoute } from '../check/backend-refs.ts';
@@ -194,8 +195,9 @@ function wayThrough(
   if (action === 'redirect')
     return { steps: [...before, REDIRECT], traffic: undefined, action, reaches: 'all' };
   const traffic = ruleTraffic(chosen, key, trafficOf);
-  const foreign = traffic?.problems.find(({ reason }) => reason === 'NotEnvoyGateway');
-  if (foreign) return { ...endedBy(before, brokenBy('gateway', foreign, textWithReason(foreign))), action };
+  const ofGateway = traffic?.problems.find(({ reason }) => OF_GATEWAY.includes(reason));
+  if (ofGateway)
+    return { ...endedBy(before, brokenBy('gateway', ofGateway, textWithReason(ofGateway))), action };
   return {
     steps: [...before, ...backendSteps(chosen, traffic, catalog)],
     traffic,
@@ -203,6 +205,9 @@ function wayThrough(
     reaches: traffic?.reaches ?? reachOfRule(chosen, undefined, catalog),
   };
 }
+
+/** Why a Gateway sends nothing to any MeshEndpoints of a route. */
+const OF_GATEWAY: readonly Reason[] = ['NotEnvoyGateway', 'NotSeen'];
 
 /** Envoy answers itself: such a rule has no backends. */
 const REDIRECT: Step = { is: 'ok', name: 'answer', text: 'a redirect, by the filter RequestRedirect' };
