@@ -1,8 +1,11 @@
 import { expect, vi } from 'vitest';
 
-/** Waits until an expectation holds, up to a minute for a slow machine; returns its result. */
-export function eventually<T>(expectation: () => T | Promise<T>): Promise<T> {
-  return vi.waitFor(expectation, { timeout: 60_000, interval: 5 });
+/**
+ * Waits until an expectation holds, up to a minute for a slow machine; returns its result. One that moves a clock, and so needs many
+ * attempts, is given a short interval.
+ */
+export function eventually<T>(expectation: () => T | Promise<T>, intervalMs = 5): Promise<T> {
+  return vi.waitFor(expectation, { timeout: 60_000, interval: intervalMs });
 }
 
 /** The long form of the tests, the only one that expects times: other tests run beside the short one. */

@@ -113,7 +113,7 @@ export async function startScene({
     eventually(async () => {
       await clock.advance(0);
       expect(runs.running === 0 && runs.completed > before).toBe(true);
-    });
+    }, 1);
   const put = async (object: object) => {
     const before = runs.completed;
     await memory.author.put(object);

@@ -171,7 +171,7 @@ export async function startVipScene({
       eventually(async () => {
         await clock.advance(ms);
         return expectation();
-      }),
+      }, 1),
     /** The entry of a service in the status of a MeshEndpoints. */
     entry: (name: string, service = 'web') =>
       get(name)?.status?.vipServices?.find(each => each.name === service),
