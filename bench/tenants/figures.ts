@@ -17,7 +17,9 @@ export type Answers = {
 /** What a process with a number of routes measured. */
 export type Measured = {
   readonly cold: {
+    /** Of the operator, without that of the API server. */
     readonly cpuMs: number;
+    readonly apiServerMs: number;
     readonly endedMs: number;
     readonly longestMs: number;
     readonly rssMegabytes: number;
