@@ -87,6 +87,8 @@ export async function readHosts(
       note(name, await api.serviceHosts(name), now);
     } catch (error) {
       if (!(error instanceof ControlError)) throw error;
+      // As it was, so that one that cannot be read is not the first of all each time.
+      note(name, byService.get(name)?.hosts ?? [], now);
       isAnswered = false;
       if (error.reason !== 'NotFound') break;
     }

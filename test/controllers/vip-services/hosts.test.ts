@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { NO_HOSTS, readHosts, withHosts } from '../../../src/controllers/vip-services/hosts.ts';
+import { ControlError } from '../../../src/control/control.ts';
 
 /** The interval of lists by default. */
 const SYNC_MS = 30_000;
@@ -12,6 +13,8 @@ class World {
   /** When hosts were read. */
   readonly calls: number[] = [];
   readonly foundAt = new Map<string, number>();
+  /** Services whose hosts cannot be read. */
+  readonly refused = new Set<string>();
   readonly #isAdvertised: boolean;
   #now = 0;
   #memory = NO_HOSTS;
@@ -35,6 +38,7 @@ class World {
     const advertised = new Set(this.#isAdvertised ? names : []);
     const serviceHosts = (name: string) => {
       this.calls.push(now);
+      if (this.refused.has(name)) return Promise.reject(new ControlError('Unavailable', 'refused'));
       return Promise.resolve((this.servedFrom.get(name) ?? Infinity) <= now ? [HOST] : []);
     };
     const options = { names, advertised, before: this.#memory, online: new Set(['host']), now };
@@ -76,6 +80,16 @@ describe('the hosts of VIP services', () => {
     const most = world.calls.map(from => world.calls.filter(at => at >= from && at < from + 30_000).length);
     expect(Math.max(...most)).toBe(20);
     expect(world.foundAt.size).toBe(501);
+  });
+
+  it('are read of the others where those of one cannot be', async () => {
+    const world = new World({ 'svc:a': 0, 'svc:b': 0, 'svc:c': 0 });
+    world.refused.add('svc:a');
+    await world.run(300_000);
+    expect([...world.foundAt.keys()].sort()).toEqual(['svc:b', 'svc:c']);
+    world.refused.clear();
+    await world.run(300_000);
+    expect(world.foundAt.size).toBe(3);
   });
 });
 
