@@ -67,8 +67,11 @@ export class Front {
   readonly #admission = new Admission();
   readonly #servers: Server[] = [];
   readonly #sockets = new Set<Socket>();
-  /** Those without a response. Envoy would go on waiting for it if they ended without a reset. */
-  readonly #unanswered = new Set<Socket>();
+  /**
+   * Those without a response, with what ends their time to send a request. Envoy would go on waiting for the response if they ended
+   * without a reset.
+   */
+  readonly #unanswered = new Map<Socket, () => void>();
   /** The addresses of connections from unlisted callers. */
   readonly #strangers = new Map<Socket, string>();
   readonly #waiting = new Set<() => void>();
@@ -86,14 +89,10 @@ export class Front {
     if (this.#servers.length > 0) return;
     const { addresses, port } = this.#options;
     for (const host of addresses) {
-      const server = createServer({
-        headersTimeout: REQUEST_TIMEOUT_MS,
-        requestTimeout: REQUEST_TIMEOUT_MS,
-        keepAliveTimeout: REQUEST_TIMEOUT_MS,
-        noDelay: true,
-      });
+      const server = createServer({ noDelay: true });
       server.on('connection', (socket: Socket) => this.#accept(socket));
       server.on('connect', (request, socket: Socket, early) => {
+        this.#unanswered.get(socket)?.();
         if (early.length > 0) socket.unshift(early);
         void this.#connect(request.url ?? '', socket);
       });
@@ -151,7 +150,7 @@ export class Front {
 
   close(): void {
     this.stopAccepting();
-    for (const socket of this.#unanswered) socket.resetAndDestroy();
+    for (const socket of this.#unanswered.keys()) socket.resetAndDestroy();
     for (const socket of this.#sockets) socket.destroy();
   }
 
@@ -167,10 +166,13 @@ export class Front {
       socket.resetAndDestroy();
       return;
     }
+    // Node's own timeouts end with the listener, which stops while meshd is away.
+    const cancel = this.#deps.clock.after(REQUEST_TIMEOUT_MS, () => socket.resetAndDestroy());
     this.#sockets.add(socket);
-    this.#unanswered.add(socket);
+    this.#unanswered.set(socket, cancel);
     if (!isServed) this.#strangers.set(socket, caller);
     socket.once('close', () => {
+      cancel();
       this.#sockets.delete(socket);
       this.#unanswered.delete(socket);
       this.#strangers.delete(socket);

@@ -398,6 +398,24 @@ describe('the front of a mesh pod', () => {
     await eventually(() => expect(accepted).toBe(3));
   });
 
+  it.each([
+    ['while it listens', () => undefined],
+    ['and while it accepts no more', (front: Front) => front.stopAccepting()],
+  ])('ends a connection that sends no request within 10 s, %s', async (_, change) => {
+    const scene = await openScene();
+    const [port = 0] = scene.front.ports;
+    const silent = connect({ host: '127.0.0.1', port });
+    const reset = new Promise<Error>(resolve => silent.once('error', resolve));
+    silent.write('CONNECT ');
+    await eventually(() => expect(scene.front.connections).toBe(1));
+    change(scene.front);
+    await scene.clock.advance(9999);
+    expect(scene.front.connections).toBe(1);
+    await scene.clock.advance(1);
+    expect(await reset).toMatchObject({ code: 'ECONNRESET' });
+    await eventually(() => expect(scene.front.connections).toBe(0));
+  });
+
   it('lets open connections go on while it accepts no more', async () => {
     const scene = await openScene();
     scene.serve('127.0.0.1\n');
