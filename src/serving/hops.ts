@@ -29,7 +29,7 @@ const CLOSE_MS = 20_000;
 
 const TUNNEL_TIMEOUT_MS = 10_000;
 
-/** The time between two lines about connections that fail. */
+/** The time between two lines about connections that fail, or are refused. */
 const LOG_MS = 60_000;
 
 type Hop = { readonly server: Server; readonly sockets: Set<Socket>; readonly address: string };
@@ -39,6 +39,7 @@ export class Hops {
   readonly #options: HopOptions;
   readonly #deps: HopDeps;
   readonly #logFailure: ReturnType<typeof limitedLog>;
+  readonly #logRefusal: ReturnType<typeof limitedLog>;
   readonly #hops = new Map<string, Hop>();
   readonly #closing = new Map<Hop, () => void>();
   #connections = 0;
@@ -47,6 +48,7 @@ export class Hops {
     this.#options = options;
     this.#deps = deps;
     this.#logFailure = limitedLog(deps.clock, LOG_MS);
+    this.#logRefusal = limitedLog(deps.clock, LOG_MS);
   }
 
   /** Listens for new targets; returns the address of each hop by its target. */
@@ -91,7 +93,9 @@ export class Hops {
     const { maxConnections } = this.#options;
     client.on('error', () => undefined);
     if (this.#connections >= maxConnections || sockets.size >= maxConnections / 2) {
-      this.#deps.log.warn('a VIP service has too many connections', { target, maxConnections });
+      this.#logRefusal(count =>
+        this.#deps.log.warn('a VIP service has too many connections', { count, target, maxConnections }),
+      );
       client.resetAndDestroy();
       return;
     }

@@ -109,15 +109,18 @@ describe('a service toward a device', () => {
     expect(await isClosed(socket)).toBe(true);
   });
 
-  it('resets a connection that meshd refuses, and logs it once a minute', async () => {
-    const scene = await openScene();
+  it.each([
+    ['that meshd refuses', 100, 'connections of VIP services failed'],
+    ['beyond the limit', 0, 'a VIP service has too many connections'],
+  ])('resets a connection %s, and logs it once a minute', async (_, maxConnections, message) => {
+    const scene = await openScene({ maxConnections });
     scene.serving.update([scene.service({ target: '127.0.0.1:1' })]);
     await scene.served(['svc:web']);
     const forward = forwardOf(scene.meshd.config);
     const logged = () =>
       scene.lines
         .map(line => JSON.parse(line) as Record<string, unknown>)
-        .filter(({ msg }) => msg === 'connections of VIP services failed')
+        .filter(({ msg }) => msg === message)
         .map(({ count, target }) => ({ count, target }));
     for (let left = 3; left > 0; left--) expect(await resetOf(forward)).toBe('ECONNRESET');
     expect(logged()).toEqual([{ count: 1, target: '127.0.0.1:1' }]);
