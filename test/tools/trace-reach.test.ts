@@ -38,6 +38,18 @@ function servicesOf(name: string, tailnet: string, ...healths: readonly Health[]
   return { ...named(object, `default/${name}`), status: { endpoints: status } };
 }
 
+/** A MeshEndpoints of two healthy endpoints: one in the mesh, and one with an externalTarget of a better priority. */
+function externalFirst(): object {
+  const externalTarget = 'api.example.com:443';
+  const endpoints = [
+    endpoint({ name: 'mesh', meshIP: '100.64.0.1', priority: 9 }),
+    endpoint({ name: 'external', meshIP: '100.64.0.1', priority: 5, externalTarget }),
+  ];
+  const external = { name: 'external', externalTarget, resolvedAddresses: ['1.1.1.1'] };
+  const status = [{ name: 'mesh' }, external].map(entry => ({ ...entry, status: 'Healthy' }));
+  return { ...named(meshEndpoints({ endpoints }), 'default/web'), status: { endpoints: status } };
+}
+
 const service = named({ apiVersion: 'v1', kind: 'Service', spec: { ports: [{ port: 80 }] } }, 'default/shop');
 const ready = tailnetOf('example', true);
 const toWeb = routeOf({ rules: [{ backendRefs: [meshBackend()] }] });
@@ -189,9 +201,23 @@ describe('of the requests of a trace', () => {
         routeOf({ rules: [{ backendRefs: [meshBackend(), meshBackend({ name: 'other' })] }] }),
       ],
     ],
+    [
+      'all reach an externalTarget before an endpoint whose pool is not ready',
+      'all',
+      [tailnetOf('example', false), externalFirst(), toWeb],
+    ],
     ['none reaches an endpoint without a route', 'none', [ready, servicesOf('web', 'example', 'Healthy')]],
   ])('%s', (_what, expected, objects) => {
     expect(waysOf(...objects).map(({ reaches }) => reaches)).toEqual([expected]);
+  });
+
+  it('steps have the priorities of externalTargets and of what has the same meshIP', () => {
+    const [way] = waysOf(ready, externalFirst(), toWeb);
+    const lines = way?.steps.filter(({ name }) => name === 'endpoint');
+    expect(lines?.map(({ text }) => text)).toEqual([
+      'mesh at 100.64.0.1:8080: HEALTHY, priority 1: for what those before it cannot take',
+      'external at api.example.com:443: HEALTHY',
+    ]);
   });
 
   it('steps have the priority, and the Services that a policy adds', () => {

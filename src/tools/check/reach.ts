@@ -160,9 +160,11 @@ export function priorityOf(
 }
 
 /** Whether Envoy dials this for an endpoint. */
-export function isFor(sent: EnvoyEndpoint, { endpoint: { meshIP, port } }: ResolvedEndpoint): boolean {
+export function isFor(sent: EnvoyEndpoint, { endpoint }: ResolvedEndpoint): boolean {
+  const { meshIP, port, externalTarget } = endpoint;
+  if (sent.externalTarget !== externalTarget) return false;
   const target = sent.relayedTo ?? sent;
-  return target.address === meshIP && target.port === port;
+  return externalTarget !== undefined || (target.address === meshIP && target.port === port);
 }
 
 /** Whether the mesh pods of an endpoint are known not to carry requests. */
