@@ -23,7 +23,7 @@ export type Discovered = {
   readonly endpoints: readonly DiscoveredEndpoint[];
   /** Devices that match all selectors and may be endpoints (before static ones replace them, and before the limit). */
   readonly matched: number;
-  /** Names of matching devices that would be endpoints if they were online and their keys had not expired. */
+  /** Where none matches: the devices that would be endpoints if they were online and their keys had not expired. */
   readonly away: readonly string[];
   /** Names of matching devices that have a protocol without a default port, and no port. */
   readonly withoutPort: readonly string[];
@@ -59,10 +59,10 @@ export function discover(
   const { endpoints: listed = [], endpointTemplate: template = {} } = spec;
   const selected = select(devices, spec.tagSelectors ?? [], allowedTags);
   const matching = selected.devices.filter(device => mayBeEndpoint(device, template));
-  const away = selected.devices.filter(
-    device =>
-      !matching.includes(device) && mayBeEndpoint(device, { include: { offline: true, expired: true } }),
-  );
+  const away =
+    matching.length > 0
+      ? []
+      : selected.devices.filter(each => mayBeEndpoint(each, { include: { offline: true, expired: true } }));
   const addresses = new Set(listed.map(addressText));
   const withoutPort: string[] = [];
   const misfits: string[] = [];
@@ -80,7 +80,7 @@ export function discover(
   return {
     endpoints: kept.map(([device, name]) => endpointOf(device, name, spec)),
     matched: matching.length,
-    away: matching.length > 0 ? [] : away.map(describeAway).sort(),
+    away: away.map(describeAway).sort(),
     withoutPort: withoutPort.sort(),
     misfits: misfits.sort(),
     truncated: named.length - kept.length,
