@@ -38,6 +38,9 @@ const UNREAD_RESPONSES: GrpcStatus = { code: 'RESOURCE_EXHAUSTED', message: 'too
 /** The stream resets that a connection may have. */
 const RESETS = { burst: 900, intervalMs: 1000 / 30 };
 
+/** Unary calls that are accepted beyond the limit: an error in a hook freezes all Gateways, and one in a probe ends all streams. */
+const UNARY_BEYOND_STREAMS = 1024;
+
 /** Max messages of a stream of the library's services whose responses the caller has not read. */
 const MAX_UNANSWERED = 1000;
 
@@ -70,7 +73,8 @@ export class Calls {
       end(status);
       setImmediate(() => stream.destroy());
     };
-    if (this.#running.size > limits.streams) reject(TOO_MANY_CALLS);
+    const most = limits.streams + (kind === 'unary' ? UNARY_BEYOND_STREAMS : 0);
+    if (this.#running.size > most) reject(TOO_MANY_CALLS);
     else if (incomingEncoding !== 'identity') reject(COMPRESSED);
     const request = this.#memory.watch(stream);
     if (!isOurs(path)) return interceptLibraryCall(library, method, stream, request, reject);

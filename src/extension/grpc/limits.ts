@@ -11,7 +11,7 @@ export type GrpcLimits = {
   /** Max bytes of unsent messages of all streams together. */
   readonly allUnsentBytes: number;
   readonly connections: number;
-  /** Max concurrent streams of a connection, and of all connections. */
+  /** Max concurrent streams of a connection, and of all connections; some unary calls are accepted beyond the latter. */
   readonly streamsOfConnection: number;
   readonly streams: number;
   /** The timeout from the first byte of a request to the last of its response; of a stream's message, to its last byte. */

@@ -183,6 +183,16 @@ describe('a flood', () => {
     await expectUnharmed(server);
   });
 
+  it('of streams, as of many Envoys, has no unary call refused', async () => {
+    const server = await serving({ methods, limits: { streams: 20 } });
+    const raw = await RawConnection.open(server.port);
+    for (let id = 1; id < 80; id += 2) raw.call(id, STREAM);
+    await eventually(() => expect(raw.of('headers')).toHaveLength(20));
+    await expectUnharmed(server);
+    const echo = await testClient(server.port).call(ECHO, Buffer.from('a'));
+    expect(echo.code).toBe(0);
+  });
+
   it('of streams is accepted up to the limit of a connection', async () => {
     const server = await serving({ methods, limits: { streamsOfConnection: 500 } });
     const raw = await RawConnection.open(server.port);
