@@ -75,7 +75,8 @@ export function discoveryReader(lists: DeviceLists): ReadDiscovery {
     const isSame = last?.devices === devices && last.allowedTags === allowedTags;
     const discovered = isSame ? last.discovered : discover(object.spec, devices, allowedTags);
     const kept = expected.size === 0 ? [] : keptOf(object, expected, discovered);
-    computed.set(object.spec, { devices, allowedTags, discovered, isKeeping: kept.length > 0 });
+    const isKeeping = kept.length > 0 || (isSame && last.isKeeping);
+    computed.set(object.spec, { devices, allowedTags, discovered, isKeeping });
     const found = { is: 'listed', tailnet: name, discovered, kept } as const;
     return { ...found, devices: devices.length, isStale, lastSync: lastSuccess };
   };
@@ -107,11 +108,14 @@ export function discoveryReader(lists: DeviceLists): ReadDiscovery {
       else seen.set(tailnet, { devices, isStale });
       if (!before || !devices || before.isStale !== isStale) return () => true;
       const changed = differing(before.devices, devices);
+      const unconcerned = new Set<MeshEndpoints['spec']>();
       return ({ spec }) => {
+        if (unconcerned.has(spec)) return false;
         const last = computed.get(spec);
         if (last?.devices !== before.devices || last.isKeeping) return true;
         if (select(changed, spec.tagSelectors ?? [], undefined).devices.length > 0) return true;
         computed.set(spec, { ...last, devices });
+        unconcerned.add(spec);
         return false;
       };
     },
@@ -138,12 +142,12 @@ function problemOf({ metadata, status }: MeshTailnet): string | undefined {
   return `MeshTailnet ${metadata.name} is not authenticated: ${condition.reason}: ${condition.message}`;
 }
 
-/** What was computed last for a spec. */
+/** What was computed last for a spec, which all objects have for which it is the same. */
 type Computed = {
   readonly devices: readonly Device[];
   readonly allowedTags: readonly string[] | undefined;
   readonly discovered: Discovered;
-  /** Endpoints were kept of devices that are in no list. */
+  /** Endpoints of any of them were kept of devices that are in no list. */
   readonly isKeeping: boolean;
 };
 

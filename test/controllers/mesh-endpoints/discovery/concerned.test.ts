@@ -29,13 +29,14 @@ const tailnetWith = (allowedTags: World['allowedTags']) =>
 function objectOf({ spec, devices }: Pick<World, 'spec' | 'devices'>, at: number): MeshEndpoints {
   const object = resourceOf(named(meshEndpoints({ ...spec }), `default/web-${at}`)) as MeshEndpoints;
   const [first] = devices;
-  if (!first) return object;
-  const entry = {
-    name: 'written',
-    source: 'TagSelector',
-    status: 'Healthy',
-    deviceID: first.nodeId,
-  } as const;
+  return first ? withWritten(object, first.nodeId) : object;
+}
+
+/** The object with an endpoint of a device in its status. */
+function withWritten(object: MeshEndpoints, deviceID: string): MeshEndpoints {
+  const shown = { source: 'TagSelector', status: 'Healthy', protocol: 'HTTP' } as const;
+  const place = { address: '100.64.0.9:80', meshFQDN: `written.${DOMAIN}`, port: 80 };
+  const entry = { name: 'written', deviceID, ...shown, ...place };
   return { ...object, status: { discovery: { tailnet: DOMAIN }, endpoints: [entry] } };
 }
 
@@ -116,6 +117,31 @@ describe('a change of a list of devices', () => {
       true,
     );
     expect(reader.noteChange('example')(db)).toBe(true);
+  });
+
+  it('concerns objects alike whose specs are equal, which a store has once', () => {
+    const given = new GivenDevices();
+    const reader = discoveryReader(given);
+    const spec = { tailnet: DOMAIN, tagSelectors: [{ key: 'web', operator: 'Exists' }] } as const;
+    const written = withWritten(objectOf({ spec, devices: [] }, 0), 'gone');
+    const other = { ...objectOf({ spec, devices: [] }, 1), spec: written.spec };
+    const tailnet = tailnetWith(undefined);
+    const concerned = () => {
+      const isConcerned = reader.noteChange('example');
+      const objects = [written, other].filter(isConcerned);
+      for (const object of [written, other]) find(reader, object, tailnet);
+      return objects;
+    };
+    given.list('example', [device('a')]);
+    expect(concerned()).toEqual([written, other]);
+    given.list('example', [device('a')].concat(device('mail', ['mail'])), { expected: new Set(['gone']) });
+    concerned();
+    const devices = given.lastView('example')?.devices ?? [];
+    // The device that was expected does not exist any more.
+    given.list('example', [...devices], { expected: new Set() });
+    expect(concerned()).toContain(written);
+    given.list('example', [...devices, device('db', ['db'])]);
+    expect(concerned()).toEqual([]);
   });
 
   it('concerns all objects where the list has failed, or there was none', () => {
