@@ -1,5 +1,5 @@
 /** `npm start`: the quickstart with every real part on this machine, which are built first where they are missing. */
-import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, statSync, writeSync } from 'node:fs';
 import { once } from 'node:events';
 import { join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -221,8 +221,11 @@ function readCommandLine(): Options | undefined {
     options: { folder: text, state: text, 'no-data-plane': flag, help: flag },
   });
   if (values.help) return undefined;
+  const declared = resolve(values.folder ?? EXAMPLES);
+  if (!statSync(declared, { throwIfNoEntry: false })?.isDirectory())
+    throw new Error(`--folder ${values.folder}: there is no such folder`);
   return {
-    declared: resolve(values.folder ?? EXAMPLES),
+    declared,
     state: resolve(values.state ?? STATE),
     dataPlane: values['no-data-plane'] !== true,
   };

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { makeFolders } from '../support/files/folder.ts';
@@ -44,6 +45,23 @@ function edit({ folder }: Machine, change: (text: string) => string): void {
 }
 
 describe('npm start', () => {
+  it('ends with an error where the folder does not exist', async () => {
+    const { root, state } = freshMachine();
+    const missing = join(root, 'missing');
+    const [program = '', ...args] = typescript(
+      'lab/commands/start.ts',
+      '--folder',
+      missing,
+      '--state',
+      state,
+    );
+    const child = spawn(program, args, { cwd: PROJECT, env: { ...fakeMachine(root), HOME: root } });
+    onTestFinished(() => void child.kill('SIGKILL'));
+    const [error, ended] = await Promise.all([text(child.stderr), once(child, 'close')]);
+    expect(error).toBe(`start: --folder ${missing}: there is no such folder\n`);
+    expect(ended).toEqual([2, null]);
+  });
+
   it('without a data plane prints what becomes of each route, and follows edits until it is ended', async () => {
     const machine = freshMachine();
     installFakeGo(machine.root, '');
