@@ -50,7 +50,7 @@ const XDS_PORT = 18_000;
 export async function expectPortOfGateway(): Promise<void> {
   if (await isFree(XDS_PORT)) return;
   throw new Error(
-    `port ${XDS_PORT} is in use, and Envoy Gateway cannot use another: end the process that listens there (another lab?), or leave the gateway out (npm run lab -- up --only tailnet)`,
+    `port ${XDS_PORT} is in use, and Envoy Gateway cannot use another: end the process that listens there (another lab?), or leave Envoy Gateway out: npm start -- --no-data-plane, npm run lab -- up --only tailnet`,
   );
 }
 
