@@ -88,7 +88,8 @@ const LARGEST_BYTES = 1024 * 1024;
 
 /** The text of a file that a user names. */
 export async function readText(file: string): Promise<string> {
-  const found = await stat(file);
+  const found = await stat(file).catch(() => undefined);
+  if (!found) throw new Error(`synth: ${file} does not exist`);
   if (!found.isFile()) throw new Error(`synth: ${file} is not a file`);
   if (found.size > LARGEST_BYTES) throw new Error(`synth: ${file} is larger than 1 MiB and was not read`);
   try {

@@ -15,17 +15,33 @@ export function errorText(
   { name, help }: { readonly name: string; readonly help: string },
 ): string {
   if (!(error instanceof Error)) return plainText(String(error));
-  const isUnknown = 'code' in error && error.code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION';
-  const [, flag] = isUnknown ? (/^Unknown option '([^']+)'/.exec(error.message) ?? []) : [];
-  return plainText(
-    flag === undefined
-      ? error.message
-      : `${name}: ${flag}: there is no such flag; ${hintFor(flag, flagsIn(help))}`,
-  );
+  const misuse = misuseOf(error, help);
+  return plainText(misuse === undefined ? error.message : `${name}: ${misuse}`);
+}
+
+/** What parseArgs refuses; undefined for other errors. */
+function misuseOf(error: Error, help: string): string | undefined {
+  const { message } = error;
+  const [, quoted = ''] = /'(-[^' ]+|[^']*)/.exec(message) ?? [];
+  switch ('code' in error ? error.code : undefined) {
+    case 'ERR_PARSE_ARGS_UNKNOWN_OPTION':
+      return `${quoted}: there is no such flag; ${hintFor(quoted, help)}`;
+    case 'ERR_PARSE_ARGS_INVALID_OPTION_VALUE':
+      return message.includes('does not take an argument')
+        ? `${quoted}: takes no value`
+        : `${quoted}: needs a value after it`;
+    case 'ERR_PARSE_ARGS_UNEXPECTED_POSITIONAL':
+      return `${JSON.stringify(quoted)}: there are only flags; see --help`;
+  }
+  return undefined;
 }
 
 /** Of a letter, as kubectl has them, the only flag that begins with it. */
-function hintFor(flag: string, flags: readonly string[]): string {
+function hintFor(flag: string, help: string): string {
+  const flags = flagsIn(help);
+  if (['-f', '--file', '--filename'].includes(flag) && /\[PATH\.\.\.\]/.test(help))
+    return 'name files and folders without a flag';
+  if (flag === '-f' && flags.includes('--file')) return 'did you mean --file?';
   const beginning = /^-\w$/.test(flag) ? flags.filter(each => each.startsWith(`-${flag}`)) : [];
   const meant = beginning.length === 1 ? beginning[0] : nearest(flag, flags);
   return meant === undefined ? 'see --help' : `did you mean ${meant}?`;

@@ -231,6 +231,38 @@ const MISUSED: readonly (readonly [sentence: string, args: readonly string[], er
     ['check', '-o', 'json'],
     /^mesh-gateway: check: -o: there is no such flag; did you mean --output\?\n$/,
   ],
+  [
+    'files as kubectl has them',
+    ['check', '-f', 'good.yaml'],
+    /: check: -f: .*; name files and folders without a flag\n$/,
+  ],
+  ['a folder as kubectl has it', ['trace', '--all', '-f', '.'], /: trace: -f: .*; did you mean --file\?\n$/],
+  [
+    'a file without its flag',
+    ['trace', '--all', 'good.yaml'],
+    /: trace: --all .*; files and folders follow --file\n$/,
+  ],
+  ['a file after a URL', ['trace', 'http://a/', 'good.yaml'], /: trace: only one URL .* follow --file\n$/],
+  [
+    'a flag without its value',
+    ['check', 'good.yaml', '--output'],
+    /^mesh-gateway: check: --output: needs a value after it\n$/,
+  ],
+  [
+    'a value of a switch',
+    ['check', '--strict=yes', 'good.yaml'],
+    /^mesh-gateway: check: --strict: takes no value\n$/,
+  ],
+  [
+    'an argument of a command without any',
+    ['doctor', 'web'],
+    /^mesh-gateway: doctor: "web": there are only flags; see --help\n$/,
+  ],
+  [
+    'a configuration that is not there',
+    ['synth', '--config', 'none.yaml', '--out', 'a'],
+    /^mesh-gateway: synth: none\.yaml does not exist\n$/,
+  ],
   ['a misspelt command', ['chekc'], /^mesh-gateway: there is no command "chekc"; did you mean check\?\n$/],
   [
     'an unknown command',

@@ -323,6 +323,16 @@ describe('trace refuses', () => {
     );
   });
 
+  it.each([
+    ['web.example.com', 'HOST:PORT: write http://web.example.com/'],
+    ['web.example.com/a?b=c', 'HOST:PORT: write http://web.example.com/a?b=c'],
+    ['default/web', '"default/web" is neither a URL of http or https nor HOST:PORT'],
+  ])('%s, with the URL where it is clear', (target, message) => {
+    expect(() => parseRequest(target, { method: 'GET', headers: [] })).toThrow(
+      new RegExp(`${message.replaceAll(/[.?]/g, '\\$&')}$`),
+    );
+  });
+
   it('a header without a name', () => {
     expect(() => parseRequest('http://a/', { method: 'GET', headers: ['x'] })).toThrow(
       '"x" is not NAME: VALUE',

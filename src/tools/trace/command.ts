@@ -103,7 +103,8 @@ export async function runTrace(
   if (values.all) {
     const useless = (['from', 'send', 'address', 'envoy', 'method', 'header'] as const).find(isGiven);
     if (useless) throw new Error(`trace: --${useless} is about one request: leave it out, or --all`);
-    if (positionals.length > 0) throw new Error('trace: name a URL or HOST:PORT, or give --all');
+    if (positionals.length > 0)
+      throw new Error(`trace: --all is about all routes: leave out --all, or the URL; ${FILES}`);
     return await traceAll(from, values.output, lookOf('trace', values.color, environment));
   }
   return await traceOne(positionals, values, from);
@@ -113,6 +114,8 @@ export async function runTrace(
     return Array.isArray(value) ? value.length > 0 : value !== undefined && value !== false;
   }
 }
+
+const FILES = 'files and folders follow --file';
 
 const OPTIONS = {
   all: { type: 'boolean', default: false },
@@ -173,8 +176,8 @@ async function traceOne(
   values: Values,
   from: TraceSource,
 ): Promise<number> {
-  if (target === undefined || second !== undefined)
-    throw new Error('trace: name one URL or HOST:PORT, or give --all');
+  if (target === undefined) throw new Error('trace: name one URL or HOST:PORT, or give --all');
+  if (second !== undefined) throw new Error(`trace: only one URL or HOST:PORT is traced; ${FILES}`);
   const { method = 'GET', header: headers } = values;
   const look = lookOf('trace', values.color, from.cluster.environment);
   const request = parseRequest(target, { method, headers });

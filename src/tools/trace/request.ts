@@ -24,8 +24,7 @@ export function parseRequest(
   const named = new Map(headers.map(parseHeader));
   if (!target.includes('://')) return { ...connectionTo(target), method, headers: named };
   const url = URL.canParse(target) ? new URL(target) : undefined;
-  if (url?.protocol !== 'http:' && url?.protocol !== 'https:')
-    throw new Error(`trace: ${JSON.stringify(target)} is neither a URL of http or https nor HOST:PORT`);
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') throw notTraceable(target);
   return {
     over: url.protocol === 'http:' ? 'HTTP' : 'HTTPS',
     host: hostOf(named.get('host') ?? url.hostname),
@@ -38,6 +37,13 @@ export function parseRequest(
   };
 }
 
+/** With the URL that is meant, where only its scheme is missing. */
+function notTraceable(target: string): Error {
+  const isBare = /^[\w-]+(\.[\w-]+)+(\/\S*)?$/.test(target);
+  const hint = isBare ? `: write http://${target}${target.includes('/') ? '' : '/'}` : '';
+  return new Error(`trace: ${JSON.stringify(target)} is neither a URL of http or https nor HOST:PORT${hint}`);
+}
+
 function parseHeader(header: string): readonly [string, string] {
   const [, name = '', value = ''] = /^([^:\s]+):\s*(.*)$/.exec(header) ?? [];
   if (name === '') throw new Error(`trace: --header ${JSON.stringify(header)} is not NAME: VALUE`);
@@ -46,8 +52,7 @@ function parseHeader(header: string): readonly [string, string] {
 
 function connectionTo(target: string): Omit<TracedRequest, 'method' | 'headers'> {
   const [, host = '', port = ''] = /^\[?([^\]]*?)\]?:(\d{1,5})$/.exec(target) ?? [];
-  if (host === '' || Number(port) < 1 || Number(port) > 65_535)
-    throw new Error(`trace: ${JSON.stringify(target)} is neither a URL of http or https nor HOST:PORT`);
+  if (host === '' || Number(port) < 1 || Number(port) > 65_535) throw notTraceable(target);
   return {
     over: 'connection',
     host: host.toLowerCase(),
