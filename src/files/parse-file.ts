@@ -2,7 +2,9 @@ import type { Fields } from '../api/json.ts';
 import { decode } from '../api/objects/decode.ts';
 import type { Decoding } from '../api/objects/decode.ts';
 import { formatFault } from '../api/validation/fault.ts';
-import { GROUP } from '../api/generated/kinds.ts';
+import { GROUP, kinds } from '../api/generated/kinds.ts';
+import type { KindName } from '../api/generated/kinds.ts';
+import { unknownFields } from '../api/validation/unknown-fields.ts';
 import { readPlaced } from '../api/yaml-documents.ts';
 import { isRecord } from '../api/json.ts';
 import { isDeclaredKind } from '../api/objects/resource.ts';
@@ -69,6 +71,8 @@ function interpretObjects(placed: readonly Placed[], context: FileContext): Pars
           text: formatFault(fault),
         });
     }
+    for (const { steps, text } of ignoredIn(decoding, object))
+      problems.push({ reason: 'UnknownField', file, line: positionOf(steps).line, text });
     const found = declaredBy(decoding, object, context);
     if (!found) continue;
     const [key, declared] = found;
@@ -80,6 +84,20 @@ function interpretObjects(placed: readonly Placed[], context: FileContext): Pars
     }
   }
   return { declarations: isValid ? declarations : new Map([...before, ...declarations]), problems };
+}
+
+/** The fields that a valid object of mesh-gateway has and its kind does not: kubectl would refuse them. */
+function ignoredIn(decoding: Decoding, object: unknown) {
+  if (decoding.is !== 'resource' || !isKind(decoding.resource.kind)) return [];
+  const { kind } = decoding.resource;
+  return unknownFields(kind, object).map(({ path, steps, meant }) => ({
+    steps,
+    text: `${path}: is not a field of ${kind} and is ignored${meant === undefined ? '' : `; did you mean ${meant}?`}`,
+  }));
+}
+
+function isKind(name: string): name is KindName {
+  return Object.hasOwn(kinds, name);
 }
 
 /**

@@ -108,6 +108,24 @@ const SPOILT: Readonly<Record<string, Spoilt>> = {
   },
 };
 
+describe('a field that the kind does not have', () => {
+  it('is reported with its line and the field that is meant, and the object is used', async () => {
+    const text = `${yaml('a', 1)}      wieght: 4\n`;
+    const directory = await withFiles({ 'web.yaml': text });
+    expect(portOf(directory, 'a')).toBe(1);
+    expect(directory.reported).toMatchObject([
+      {
+        reason: 'UnknownField',
+        file: 'web.yaml',
+        line: 13,
+        text: 'spec.endpoints[0].wieght: is not a field of MeshEndpoints and is ignored; did you mean weight?',
+      },
+    ]);
+    await writeWhole(join(directory.folder, 'web.yaml'), yaml('a', 2));
+    await eventually(() => expect(directory.problems()).toEqual([]));
+  });
+});
+
 describe('a file that', () => {
   const writeSpoilt = (folder: string, text: string) =>
     text === '\ud800'
