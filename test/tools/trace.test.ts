@@ -304,6 +304,34 @@ describe('trace names the step that is broken:', () => {
       'broken endpoint: web at 100.64.0.1:8080: UNHEALTHY: connection refused',
     ],
     [
+      'a backend without its group',
+      'GroupMissing',
+      [
+        web,
+        tailnet,
+        gateway,
+        routeOf({ rules: [{ backendRefs: [{ kind: 'MeshEndpoints', name: 'web', port: 8080 }] }] }),
+      ],
+      'http://a/',
+      'add group: mesh-gateway.dev',
+    ],
+    [
+      'a backend of a misspelt kind',
+      'UnknownKind',
+      [
+        web,
+        tailnet,
+        gateway,
+        routeOf({
+          rules: [
+            { backendRefs: [{ group: 'mesh-gateway.dev', kind: 'MeshEndpoint', name: 'web', port: 8080 }] },
+          ],
+        }),
+      ],
+      'http://a/',
+      'write MeshEndpoints',
+    ],
+    [
       'no mesh pod',
       'ProxyUnknown',
       [web, named({ ...meshTailnet(), status: { conditions: [] } }, 'example'), gateway, routeOf({})],

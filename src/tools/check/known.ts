@@ -1,3 +1,4 @@
+import { GROUP } from '../../api/generated/kinds.ts';
 import { keyOf } from '../../api/key.ts';
 import type { Key, Ref, ResourceKind } from '../../api/key.ts';
 import { ENVOY_GATEWAY_GROUP } from '../../api/objects/backends.ts';
@@ -98,6 +99,10 @@ export function undecided(problem: Problem & { readonly object?: Key }, known: K
 export function otherBackendProblem(ref: BackendRef, known: KnownObjects): Problem | undefined {
   const { group, kind, namespace, name, port } = ref;
   const title = `${kind} ${namespace}/${name}`;
+  if (group === GROUP && kind !== 'MeshEndpoints')
+    return { reason: 'UnknownKind', text: `${title} is of no kind of ${GROUP}`, fix: 'write MeshEndpoints' };
+  if (group === '' && kind === 'MeshEndpoints')
+    return { reason: 'GroupMissing', text: `${title} has no group`, fix: `add group: ${GROUP}` };
   const missing: Problem = {
     reason: 'BackendNotFound',
     text: `${title} does not exist`,
