@@ -78,6 +78,27 @@ spec:
     expect(wrong.status).toBe(3);
   });
 
+  it('has the routes whose backends are only meant for MeshEndpoints', async () => {
+    const stray = `apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: stray}
+spec:
+  rules: [{backendRefs: [{kind: MeshEndpoints, name: web, port: 18081}]}]
+`;
+    const folder = quickstartWith('stray.yaml', stray);
+    const { status, out } = await traceAll('--file', folder);
+    expect(out).toMatch(
+      /^HTTPRoute default\/stray has no MeshEndpoints among its backends\n {2}not used: GroupMissing: spec\.rules\[0\]\.backendRefs\[0\]: .*: add group: mesh-gateway\.dev$/m,
+    );
+    expect(status).toBe(3);
+    const { routes } = parseOutput((await traceAll('--output', 'json', '--file', folder)).out) as Routes;
+    expect(routes.find(({ route }) => route.name === 'stray')).toMatchObject({
+      reaches: 'none',
+      rules: [],
+      problems: [{ reason: 'GroupMissing' }],
+    });
+  });
+
   it('names the policy of a rule that kubectl has printed, by the age of policies', async () => {
     const [retries] = documentedObjects('policies.md', 'Retries');
     const created = (name: string, creationTimestamp: string) =>

@@ -158,6 +158,31 @@ export function routeText({ route, outcome, settings, policies }: TracedRoute, l
     .join('\n');
 }
 
+/** A route whose backendRefs are meant for MeshEndpoints, and name something else. */
+export type StrayRoute = { readonly route: Route; readonly problems: readonly Problem[] };
+
+/** A stray route as JSON, like any other. */
+export function strayJson({ route, problems }: StrayRoute) {
+  return {
+    route: refTo(route),
+    hostnames: route.hostnames,
+    gateways: [],
+    dataPath: 'Proxy',
+    settings: [],
+    reaches: 'none',
+    problems: problems.map(problemJson),
+    rules: [],
+  };
+}
+
+/** A stray route for users. */
+export function strayText({ route, problems }: StrayRoute, look: Look): string {
+  const title = `${titleOfSubject(refTo(route))} has no MeshEndpoints among its backends`;
+  return [plainText(title), ...problems.flatMap(each => problemLines(each, 'not used', look, '  '))]
+    .flatMap(line => fitting(line, INDENT, look))
+    .join('\n');
+}
+
 function placeOf(gateways: readonly Ref<'Gateway'>[]): string {
   if (gateways.length === 0) return 'no Gateway';
   return `${gateways.length > 1 ? 'Gateways' : 'Gateway'} ${gateways.map(pathOf).join(', ')}`;
