@@ -391,7 +391,7 @@ describe('the front of a mesh pod', () => {
     const following = followMeshd(path, scene.front, scene.clock);
     onTestFinished(() => following.close());
     // The second is at once: meshd may have been restarted.
-    await eventually(() => expect(accepted).toBe(2));
+    await eventually(() => expect([accepted, scene.clock.timers]).toEqual([2, 1]));
     await scene.clock.advance(99);
     expect(accepted).toBe(2);
     await scene.clock.advance(1);
