@@ -18,7 +18,7 @@ import type { GatherDeps } from './gather.ts';
 import { checkedEndpoints, plan } from './plan.ts';
 import { pausedStatusOf, statusOf } from './status.ts';
 import { unanchoredInMs } from './unanchored.ts';
-import { unseenInMs } from './unseen.ts';
+import { unseenInMs } from '../../traffic/unseen.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
 

@@ -26,8 +26,8 @@ import { unusedReader } from './routes.ts';
 import type { UnusedOf } from './routes.ts';
 import { unanchoredOf } from './unanchored.ts';
 import type { Unanchored } from './unanchored.ts';
-import { unseenOf } from './unseen.ts';
-import type { Unseen } from './unseen.ts';
+import { unseenOf } from '../../traffic/unseen.ts';
+import type { Unseen } from '../../traffic/unseen.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
 

@@ -15,7 +15,7 @@ import { programmedOf } from './programmed.ts';
 import { PAUSED, readyOf } from './ready.ts';
 import { resolveRoutes, routesResolvedOf, routeStatusesOf } from './routes.ts';
 import { unanchoredMessage } from './unanchored.ts';
-import { unseenInMs } from './unseen.ts';
+import { unseenInMs } from '../../traffic/unseen.ts';
 import { vipServicesOf } from './vip-services.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { REPORT_MS } from '../../../src/controllers/mesh-endpoints/unanchored.ts';
+import { SEEN_MS } from '../../../src/traffic/unseen.ts';
 import { EndpointsScene } from '../../support/controllers/mesh-endpoints/scene.ts';
 import { accept, bind } from '../../support/controllers/mesh-endpoints/translated.ts';
 import { meshBackend, named, openGateway, route } from '../../support/declared.ts';
@@ -42,7 +42,7 @@ async function sceneWith(...objects: readonly object[]): Promise<EndpointsScene>
   await scene.observe(...objects);
   await bind(scene);
   await accept(scene);
-  await scene.runtime.clock.advance(REPORT_MS + 1);
+  await scene.runtime.clock.advance(SEEN_MS + 1);
   return scene;
 }
 
@@ -60,7 +60,7 @@ describe('a route that lacks a backend for Envoy Gateway although its MeshEndpoi
     await scene.observe(endpointsIn('default/web', protocol), routeTo([meshBackend()], { kind }));
     await bind(scene);
     await accept(scene);
-    await scene.runtime.clock.advance(REPORT_MS - 1000);
+    await scene.runtime.clock.advance(SEEN_MS - 1000);
     expect(programmedOf(scene)).toBe('True Programmed');
     await scene.runtime.clock.advance(1001);
     expect(scene.status()?.conditions?.find(({ type }) => type === 'Programmed')).toMatchObject({
@@ -85,7 +85,7 @@ describe('a route that lacks a backend for Envoy Gateway although its MeshEndpoi
     await scene.observe(other);
     await bind(scene);
     await accept(scene);
-    await scene.runtime.clock.advance(REPORT_MS - 1000);
+    await scene.runtime.clock.advance(SEEN_MS - 1000);
     expect(programmedOf(scene)).toBe('True Programmed');
     await scene.runtime.clock.advance(1001);
     expect(programmedOf(scene)).toBe('False NotSeen');
