@@ -3,6 +3,7 @@ import type { Fault } from '../api/validation/fault.ts';
 import { GATEWAY_GROUP } from '../api/objects/gateway-api.ts';
 import { API_VERSION, GROUP } from '../api/generated/kinds.ts';
 import type { KindName } from '../api/generated/kinds.ts';
+import { isOverHttp } from '../api/key.ts';
 import type { RouteKind } from '../api/key.ts';
 import { isRecord } from '../api/json.ts';
 import { withArticle } from '../api/text.ts';
@@ -74,15 +75,11 @@ function specOf(kind: RouteKind, props: Fields): Fields {
   const { metadata: _metadata, parentRefs, hostnames, rules, backendRefs, ruleName, ...rest } = props;
   const parents = asList(parentRefs)?.map(parent => (typeof parent === 'string' ? { name: parent } : parent));
   const rule = { name: ruleName, backendRefs: asList(backendRefs) };
-  const isShort = backendRefs !== undefined || isStream(kind);
+  const isShort = backendRefs !== undefined || !isOverHttp(kind);
   const written = asList(rules)?.map(each =>
     isRecord(each) ? { ...each, backendRefs: asList(each['backendRefs']) } : each,
   );
   return { parentRefs: parents, hostnames: asList(hostnames), rules: isShort ? [rule] : written, ...rest };
-}
-
-function isStream(kind: RouteKind): boolean {
-  return kind !== 'HTTPRoute' && kind !== 'GRPCRoute';
 }
 
 /** Checks backendRefs made by `backend()`: whether the kind of route supports them, and whether the namespace is known. */
@@ -117,10 +114,10 @@ function missingIn(kind: RouteKind, props: Fields): readonly Fault[] {
   if (!isGiven('parentRefs')) need('parentRefs', 'is required: name the Gateway');
   if (kind === 'TLSRoute' && !isGiven('hostnames')) need('hostnames', 'is required: list the SNI names');
   const [rules, backendRefs] = [isGiven('rules'), isGiven('backendRefs')];
-  if (isStream(kind) && rules) need('rules', `${withArticle(kind)} has one rule: give its backendRefs`);
+  if (!isOverHttp(kind) && rules) need('rules', `${withArticle(kind)} has one rule: give its backendRefs`);
   else if (rules && backendRefs) need('rules', 'give rules or backendRefs, not both');
   else if (!rules && !backendRefs)
-    need('rules', `is required: give ${isStream(kind) ? '' : 'rules or '}backendRefs`);
+    need('rules', `is required: give ${isOverHttp(kind) ? 'rules or ' : ''}backendRefs`);
   return faults;
 }
 

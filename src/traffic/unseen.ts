@@ -1,4 +1,4 @@
-import { keyOf } from '../api/key.ts';
+import { isOverHttp, keyOf } from '../api/key.ts';
 import type { Ref, RouteKind } from '../api/key.ts';
 import type { Route } from '../api/objects/gateway-api.ts';
 import { isMeshBackend, refTo } from '../api/objects/references.ts';
@@ -23,21 +23,29 @@ export type Unseen = {
   readonly sinceMs: number;
 };
 
-/** The one that has waited longest of the routes to an object. */
+/** The one that has waited longest of the HTTPRoutes and GRPCRoutes to an object. */
 export function unseenOf(routes: readonly Route[], traffic: TrafficResources): Unseen | undefined {
-  const found = routes.filter(route => route.lacksBackend).flatMap(route => completeSince(route, traffic));
+  const found = routes
+    .filter(({ kind, lacksBackend }) => lacksBackend && isOverHttp(kind))
+    .flatMap(route => {
+      const sinceMs = completeSinceMs(route, traffic);
+      return sinceMs === undefined ? [] : [{ route: refTo(route), sinceMs }];
+    });
   return found.sort((a, b) => a.sinceMs - b.sinceMs || (keyOf(a.route) < keyOf(b.route) ? -1 : 1))[0];
 }
 
-/** Envoy Gateway refuses MeshEndpoints of a filter RequestMirror, whether or not it sees them. */
-function completeSince(route: Route, traffic: TrafficResources): readonly Unseen[] {
-  if (route.rules.some(({ mirrors }) => mirrors.length > 0)) return [];
+/**
+ * When the last of the backends of a route was created, if each is a MeshEndpoints that exists. Envoy Gateway refuses MeshEndpoints
+ * of a filter RequestMirror, whether or not it sees them.
+ */
+export function completeSinceMs(route: Route, traffic: TrafficResources): number | undefined {
+  if (route.rules.some(({ mirrors }) => mirrors.length > 0)) return undefined;
   const objects = route.rules
     .flatMap(({ backendRefs }) => backendRefs)
     .map(ref => (isMeshBackend(ref) ? traffic.meshEndpoints(meshEndpointsRefOf({ ref })) : undefined));
-  if (objects.includes(undefined)) return [];
+  if (objects.includes(undefined)) return undefined;
   const created = objects.map(each => Date.parse(each?.metadata.creationTimestamp ?? ''));
-  return [{ route: refTo(route), sinceMs: Math.max(...created.filter(Number.isFinite)) }];
+  return Math.max(...created.filter(Number.isFinite));
 }
 
 /** The milliseconds until Envoy Gateway should have seen what exists; 0 or less where it should have by now, or has. */
@@ -45,10 +53,12 @@ export function unseenInMs(unseen: Unseen | undefined, now: Date): number {
   return unseen ? unseen.sinceMs + SEEN_MS - now.getTime() : 0;
 }
 
+/** What lets Envoy Gateway see MeshEndpoints that exist. */
+export const MAKE_SEEN =
+  'restart it if it started before the CRD of MeshEndpoints was served, as mesh-gateway doctor shows, such as by kubectl -n envoy-gateway-system rollout restart deployment/envoy-gateway; else let its watch include their namespaces';
+
 /** That Envoy Gateway does not see the MeshEndpoints of a route, though they exist. */
 export function notSeen(about: Ref<RouteKind>): ProblemAt<'MeshEndpoints Programmed'> {
   const text = `Envoy Gateway reports BackendNotFound for ${titleOfSubject(about)} though its MeshEndpoints exist, and answers its requests with 500`;
-  const fix =
-    'restart it if it started before the CRD of MeshEndpoints was served, as mesh-gateway doctor shows, such as by kubectl -n envoy-gateway-system rollout restart deployment/envoy-gateway; else let its watch include their namespaces';
-  return { reason: 'NotSeen', about, text, fix };
+  return { reason: 'NotSeen', about, text, fix: MAKE_SEEN };
 }

@@ -2,11 +2,12 @@ import { describe, expect, it } from 'vitest';
 import { decode } from '../../src/api/objects/decode.ts';
 import { formatFault } from '../../src/api/validation/fault.ts';
 import { GATEWAY_GROUP } from '../../src/api/objects/gateway-api.ts';
+import { ANCHOR } from '../../src/api/names.ts';
 import { GROUP } from '../../src/api/generated/kinds.ts';
 import type { RouteKind } from '../../src/api/key.ts';
 import { meshBackendsOf, parentsOf } from '../../src/api/objects/references.ts';
 import type { Resource } from '../../src/api/objects/resource.ts';
-import { gatewayObject, meshBackend, route } from '../support/declared.ts';
+import { gatewayObject, meshBackend, named, route } from '../support/declared.ts';
 import { resourceOf } from '../support/store/resources.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -220,23 +221,28 @@ describe('what a route refers to', () => {
   const parents = (...conditions: readonly unknown[]) => ({ parents: [{ conditions }] });
   const notFound = { type: 'ResolvedRefs', status: 'False', reason: 'BackendNotFound' };
   it.each([
-    ['a route that is resolved', parents({ ...notFound, status: 'True' }), { parents: [{}] }],
-    ['one that is not', parents(notFound), { parents: [{ unresolved: 'BackendNotFound' }] }],
-    ['one on which no controller has reported', { parents: [] }, undefined],
-    ['a status of other types', { parents: 'none' }, undefined],
-    ['conditions of other types', { parents: [{ conditions: 5 }, 'none'] }, { parents: [{}] }],
-  ])('for a stream of bytes has what was reported, of %s', (_what, status, expected) => {
-    const tcp = resourceOf({ ...route('TCPRoute', 'team-a/web'), status });
-    expect('status' in tcp ? tcp.status : undefined).toEqual(expected);
+    ['a backend that does not exist', parents(notFound), true],
+    ['one at a second parent', { parents: [{}, { conditions: [notFound] }] }, true],
+    ['another reason', parents({ ...notFound, reason: 'InvalidKind' }), false],
+    ['a route that is resolved', parents({ ...notFound, status: 'True' }), false],
+    ['nothing', { parents: [] }, false],
+    ['a status of other types', { parents: 'none' }, false],
+    ['conditions of other types', { parents: [{ conditions: 5 }, 'none'] }, false],
+  ])('has only whether a backend does not exist, of a report of %s', (_what, status, expected) => {
+    for (const kind of kinds) {
+      const decoded = resourceOf({ ...route(kind, 'team-a/web'), status });
+      expect('lacksBackend' in decoded).toBe(expected);
+      expect(decoded).not.toHaveProperty('status');
+    }
   });
 
-  it.each(['HTTPRoute', 'GRPCRoute'] as const)('has of %s only whether a backend does not exist', kind => {
-    const withStatus = (...conditions: readonly unknown[]) =>
-      resourceOf({ ...route(kind, 'team-a/web'), status: parents(...conditions) });
-    const all = [notFound, { ...notFound, reason: 'InvalidKind' }, { ...notFound, status: 'True' }].map(
-      each => withStatus(each),
-    );
-    expect(all.map(each => 'lacksBackend' in each)).toEqual([true, false, false]);
-    for (const each of all) expect(each).not.toHaveProperty('status');
+  it.each([
+    ['an anchor', true, parents(), true],
+    ['an anchor on which nothing is reported', true, { parents: [] }, false],
+    ['another HTTPRoute', false, parents(), false],
+  ])('has whether anything is reported on %s', (_what, isAnchor, status, expected) => {
+    const metadata = isAnchor ? { labels: { [ANCHOR.label]: 'true' } } : {};
+    const object = named(route('HTTPRoute', 'team-a/web'), 'team-a/web', metadata);
+    expect('isReported' in resourceOf({ ...object, status })).toBe(expected);
   });
 });

@@ -1,6 +1,7 @@
 import type { ObjectMeta } from '../generated/types.ts';
 import { isRecord } from '../json.ts';
 import type { Fields } from '../json.ts';
+import { isOverHttp } from '../key.ts';
 import type { RouteKind } from '../key.ts';
 import { ANCHOR } from '../names.ts';
 import { backendFiltersIn } from './header-filters.ts';
@@ -72,21 +73,15 @@ type RouteRule = {
 export type Route = {
   readonly kind: RouteKind;
   readonly apiVersion: string;
-  /** The creationTimestamp is kept where the status is. */
+  /** The creationTimestamp is kept of TLSRoutes, TCPRoutes, UDPRoutes and anchors. */
   readonly metadata: Metadata & Pick<ObjectMeta, 'creationTimestamp'>;
   readonly hostnames: readonly string[];
   readonly parentRefs: readonly ParentRef[];
   readonly rules: readonly RouteRule[];
-  /** Of an HTTPRoute or GRPCRoute: the controller of a parent reports that a backend does not exist. */
+  /** The controller of a parent reports that a backend does not exist. */
   readonly lacksBackend?: true;
-  /** Kept of TLSRoutes, TCPRoutes, UDPRoutes and anchors; undefined until the controller of a parent has reported. */
-  readonly status?: { readonly parents: readonly ParentStatus[] };
-};
-
-/** What the controller of a parent reports about a route. */
-type ParentStatus = {
-  /** The reason for which ResolvedRefs is False. */
-  readonly unresolved?: string;
+  /** The controller of a parent has reported; kept of anchors. */
+  readonly isReported?: true;
 };
 
 /** A listener of a Gateway or ListenerSet. */
@@ -181,34 +176,22 @@ export function decodeRoute(header: Header<RouteKind>, object: FieldValue): Rout
   };
 }
 
-/** Envoy Gateway writes the statuses of HTTPRoutes and GRPCRoutes often, and hardly anything depends on them. */
-function keptReport(header: Header<RouteKind>, object: FieldValue): Partial<Route> {
-  const { kind, metadata } = header;
-  const report = decodeReport(header, object);
-  const isAnchor = kind === 'HTTPRoute' && Object.hasOwn(metadata.labels ?? {}, ANCHOR.label);
-  if (isAnchor || (kind !== 'HTTPRoute' && kind !== 'GRPCRoute')) return report;
-  return isBackendNotFound(report) ? { lacksBackend: true } : {};
-}
-
-/** Whether the controller of a parent reports that a backend of a route does not exist. */
-export function isBackendNotFound({ status }: Pick<Route, 'status'>): boolean {
-  return status?.parents.some(({ unresolved }) => unresolved === 'BackendNotFound') === true;
-}
-
-/** Fields of a status that have other types than those of Gateway API count as missing. */
-function decodeReport(
-  { metadata }: Header<RouteKind>,
-  object: FieldValue,
-): Pick<Route, 'metadata' | 'status'> {
+/** Envoy Gateway writes the statuses of routes often, and hardly anything depends on them. */
+function keptReport({ kind, metadata }: Header<RouteKind>, object: FieldValue): Partial<Route> {
   const created = optionalText(field(field(object, 'metadata'), 'creationTimestamp'), forms.any);
-  const parents = recordsIn(field(field(object, 'status'), 'parents').value).map(parent => {
-    const resolvedRefs = recordsIn(parent['conditions']).find(({ type }) => type === 'ResolvedRefs');
-    const { status, reason } = resolvedRefs ?? {};
-    return status === 'False' && typeof reason === 'string' ? { unresolved: reason } : {};
-  });
+  const parents = recordsIn(field(field(object, 'status'), 'parents').value);
+  const lacksBackend = parents.some(parent =>
+    recordsIn(parent['conditions']).some(
+      ({ type, status, reason }) =>
+        type === 'ResolvedRefs' && status === 'False' && reason === 'BackendNotFound',
+    ),
+  );
+  const isAnchor = Object.hasOwn(metadata.labels ?? {}, ANCHOR.label);
+  const isDated = isAnchor || !isOverHttp(kind);
   return {
-    metadata: { ...metadata, ...present({ creationTimestamp: created }) },
-    ...(parents.length > 0 && { status: { parents } }),
+    ...(isDated && { metadata: { ...metadata, ...present({ creationTimestamp: created }) } }),
+    ...(lacksBackend && { lacksBackend }),
+    ...(isAnchor && parents.length > 0 && { isReported: true }),
   };
 }
 

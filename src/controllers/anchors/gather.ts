@@ -1,4 +1,4 @@
-import { keyOf, refOf } from '../../api/key.ts';
+import { isOverHttp, keyOf, refOf } from '../../api/key.ts';
 import type { Key, Ref, RouteKind } from '../../api/key.ts';
 import { anchoredBy, gatewaysIn, isAnchor, refTo } from '../../api/objects/references.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
@@ -52,7 +52,7 @@ function anchorOf(route: Route): Anchor {
 /** The MeshEndpoints to which TLSRoutes, TCPRoutes and UDPRoutes may refer, and that may use their tailnet. */
 function neededBy(routes: readonly Route[], resources: TrafficResources): readonly Key[] {
   const refs = routes
-    .filter(({ kind }) => kind !== 'HTTPRoute' && kind !== 'GRPCRoute')
+    .filter(({ kind }) => !isOverHttp(kind))
     .flatMap(meshRulesOf)
     .flatMap(({ meshRefs }) => meshRefs)
     .filter(({ route, ref }) => {

@@ -129,7 +129,7 @@ export function gatherer(
       routes,
       gateways: gatewaysNamed(routes, traffic, read),
       unusedOf: unusedReader(read, { traffic, ...values }, dataPath),
-      unanchored: unanchoredOf({ object, routes, read, anchorNamespace }),
+      unanchored: unanchoredOf({ object, routes, read, traffic, anchorNamespace }),
       unseen: unseenOf(routes, traffic),
       now: now(),
     };

@@ -1,70 +1,86 @@
 import type { Kinds } from '../../api/generated/types.ts';
-import { keyOf } from '../../api/key.ts';
-import type { Key, Ref, RouteKind } from '../../api/key.ts';
-import { isBackendNotFound } from '../../api/objects/gateway-api.ts';
+import { isOverHttp, keyOf } from '../../api/key.ts';
+import type { Key } from '../../api/key.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
-import { oldestOf } from '../../api/objects/oldest.ts';
+import { oldestOf, timeMs } from '../../api/objects/oldest.ts';
 import { refTo } from '../../api/objects/references.ts';
 import { anchorsByEndpoints } from '../../store/indexes.ts';
 import type { TrackedRead } from '../../store/tracking.ts';
+import type { TrafficResources } from '../../traffic/traffic-resources.ts';
+import { MAKE_SEEN, SEEN_MS, completeSinceMs } from '../../traffic/unseen.ts';
 
 /*
- * Envoy Gateway reports on each anchor that it sees, within a second or so. Where its namespace selectors hide the operator's
- * namespace, an anchor has no status, and the L4 routes of its MeshEndpoints keep what they have without an anchor:
+ * Envoy Gateway reports on each anchor that it sees, within a second or so, and then resolves the L4 routes of its MeshEndpoints.
+ * Where its namespace selectors hide the operator's namespace, an anchor has no status; where Envoy Gateway does not see
+ * MeshEndpoints (see unseen.ts), it has one, and has no effect. Connections and datagrams pass all the same.
  *
- *   the anchor has a status           ResolvedRefs of the routes is right
- *   it has none, and is new           Envoy Gateway has perhaps not seen it yet: wait
- *   it has none after REPORT_MS       a route that Envoy Gateway does not resolve without an anchor gets a message
+ *   the routes are resolved                         nothing is wrong
+ *   they are not, and the anchor has no status      the anchor is hidden
+ *   they are not, and all that they name exists     MeshEndpoints are hidden
+ *
+ * Each counts once Envoy Gateway has had SEEN_MS to see what exists.
  */
 
-/** L4 routes that Envoy Gateway does not resolve, and the anchor on which it has not reported. */
+/** L4 routes that Envoy Gateway does not resolve, as their anchors have no effect. */
 export type Unanchored = {
   readonly routes: ReadonlySet<Key>;
-  readonly anchor: Route['metadata'];
+  /** When the last of what Envoy Gateway has to see was created. */
+  readonly sinceMs: number;
+  /** The anchor on which it has not reported; undefined where it has on all. */
+  readonly hidden: Route['metadata'] | undefined;
 };
-
-/** How long Envoy Gateway may take until it reports on an anchor. */
-export const REPORT_MS = 30_000;
 
 type Sources = {
   readonly object: Kinds['MeshEndpoints'];
   /** Those that name the object. */
   readonly routes: readonly Route[];
   readonly read: TrackedRead;
+  readonly traffic: TrafficResources;
   readonly anchorNamespace: string | undefined;
 };
 
-/** Reads the status of anchors, and that of L4 routes only where an anchor has none: Envoy Gateway writes it often. */
-export function unanchoredOf({ object, routes, read, anchorNamespace }: Sources): Unanchored | undefined {
-  const unreported = read
+/** Reads what keeps Envoy Gateway from resolving L4 routes, where it does not resolve some. */
+export function unanchoredOf({
+  object,
+  routes,
+  read,
+  traffic,
+  anchorNamespace,
+}: Sources): Unanchored | undefined {
+  const unresolved = routes.filter(({ kind, lacksBackend }) => lacksBackend && !isOverHttp(kind));
+  if (unresolved.length === 0) return undefined;
+  const anchors = read
     .find(anchorsByEndpoints, keyOf(refTo(object)))
     // Everybody can write an HTTPRoute with the label of anchors.
-    .filter(({ metadata, status }) => metadata.namespace === anchorNamespace && status === undefined);
-  const anchor = oldestOf(unreported)?.metadata;
-  if (!anchor) return undefined;
-  const unresolved = routes
-    .map(refTo)
-    .filter(ref => needsAnchor(ref) && isBackendNotFound(read.get(ref) ?? {}));
-  return unresolved.length > 0 ? { routes: new Set(unresolved.map(keyOf)), anchor } : undefined;
+    .filter(({ metadata }) => metadata.namespace === anchorNamespace);
+  const hidden = oldestOf(anchors.filter(({ isReported }) => !isReported))?.metadata;
+  if (hidden) return { routes: keysOf(unresolved), sinceMs: timeMs(hidden.creationTimestamp), hidden };
+  if (anchors.length === 0) return undefined;
+  const complete = unresolved.filter(route => completeSinceMs(route, traffic) !== undefined);
+  if (complete.length === 0) return undefined;
+  const created = [...complete, ...anchors].map(({ metadata }) => timeMs(metadata.creationTimestamp));
+  const since = complete.map(route => completeSinceMs(route, traffic) ?? 0);
+  return { routes: keysOf(complete), sinceMs: Math.max(...created, ...since), hidden: undefined };
 }
 
-function needsAnchor({ kind }: Ref<RouteKind>): boolean {
-  return kind !== 'HTTPRoute' && kind !== 'GRPCRoute';
+function keysOf(routes: readonly Route[]): ReadonlySet<Key> {
+  return new Set(routes.map(route => keyOf(refTo(route))));
 }
 
-/** The milliseconds until the anchor counts as hidden from Envoy Gateway; 0 or less where it does, or nothing depends on it. */
+/** The milliseconds until Envoy Gateway should have seen what exists; 0 or less where it should have by now, or has. */
 export function unanchoredInMs(unanchored: Unanchored | undefined, now: Date): number {
-  const createdMs = Date.parse(unanchored?.anchor.creationTimestamp ?? '');
-  return Number.isNaN(createdMs) ? 0 : createdMs + REPORT_MS - now.getTime();
+  return unanchored ? unanchored.sinceMs + SEEN_MS - now.getTime() : 0;
 }
 
-/** Why Envoy Gateway does not resolve a route, if that is because an anchor is hidden from it. */
+/** Why Envoy Gateway does not resolve a route, if that is because its anchors have no effect. */
 export function unanchoredMessage(
   route: Route,
   unanchored: Unanchored | undefined,
   now: Date,
 ): string | undefined {
   if (!unanchored?.routes.has(keyOf(refTo(route))) || unanchoredInMs(unanchored, now) > 0) return undefined;
-  const { namespace = '', name } = unanchored.anchor;
-  return `traffic flows, but Envoy Gateway reports ResolvedRefs False/BackendNotFound, because it has not seen HTTPRoute ${namespace}/${name}: let namespaceSelector or namespaces of its provider.kubernetes.watch include namespace ${namespace}, or set routeStatus.anchors to false in a MeshGateway to have no such HTTPRoutes`;
+  const reports = 'traffic flows, but Envoy Gateway reports ResolvedRefs False/BackendNotFound';
+  if (!unanchored.hidden) return `${reports} though its MeshEndpoints exist: ${MAKE_SEEN}`;
+  const { namespace = '', name } = unanchored.hidden;
+  return `${reports}, because it has not seen HTTPRoute ${namespace}/${name}: let namespaceSelector or namespaces of its provider.kubernetes.watch include namespace ${namespace}, or set routeStatus.anchors to false in a MeshGateway to have no such HTTPRoutes`;
 }

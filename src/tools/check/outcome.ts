@@ -102,7 +102,7 @@ const ENVOY_GATEWAY = 'gateway.envoyproxy.io/';
 
 /** That Envoy Gateway does not see the MeshEndpoints of a route, as the operator has found out. */
 function unseenProblem(route: Route, resources: TrafficResources): Problem | undefined {
-  if (!route.lacksBackend) return undefined;
+  if (!route.lacksBackend || !isOverHttp(route.kind)) return undefined;
   const refs = route.rules.flatMap(({ backendRefs }) => backendRefs).filter(isMeshBackend);
   const isReported = refs.some(ref => {
     const { conditions } = resources.meshEndpoints(meshEndpointsRefOf({ ref }))?.status ?? {};

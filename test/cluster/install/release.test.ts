@@ -6,12 +6,20 @@ import { buildProduct, nodeImages } from '../../../lab/install/image.ts';
 import { kubeClient } from '../../../lab/kube/client.ts';
 import { readManifests } from '../../../lab/kube/manifests.ts';
 import { locateBinaries } from '../../../lab/parts/locate.ts';
+import { applyAll } from '../../../lab/kube/apply.ts';
+import { gatewayAddress } from '../../../lab/cluster/gateway.ts';
 import { refOf } from '../../../lab/kube/object.ts';
+import type { KubeObject } from '../../../lab/kube/object.ts';
+import { gatewayObject, meshBackend, named, route } from '../../support/declared.ts';
+import { remoteOf } from '../../support/lab/lab.ts';
+import { bytesClient } from '../../support/lab/traffic/clients/bytes.ts';
+import { endpoint, meshEndpoints } from '../../support/objects.ts';
 import { conditionsOf } from '../../../lab/kube/state.ts';
 import { waitForAbsence } from '../../../lab/kube/wait.ts';
 import { tryAll } from '../../../lab/process/errors.ts';
 import { until } from '../../../lab/process/wait.ts';
 import { API_VERSION } from '../../../src/api/generated/kinds.ts';
+import type { Kinds } from '../../../src/api/generated/types.ts';
 import { COMPONENTS } from '../../../src/api/names.ts';
 import { testCluster } from '../../support/cluster/cluster.ts';
 import { printLogsOnFailure } from '../../support/cluster/logs.ts';
@@ -22,6 +30,7 @@ import { installScene, PLACE } from '../../support/cluster/install/scene.ts';
 import type { InstallScene } from '../../support/cluster/install/scene.ts';
 import { IMAGE, installationShell, isInstalled } from '../../support/cluster/install/shared.ts';
 import type { Shell } from '../../support/cluster/install/shared.ts';
+import { refToRoute, waitForResolvedRefs } from '../../support/cluster/resolved-refs.ts';
 import { doctorOn } from '../../support/cluster/run-doctor.ts';
 import { IS_LONG } from '../../support/eventually.ts';
 import { CHART, helm } from '../../support/synth/chart.ts';
@@ -74,16 +83,53 @@ async function upgrade(): Promise<void> {
   await replaced();
 }
 
+const endpointsRef = (name: string) => ({
+  ...{ apiVersion: API_VERSION, kind: 'MeshEndpoints', namespace: scene.namespace, name },
+});
+
 /** Whether Envoy Gateway has the routes of the scene's MeshEndpoints, by its status. */
 async function programmed(): Promise<string> {
-  const object = await client.get({
-    apiVersion: API_VERSION,
-    kind: 'MeshEndpoints',
-    namespace: scene.namespace,
-    name: 'web',
-  });
+  const object = await client.get(endpointsRef('web'));
   const { status, reason, message } = conditionsOf(object).find(({ type }) => type === 'Programmed') ?? {};
   return `${status} ${reason}: ${message}`;
+}
+
+const STREAMS_PORT = 5000;
+
+/** A TCPRoute to a MeshEndpoints, at a Gateway of its own. */
+function streams(): readonly KubeObject[] {
+  const { namespace } = scene;
+  const { address: meshIP, fqdn: meshFQDN, ports } = remoteOf(testCluster(), 'web-1');
+  const fields = { meshIP, meshFQDN, port: ports['tcp'], protocol: 'TCP' };
+  const listeners = [{ name: 'tcp', port: STREAMS_PORT, protocol: 'TCP' }];
+  const rules = [{ backendRefs: [meshBackend({ name: 'streams', port: ports['tcp'] })] }];
+  return [
+    named(meshEndpoints({ endpoints: [endpoint(fields)] }), `${namespace}/streams`),
+    gatewayObject('Gateway', `${namespace}/streams`, { gatewayClassName: 'mesh', listeners }),
+    route('TCPRoute', `${namespace}/streams`, { parentRefs: [{ name: 'streams' }], rules }),
+  ] as KubeObject[];
+}
+
+/** What the status of its MeshEndpoints reports about the TCPRoute. */
+async function messageOfStreams(): Promise<string | undefined> {
+  const { status } = (await client.get(endpointsRef('streams'))) as unknown as Kinds['MeshEndpoints'];
+  return status?.routes?.[0]?.message;
+}
+
+/** Waits until bytes that are sent through the TCPRoute come back. */
+async function exchange(): Promise<void> {
+  const address = await gatewayAddress(client, { namespace: scene.namespace, name: 'streams' });
+  await until('an answer through the TCPRoute', async note => {
+    const connection = bytesClient({ listener: `${address}:${STREAMS_PORT}`, host: PLACE.host }, undefined);
+    try {
+      return (await connection.echo(Buffer.from('hello'))).toString() === 'hello';
+    } catch (error) {
+      note(String(error));
+      return undefined;
+    } finally {
+      connection.close();
+    }
+  });
 }
 
 let shell: Shell;
@@ -107,7 +153,7 @@ afterAll(async () => {
   ]);
 });
 
-it('all that is applied at once, Envoy Gateway first, ends with traffic, or doctor and status name the restart that it takes', async () => {
+it('all that is applied at once, Envoy Gateway first, ends with traffic, or doctor and statuses name the restart that it takes', async () => {
   printLogsOnFailure(client, PLACE.system, 'envoy-gateway-system');
   await shell.sh(
     'helm upgrade --install eg "$ENVOY_GATEWAY_CHART" --values manifests/envoy-gateway/values.yaml',
@@ -117,6 +163,7 @@ it('all that is applied at once, Envoy Gateway first, ends with traffic, or doct
   await release('install', CHART, '--create-namespace', ...withImage(NEW));
   scene = await installScene({ installed: shell });
   await scene.use();
+  await applyAll(client, streams());
   await replaced();
   const restart = 'kubectl -n envoy-gateway-system rollout restart deployment/envoy-gateway';
   const outcome = await until('traffic, or the restart that it takes', async () => {
@@ -128,11 +175,16 @@ it('all that is applied at once, Envoy Gateway first, ends with traffic, or doct
   if (outcome === 'restart') {
     await until('the operator reports it', async () => (await programmed()).startsWith('False NotSeen: '));
     expect(await programmed()).toContain(restart);
+    await exchange();
+    await until('a message for the TCPRoute', async () => (await messageOfStreams())?.includes(restart));
     await shell.sh(restart);
   }
   await scene.answerOf('web-1');
   expect((await scene.request()).status).toBe(200);
   await until('the operator reports no problem', async () => (await programmed()).startsWith('True '));
+  await waitForResolvedRefs(client, refToRoute('TCPRoute', scene.namespace, 'streams'), 'True ResolvedRefs');
+  await exchange();
+  await until('no message for the TCPRoute', async () => (await messageOfStreams()) === undefined);
 });
 
 it('the version before works beside new CRDs and a new extension server, and is upgraded under load, and no request fails', async () => {

@@ -1,15 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import type { RouteKind } from '../../../src/api/key.ts';
 import { ANCHOR } from '../../../src/api/names.ts';
-import { REPORT_MS } from '../../../src/controllers/mesh-endpoints/unanchored.ts';
+import { SEEN_MS } from '../../../src/traffic/unseen.ts';
 import { EndpointsScene } from '../../support/controllers/mesh-endpoints/scene.ts';
 import { gatewayObject, meshBackend, named, route } from '../../support/declared.ts';
 import { endpoint, meshEndpoints, meshTailnet } from '../../support/objects.ts';
 
 const tailnet = named(meshTailnet({ pool: { mode: 'External', addresses: ['10.0.0.1:1055'] } }), 'one');
 const protocols = { HTTPRoute: 'HTTP', GRPCRoute: 'gRPC', TLSRoute: 'TLS', TCPRoute: 'TCP', UDPRoute: 'UDP' };
+const CREATED = { creationTimestamp: '2026-01-15T12:00:00Z' };
 const web = (kind: RouteKind = 'TCPRoute') =>
-  named(meshEndpoints({ endpoints: [endpoint({ protocol: protocols[kind] })] }), 'default/web');
+  named(meshEndpoints({ endpoints: [endpoint({ protocol: protocols[kind] })] }), 'default/web', CREATED);
 
 /** ResolvedRefs of an object as Envoy Gateway reports it; without a reason it is True. */
 function withReport(object: object, reason?: string): object {
@@ -18,8 +19,8 @@ function withReport(object: object, reason?: string): object {
   return { ...object, status: { parents: [{ conditions: [{ type: 'ResolvedRefs', ...resolved }] }] } };
 }
 
-const unresolved = (kind: RouteKind = 'TCPRoute') =>
-  withReport(route(kind, 'default/web'), 'BackendNotFound');
+const unresolved = (kind: RouteKind = 'TCPRoute', spec: Readonly<Record<string, unknown>> = {}) =>
+  withReport(named(route(kind, 'default/web', spec), 'default/web', CREATED), 'BackendNotFound');
 
 /** An anchor for default/web, created when scenes start. */
 function anchor(namespace = 'mesh-system'): object {
@@ -28,7 +29,7 @@ function anchor(namespace = 'mesh-system'): object {
   return named(
     gatewayObject('HTTPRoute', 'anchor', { parentRefs, rules: [{ backendRefs }] }),
     `${namespace}/mesh-anchor-0`,
-    { labels: { [ANCHOR.label]: 'true' }, creationTimestamp: '2026-01-15T12:00:00Z' },
+    { labels: { [ANCHOR.label]: 'true' }, ...CREATED },
   );
 }
 
@@ -39,9 +40,9 @@ const HIDDEN =
 
 /** A scene in which Envoy Gateway has had the time to report. */
 async function sceneWith(...observed: readonly object[]): Promise<EndpointsScene> {
-  const scene = await EndpointsScene.start(tailnet, web());
-  await scene.observe(...observed);
-  await scene.runtime.clock.advance(REPORT_MS + 1);
+  const scene = await EndpointsScene.start(tailnet);
+  await scene.observe(web(), ...observed);
+  await scene.runtime.clock.advance(SEEN_MS + 1);
   return scene;
 }
 
@@ -49,7 +50,7 @@ describe('an anchor without a status from Envoy Gateway', () => {
   it.each(['TLSRoute', 'TCPRoute'] as const)('is reported in the status of a %s after 30 s', async kind => {
     const scene = await EndpointsScene.start(tailnet, web(kind));
     await scene.observe(unresolved(kind), anchor());
-    await scene.runtime.clock.advance(REPORT_MS - 1000);
+    await scene.runtime.clock.advance(SEEN_MS - 1000);
     expect(scene.status()?.routes).toMatchObject([{ kind, resolved: true }]);
     expect(messageOf(scene)).toBeUndefined();
     await scene.runtime.clock.advance(1001);
@@ -59,13 +60,6 @@ describe('an anchor without a status from Envoy Gateway', () => {
     expect(scene.status()?.conditions).toContainEqual(
       expect.objectContaining({ type: 'RoutesResolved', status: 'True' }),
     );
-  });
-
-  it('is no longer reported once Envoy Gateway reports on it', async () => {
-    const scene = await sceneWith(unresolved(), anchor());
-    expect(messageOf(scene)).toBe(HIDDEN);
-    await scene.observe(withReport(anchor()));
-    expect(messageOf(scene)).toBeUndefined();
   });
 
   it('is no longer reported once the route is resolved, or the anchor is deleted', async () => {
@@ -88,7 +82,7 @@ describe('an anchor without a status from Envoy Gateway', () => {
   it('is not reported for an HTTPRoute, which needs none', async () => {
     const scene = await EndpointsScene.start(tailnet, web('HTTPRoute'));
     await scene.observe(unresolved('HTTPRoute'), anchor());
-    await scene.runtime.clock.advance(REPORT_MS + 1);
+    await scene.runtime.clock.advance(SEEN_MS + 1);
     expect(scene.status()?.routes).toMatchObject([{ kind: 'HTTPRoute', resolved: true }]);
     expect(messageOf(scene)).toBeUndefined();
   });
@@ -103,5 +97,65 @@ describe('an anchor without a status from Envoy Gateway', () => {
     const scene = await sceneWith(withReport(wrong, 'BackendNotFound'), anchor());
     expect(scene.status()?.routes).toMatchObject([{ resolved: false }]);
     expect(messageOf(scene)).toMatch(/^PortNotFound: /);
+  });
+});
+
+const NOT_SEEN =
+  'traffic flows, but Envoy Gateway reports ResolvedRefs False/BackendNotFound though its MeshEndpoints exist: restart it if it started before the CRD of MeshEndpoints was served, as mesh-gateway doctor shows, such as by kubectl -n envoy-gateway-system rollout restart deployment/envoy-gateway; else let its watch include their namespaces';
+
+/** What Envoy Gateway reports on anchors: that they attach to no listener. */
+const reported = () => withReport(anchor(), 'RefNotPermitted');
+
+describe('an anchor on which Envoy Gateway reports, and that has no effect', () => {
+  it.each(['TLSRoute', 'TCPRoute'] as const)('is reported in the status of a %s after 30 s', async kind => {
+    const scene = await EndpointsScene.start(tailnet);
+    await scene.observe(web(kind), unresolved(kind), reported());
+    await scene.runtime.clock.advance(SEEN_MS - 1000);
+    expect(messageOf(scene)).toBeUndefined();
+    await scene.runtime.clock.advance(1001);
+    expect(scene.status()?.routes).toEqual([
+      { kind, namespace: 'default', name: 'web', resolved: true, message: NOT_SEEN },
+    ]);
+  });
+
+  it('is no longer reported once the route is resolved', async () => {
+    const scene = await sceneWith(unresolved(), reported());
+    expect(messageOf(scene)).toBe(NOT_SEEN);
+    await scene.observe(withReport(route('TCPRoute', 'default/web')));
+    expect(messageOf(scene)).toBeUndefined();
+  });
+
+  it('is what is left once Envoy Gateway sees the anchor', async () => {
+    const scene = await sceneWith(unresolved(), anchor());
+    expect(messageOf(scene)).toBe(HIDDEN);
+    await scene.observe(reported());
+    expect(messageOf(scene)).toBe(NOT_SEEN);
+  });
+
+  it.each([
+    ['a MeshEndpoints that does not exist', meshBackend({ name: 'gone' })],
+    ['a Service, which the operator does not read', { name: 'shop', port: 80 }],
+  ])('is not reported for a route that also names %s', async (_what, other) => {
+    const scene = await sceneWith(
+      unresolved('TCPRoute', { rules: [{ backendRefs: [meshBackend(), other] }] }),
+      reported(),
+    );
+    expect(messageOf(scene)).toBeUndefined();
+  });
+
+  it('is not believed of another namespace than that of the operator', async () => {
+    const scene = await sceneWith(unresolved(), withReport(anchor('tenant'), 'RefNotPermitted'));
+    expect(messageOf(scene)).toBeUndefined();
+  });
+
+  it('is reported 30 s after the last of what Envoy Gateway has to see was created', async () => {
+    const scene = await sceneWith(unresolved(), reported());
+    const newer = { creationTimestamp: '2026-01-15T12:00:30Z' };
+    await scene.observe(
+      withReport(named(route('TCPRoute', 'default/web'), 'default/web', newer), 'BackendNotFound'),
+    );
+    expect(messageOf(scene)).toBeUndefined();
+    await scene.runtime.clock.advance(SEEN_MS);
+    expect(messageOf(scene)).toBe(NOT_SEEN);
   });
 });
