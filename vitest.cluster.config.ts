@@ -8,6 +8,7 @@ const FIRST = ['/install/release.test.ts', '/install/install.test.ts'];
 const LAST = [
   '/install/change.test.ts',
   '/install/mesh-pods.test.ts',
+  '/install/reinstalled.soak.ts',
   '/install/chart.soak.ts',
   '/install/removal.test.ts',
   '/life.test.ts',

@@ -42,6 +42,7 @@ export const FORMS: readonly Form[] = [
   vitest('cluster', 'test/cluster/mesh/mesh-relay.test.ts'),
   vitest('cluster', 'test/cluster/install/mesh-pods.test.ts'),
   vitest('cluster', 'test/cluster/install/chart.soak.ts'),
+  vitest('cluster', 'test/cluster/install/reinstalled.soak.ts'),
   vitest('cluster', 'test/cluster/install/release.test.ts'),
   vitest('cluster', 'test/cluster/install/new-user.soak.ts'),
   vitest('cluster', 'test/cluster/mesh/front.soak.ts'),
