@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { buildProduct, nodeImages } from '../../../lab/install/image.ts';
 import { kubeClient } from '../../../lab/kube/client.ts';
 import { readManifests } from '../../../lab/kube/manifests.ts';
@@ -53,14 +53,11 @@ function withImage(image: string): readonly string[] {
 /** The image of this build, and that of the version from which it is upgraded. */
 const [NEW, OLD] = [IMAGE.documented, 'registry.example.com/mesh-gateway:older'];
 
-/** Makes the image of an older version, and writes its chart. */
-async function makeOlderRelease(): Promise<string> {
-  const folder = join(mkdtempSync(join(tmpdir(), 'mesh-older-')), 'checkout');
-  onTestFinished(() => rmSync(join(folder, '..'), { recursive: true }));
-  const { from, chart } = putOlderCheckout(folder);
-  const product = await buildProduct(folder);
-  onTestFinished(() => rmSync(product, { recursive: true }));
-  await images.importProduct(product, OLD);
+/** Makes the image of an older version, and writes its chart into a folder. */
+async function makeOlderRelease(folder: string): Promise<string> {
+  const { from, chart } = putOlderCheckout(join(folder, 'checkout'));
+  const product = await buildProduct(join(folder, 'checkout'));
+  await images.importProduct(product, OLD).finally(() => rmSync(product, { recursive: true }));
   console.log(`installed: ${from}`);
   return chart;
 }
@@ -134,11 +131,18 @@ async function exchange(): Promise<void> {
 
 let shell: Shell;
 let scene: InstallScene;
+const olderFolder = mkdtempSync(join(tmpdir(), 'mesh-older-'));
+/** The chart of the older version, which is made while the first test waits. */
+let older: Promise<string>;
 beforeAll(async () => {
   expect(isInstalled(), 'the installation of other files is not tested here').toBe(false);
   shell = await installationShell();
+  older = makeOlderRelease(olderFolder);
+  older.catch(() => undefined);
 });
 afterAll(async () => {
+  await older.catch(() => undefined);
+  rmSync(olderFolder, { recursive: true });
   await tryAll([
     async () => {
       await shell.sh('helm restore');
@@ -188,7 +192,7 @@ it('all that is applied at once, Envoy Gateway first, ends with traffic, or doct
 });
 
 it('the version before works beside new CRDs and a new extension server, and is upgraded under load, and no request fails', async () => {
-  await release('upgrade', await makeOlderRelease(), FORCE, ...withImage(OLD));
+  await release('upgrade', await older, FORCE, ...withImage(OLD));
   await replaced();
   const failures = await failuresUnderLoad(scene, 'upgrade', async hostIsAdded => {
     await shell.sh('kubectl apply --server-side --force-conflicts -f manifests/crds.yaml');
