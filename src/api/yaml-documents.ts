@@ -204,10 +204,12 @@ function childOf(node: unknown, step: Steps[number]): unknown {
 /** An object of a text, and a function that finds where its fields are. */
 export type Placed = { readonly object: unknown; readonly positionOf: SourceDocument['positionOf'] };
 
-/** The objects of a YAML text, those of lists too, and what is not YAML. */
+/** The objects of a YAML text, those of Lists too, and what is not YAML or refused by kubectl. */
 export function readPlaced(text: string): Pick<Documents, 'faults'> & { readonly placed: readonly Placed[] } {
   const { documents, faults } = readDocuments(text);
-  const placed = documents.flatMap(({ value, positionOf }) =>
+  const lists = documents.filter(({ value }) => isPlainList(value));
+  const others = documents.filter(document => !lists.includes(document));
+  const placed = others.flatMap(({ value, positionOf }) =>
     value === null || value === undefined
       ? []
       : objectsIn(value).map(({ object, steps }) => ({
@@ -215,8 +217,17 @@ export function readPlaced(text: string): Pick<Documents, 'faults'> & { readonly
           positionOf: (inner: Steps) => positionOf([...steps, ...inner]),
         })),
   );
-  return { faults, placed };
+  const refused = lists.map(({ positionOf }) => ({ ...positionOf([]), message: PLAIN_LIST }));
+  return { faults: [...faults, ...refused], placed };
 }
+
+/** Whether a value is a list of objects, and not of another tool. */
+function isPlainList(value: unknown): boolean {
+  return Array.isArray(value) && value.some(item => isRecord(item) && item['apiVersion'] !== undefined);
+}
+
+const PLAIN_LIST =
+  'these objects are in a plain list, which kubectl refuses, too: put --- between them, or kind: List and items: around them';
 
 type Inner = { readonly object: unknown; readonly steps: Steps };
 

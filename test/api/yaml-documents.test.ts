@@ -322,4 +322,12 @@ describe('the objects of a document are', () => {
   it('are none in an empty document', () => {
     expect(readPlaced('---\n---\n# nothing\n')).toEqual({ placed: [], faults: [] });
   });
+
+  it('none of a plain list, which kubectl refuses, too', () => {
+    expect(readPlaced(`---\n- ${JSON.stringify(ONE)}\n---\n${JSON.stringify(TWO)}`)).toEqual({
+      placed: [expect.objectContaining({ object: TWO })],
+      faults: [{ line: 2, column: 1, message: expect.stringContaining('put --- between them') as string }],
+    });
+    expect(readPlaced('[1, {}]').faults).toEqual([]);
+  });
 });

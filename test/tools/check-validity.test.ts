@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { formatProblem, severityOf } from '../../src/api/problem.ts';
 import { CERTIFICATE } from '../support/traffic/certificates.ts';
-import { checkText } from '../support/tools/checked.ts';
+import { checkText, findingText } from '../support/tools/checked.ts';
 
 /** `line severity message` of each finding. */
 function findingsOf(text: string): readonly string[] {
@@ -200,6 +200,11 @@ items:
 
   it('and counts the items of our group', () => {
     expect(checkText(list).objects).toBe(2);
+  });
+
+  it('but refuses a list that is none, as kubectl does', () => {
+    const { findings } = checkText(list.replace(/^[^]*items:\n/, ''));
+    expect(findings.map(findingText)).toEqual([expect.stringMatching(/^error Syntax: .* kind: List/)]);
   });
 });
 

@@ -42,7 +42,7 @@ export const OBJECTS = {
   },
   'object or file': {
     Syntax: error(
-      'the text is not YAML, or a file with objects is empty',
+      'the text is not YAML, a plain list of objects, or empty',
       'correct it; in standalone, delete a file to delete its objects',
     ),
     Unreadable: error('the file cannot be read', 'check that it exists, and its permissions'),
