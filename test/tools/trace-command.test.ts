@@ -101,6 +101,16 @@ describe('mesh-gateway trace', () => {
     expect(await runTrace([url, '--from', 'default/other', '--file', folder], {})).toBe(1);
   });
 
+  it('reports an object that files have twice, and exits with 2 for all routes: which one counts is not known', async () => {
+    const { folder } = makeFolders();
+    cpSync(join(PROJECT, 'examples', 'cluster'), folder, { recursive: true });
+    cpSync(join(folder, 'tailnet.yaml'), join(folder, 'zz.yaml'));
+    expect(await runTrace(['--all', '--file', folder], {})).toBe(2);
+    expect(err).toEqual([
+      expect.stringMatching(/zz\.yaml:\d+: MeshTailnet example is also in .*tailnet\.yaml/),
+    ]);
+  });
+
   it('exits with 2 where routes may be among what is left out, and with 0 without a route', async () => {
     const { folder } = makeFolders();
     mkdirSync(folder);

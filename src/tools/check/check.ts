@@ -7,7 +7,7 @@ import { checkAllowedTags, checkControlURL, checkSelectors, checkVipServices } f
 import { Catalog, groupOf, objectOf, titleOf } from './objects.ts';
 import type { Declarations, Declared, Finding } from './objects.ts';
 import { checkEffects } from './no-effect.ts';
-import { checkAddresses, checkRepeated } from './repeated.ts';
+import { checkAddresses } from './repeated.ts';
 import { noteSameMatches } from './same-match.ts';
 import { checkConflicts, checkTargets } from './targets.ts';
 import { checkTraffic, trafficIn } from './traffic.ts';
@@ -26,7 +26,6 @@ export function check(declarations: Declarations, settings: TrafficSettings = {}
   const traffic = trafficIn(catalog, settings);
   const all = [
     ...findings,
-    ...checkRepeated(objects),
     ...objects.flatMap(checkAddresses),
     ...checkVipServices(catalog.all()),
     ...objects.flatMap(checkSelectors),

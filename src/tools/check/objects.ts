@@ -24,6 +24,7 @@ import { problemsByDefinition, problemsOfKind } from './definitions.ts';
 import type { FindDefinition } from './definitions.ts';
 import { shippedDefinition } from '../crds/shipped.ts';
 import { parentProblems } from './parents.ts';
+import { checkRepeated } from './repeated.ts';
 import { isUndiscovered } from './undiscovered.ts';
 import { checkEach, isOurs, openNamesIn, problemOfFault, subjectIn } from './validity.ts';
 
@@ -46,7 +47,7 @@ export type Declared = {
   readonly at: (problem: Omit<Problem, 'about'>, steps?: Steps) => Finding;
 };
 
-/** The objects of files, and what is wrong with each by itself. */
+/** The objects of files, what is wrong with each by itself, and which are there twice. */
 export type Declarations = {
   readonly objects: readonly Declared[];
   readonly findings: readonly Finding[];
@@ -72,11 +73,13 @@ export function readObjects(files: readonly SourceFile[]): Declarations {
     );
     return { objects: all.map(({ declared }) => declared), findings: [...own, ...all.flatMap(faultsOf)] };
   });
+  const objects = read.flatMap(each => each.objects);
   return {
-    objects: read.flatMap(({ objects }) => objects),
+    objects,
     findings: [
       ...unrendered.map(({ problem, file }) => ({ ...problem, file, line: 1, column: 1 })),
       ...read.flatMap(({ findings }) => findings),
+      ...checkRepeated(objects),
     ],
   };
 }

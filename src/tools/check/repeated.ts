@@ -1,22 +1,22 @@
 import { keyOf } from '../../api/key.ts';
 import type { Key } from '../../api/key.ts';
 import { refTo } from '../../api/objects/references.ts';
-import { titleOf } from './objects.ts';
+import { titleOfSubject } from '../../api/problem.ts';
 import type { Declared, Finding } from './objects.ts';
 
-/** Finds objects that are there twice: the API server keeps what is applied last. */
+/** Finds objects that files have twice: the API server keeps what is applied last. */
 export function checkRepeated(objects: readonly Declared[]): readonly Finding[] {
   const first = new Map<Key, Declared>();
   return objects.flatMap(declared => {
     const { resource, at } = declared;
     if (!resource) return [];
-    const key = keyOf(refTo(resource));
-    const other = first.get(key);
+    const about = refTo(resource);
+    const other = first.get(keyOf(about));
     if (!other) {
-      first.set(key, declared);
+      first.set(keyOf(about), declared);
       return [];
     }
-    const problem = { reason: 'Repeated', text: titleOf(resource), fix: 'remove one of them' } as const;
+    const problem = { reason: 'Repeated', text: titleOfSubject(about), fix: 'remove one of them' } as const;
     const [here, before] = [at(problem), other.at(problem)];
     if (before.file === undefined) return [];
     const place = `${before.file === here.file ? '' : `${before.file}, `}line ${before.line}`;

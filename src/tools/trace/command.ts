@@ -266,7 +266,14 @@ function verdictOf(ways: readonly Way[]): { readonly exit: number; readonly text
 }
 
 /** Of what is left out, a request may depend on everything: a route that is not valid seems not to exist. */
-const LEFT_OUT: readonly Reason[] = ['NotRead', 'Syntax', 'Invalid', 'UnknownKind', 'NotRendered'];
+const LEFT_OUT: readonly Reason[] = [
+  'NotRead',
+  'Syntax',
+  'Invalid',
+  'UnknownKind',
+  'NotRendered',
+  'Repeated',
+];
 
 /** Returns whether nothing is left out. */
 function printLeftOut({ findings }: Declarations): boolean {
