@@ -2,7 +2,7 @@ import { GROUP } from '../../api/generated/kinds.ts';
 import { isRecord } from '../../api/json.ts';
 import type { Fields } from '../../api/json.ts';
 import { keyOf, ROUTE_KINDS } from '../../api/key.ts';
-import type { ResourceKind } from '../../api/key.ts';
+import type { Key, ResourceKind } from '../../api/key.ts';
 import { GATEWAY_GROUP } from '../../api/objects/gateway-api.ts';
 import { pathOf } from '../../api/problem.ts';
 import type { Steps } from '../../api/problem.ts';
@@ -10,12 +10,15 @@ import type { Reason } from '../../api/reasons.ts';
 import { nearest } from '../../api/validation/nearest.ts';
 import { yamlOf } from '../../api/yaml-documents.ts';
 import { groupOf } from './objects.ts';
-import type { Catalog, Declared, Finding } from './objects.ts';
+import type { Declared, Finding } from './objects.ts';
 
 const KIND = 'MeshEndpoints';
 
 /** The annotation by which routes named their backends before backendRefs could. */
 const LEGACY = `${GROUP}/backend-type`;
+
+/** Where the objects that a route may mean are looked up. */
+export type NamedObjects = { readonly get: (key: Key) => unknown };
 
 /** A backendRef of a route, as it is written. */
 type WrittenRef = { readonly ref: Fields; readonly steps: Steps };
@@ -29,7 +32,7 @@ export function isRoute({ fields }: Declared): boolean {
  * Finds backendRefs that are meant for MeshEndpoints and name something else, which Envoy Gateway then looks for: a reference
  * without a group, with a group or a kind that is misspelled, and the annotation of before.
  */
-export function checkBackendRefs(route: Declared, catalog: Catalog): readonly Finding[] {
+export function checkBackendRefs(route: Declared, catalog: NamedObjects): readonly Finding[] {
   return [
     ...legacyAnnotation(route, catalog),
     ...refsOf(route.fields).flatMap(written => checkRef(route, written, catalog)),
@@ -37,7 +40,7 @@ export function checkBackendRefs(route: Declared, catalog: Catalog): readonly Fi
 }
 
 /** Whether a route has a backendRef to a MeshEndpoints, or one that is meant so. */
-export function isForMesh(route: Declared, catalog: Catalog): boolean {
+export function isForMesh(route: Declared, catalog: NamedObjects): boolean {
   return refsOf(route.fields).some(
     written =>
       (written.ref['group'] === GROUP && written.ref['kind'] === KIND) ||
@@ -68,7 +71,7 @@ function recordsIn(value: unknown): readonly (readonly [Fields, number])[] {
   return value.flatMap((item, index) => (isRecord(item) ? [[item, index] as const] : []));
 }
 
-function checkRef(route: Declared, { ref, steps }: WrittenRef, catalog: Catalog): readonly Finding[] {
+function checkRef(route: Declared, { ref, steps }: WrittenRef, catalog: NamedObjects): readonly Finding[] {
   const { group = '', kind, name, weight } = ref;
   const problem = (reason: Reason, text: string, fix?: string, ...more: Steps) => [
     route.at({ reason, at: [...steps, ...more], text, ...(fix !== undefined && { fix }) }),
@@ -95,12 +98,12 @@ function checkRef(route: Declared, { ref, steps }: WrittenRef, catalog: Catalog)
 }
 
 /** Whether a reference without kind has the name of a MeshEndpoints, and there is no such Service. */
-function mistakenForService(route: Declared, ref: Fields, catalog: Catalog): boolean {
+function mistakenForService(route: Declared, ref: Fields, catalog: NamedObjects): boolean {
   return isIn(catalog, KIND, ref, route) && !isIn(catalog, 'Service', ref, route);
 }
 
 /** Whether the object that a reference names is of a kind. */
-function isIn(catalog: Catalog, kind: ResourceKind, ref: Fields, { resource }: Declared): boolean {
+function isIn(catalog: NamedObjects, kind: ResourceKind, ref: Fields, { resource }: Declared): boolean {
   const { name, namespace = namespaceOf(resource) } = ref;
   if (typeof name !== 'string' || typeof namespace !== 'string') return false;
   return catalog.get(keyOf({ kind, namespace, name })) !== undefined;
@@ -111,7 +114,7 @@ function namespaceOf(resource: Declared['resource']): string {
 }
 
 /** The annotation, and the backendRefs that replace it. */
-function legacyAnnotation(route: Declared, catalog: Catalog): readonly Finding[] {
+function legacyAnnotation(route: Declared, catalog: NamedObjects): readonly Finding[] {
   const { fields, at } = route;
   const metadata = isRecord(fields['metadata']) ? fields['metadata'] : {};
   const annotations = isRecord(metadata['annotations']) ? metadata['annotations'] : {};

@@ -1,6 +1,5 @@
 import { parseArgs } from 'node:util';
-import type { Route } from '../../api/objects/gateway-api.ts';
-import { checkBackendRefs, isRoute } from '../check/backend-refs.ts';
+import { isRoute } from '../check/backend-refs.ts';
 import { readDeclarations, withCluster } from '../check/cluster.ts';
 import type { ClusterOptions, OpenPort } from '../check/cluster.ts';
 import type { KubeTransport, TextTransport } from '../../kubernetes/transport/transport.ts';
@@ -8,7 +7,7 @@ import { Catalog, objectOf, readObjects } from '../check/objects.ts';
 import type { Declarations } from '../check/objects.ts';
 import { together } from '../check/reach.ts';
 import type { Reach } from '../check/reach.ts';
-import { isMeshRoute, trackingOf } from '../check/traffic.ts';
+import { trackingOf } from '../check/traffic.ts';
 import type { TrafficSettings } from '../check/traffic.ts';
 import { ENVOY_POD, MESH_POD, NAMESPACE } from '../../api/names.ts';
 import { formatProblem } from '../../api/problem.ts';
@@ -24,8 +23,7 @@ import { readFiles } from '../sources.ts';
 import { withEnvoys } from './envoys.ts';
 import { parseRequest } from './request.ts';
 import type { TracedRequest } from './request.ts';
-import { reachOfAll, routeJson, routeText, routeTracer, strayJson, strayText } from './routes.ts';
-import type { StrayRoute } from './routes.ts';
+import { reachOfAll, routeJson, routeText, routeTracer, strayJson, straysIn, strayText } from './routes.ts';
 import { destinationOf, parseDestination, send } from './send.ts';
 import type { Destination } from './send.ts';
 import type { Step } from './step.ts';
@@ -162,7 +160,7 @@ async function traceAll(from: TraceSource, output: 'text' | 'json', look: Look):
   const isWhole = printLeftOut(declarations);
   const catalog = new Catalog(declarations);
   const routes = routeTracer(trackingOf(catalog), from.settings, catalog)();
-  const strays = straysIn(declarations, catalog);
+  const strays = straysIn(declarations.objects.filter(isRoute), catalog);
   const reaches: readonly Reach[] = [
     ...(routes.length > 0 ? [reachOfAll(routes)] : []),
     ...strays.map(() => 'none' as const),
@@ -178,15 +176,6 @@ async function traceAll(from: TraceSource, output: 'text' | 'json', look: Look):
   const json = () => outputJson({ routes: [...routes.map(routeJson), ...strays.map(strayJson)] });
   console.log(output === 'json' ? json() : count === 0 ? none : text);
   return reach === 'all' && !isWhole ? EXIT_CODES.unknown : EXIT_CODES[reach];
-}
-
-/** Envoy Gateway answers their requests with 500. */
-function straysIn({ objects }: Declarations, catalog: Catalog): readonly StrayRoute[] {
-  return objects.filter(isRoute).flatMap((declared): readonly StrayRoute[] => {
-    const route = declared.resource as Route | undefined;
-    const problems = !route || isMeshRoute(route) ? [] : checkBackendRefs(declared, catalog);
-    return route && problems.length > 0 ? [{ route, problems }] : [];
-  });
 }
 
 async function traceOne(

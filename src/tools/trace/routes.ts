@@ -14,10 +14,13 @@ import type { EnvoyEndpoint } from '../../traffic/endpoints/load-assignment.ts';
 import { targetsOf } from '../../traffic/gateway-settings.ts';
 import type { ResolvedRule } from '../../traffic/resolve-route.ts';
 import { together } from '../check/reach.ts';
+import { checkBackendRefs } from '../check/backend-refs.ts';
+import type { NamedObjects } from '../check/backend-refs.ts';
+import type { Declared } from '../check/objects.ts';
 import type { KnownObjects } from '../check/known.ts';
 import type { RouteOutcome, RuleOutcome } from '../check/outcome.ts';
 import type { Reach } from '../check/reach.ts';
-import { resolverFrom } from '../check/traffic.ts';
+import { isMeshRoute, resolverFrom } from '../check/traffic.ts';
 import type { TrafficSettings } from '../check/traffic.ts';
 import { EXPECTED } from '../check/undiscovered.ts';
 import { problemJson } from '../json.ts';
@@ -161,6 +164,15 @@ export function routeText({ route, outcome, settings, policies }: TracedRoute, l
 /** A route whose backendRefs are meant for MeshEndpoints, and name something else. */
 export type StrayRoute = { readonly route: Route; readonly problems: readonly Problem[] };
 
+/** The stray ones of routes: Envoy Gateway answers their requests with 500. */
+export function straysIn(routes: readonly Declared[], objects: NamedObjects): readonly StrayRoute[] {
+  return routes.flatMap((declared): readonly StrayRoute[] => {
+    const route = declared.resource as Route | undefined;
+    const problems = !route || isMeshRoute(route) ? [] : checkBackendRefs(declared, objects);
+    return route && problems.length > 0 ? [{ route, problems }] : [];
+  });
+}
+
 /** A stray route as JSON, like any other. */
 export function strayJson({ route, problems }: StrayRoute) {
   return {
@@ -176,7 +188,7 @@ export function strayJson({ route, problems }: StrayRoute) {
 }
 
 /** A stray route for users. */
-export function strayText({ route, problems }: StrayRoute, look: Look): string {
+export function strayText({ route, problems }: StrayRoute, look: Look = PLAIN): string {
   const title = `${titleOfSubject(refTo(route))} has no MeshEndpoints among its backends`;
   return [plainText(title), ...problems.flatMap(each => problemLines(each, 'not used', look, '  '))]
     .flatMap(line => fitting(line, INDENT, look))
