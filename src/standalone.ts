@@ -37,6 +37,7 @@ import { localReferenced, localSecrets } from './files/local-secrets.ts';
 import type { ReadOwnNamespace } from './store/own-namespace.ts';
 import { openDirectory } from './files/directory.ts';
 import type { Directory } from './files/directory.ts';
+import type { ReadManifests } from './files/manifests.ts';
 import type { ReadResources, RecordEvents, WriteResources } from './store/resources.ts';
 import { systemClock } from './runtime/clock.ts';
 import { registerSource } from './runtime/observer.ts';
@@ -86,6 +87,8 @@ ${helpOn(allSettings({ environment }))}`;
 export type Standalone = {
   readonly telemetry: ProcessTelemetry;
   readonly read: ReadResources;
+  /** The objects of files that Envoy Gateway reads. */
+  readonly manifests: ReadManifests;
   /** Fulfilled with the port once it serves Envoy Gateway and Envoy, and the folder for Envoy Gateway is written. */
   readonly started: Promise<number>;
   /** The steps of its shutdown, in order. */
@@ -106,7 +109,7 @@ export async function startStandalone(
   try {
     telemetry.log.info('installation id', { id: await installationId(settings.stateDir) });
     const { directory, files } = openFolders(settings, telemetry);
-    const { read } = directory;
+    const { read, manifests } = directory;
     registerSource('folder', read, telemetry);
     const guard = guardOf(settings);
     const tracking = new Tracking(read);
@@ -135,7 +138,7 @@ export async function startStandalone(
       await files.whenIdle();
       return port;
     });
-    return { telemetry, read, started, steps };
+    return { telemetry, read, manifests, started, steps };
   } catch (error) {
     await telemetry.close();
     throw error;

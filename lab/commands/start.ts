@@ -24,7 +24,7 @@ import { Screen, standardOutput } from '../screen.ts';
 import { LabFolder } from '../state.ts';
 import type { Lab } from '../state.ts';
 import { tryAll } from '../process/errors.ts';
-import { warningIn } from '../quickstart/warning.ts';
+import { refusalIn, warningIn } from '../quickstart/warning.ts';
 import { readStandaloneSettings, startStandalone } from '../../src/standalone.ts';
 import type { Standalone } from '../../src/standalone.ts';
 
@@ -168,12 +168,12 @@ async function untilStopped(stop: AbortSignal, check: () => void): Promise<void>
 }
 
 /** Fails when a process has ended by itself, and shows what Envoy Gateway refuses. */
-function checkOf(folder: LabFolder, { gateway }: Lab): () => void {
+function checkOf(folder: LabFolder, { gateway }: Lab, { manifests }: Standalone): () => void {
   const refusals = gateway ? followRefusals(gateway) : () => [];
   return () => {
     if (!folder.running()) throw new Error('a process of the data plane has ended; see the logs');
     for (const why of refusals())
-      screen.print(`! Envoy Gateway reads no file until this is corrected: ${why}`);
+      screen.print(`! Envoy Gateway reads no file until this is corrected: ${refusalIn(why, manifests)}`);
   };
 }
 
@@ -203,7 +203,7 @@ async function run(options: Options, stop: AbortSignal): Promise<void> {
     await folder.remove();
     ends.unshift(() => folder.remove());
     const lab = await startParts(folder, stop, gatewayDirIn(options), port);
-    const check = checkOf(folder, lab);
+    const check = checkOf(folder, lab, product);
     const answer = await requestQuickstart(lab.gateway?.listeners.http ?? '', stop, check);
     if (stop.aborted) return;
     screen.print(nextSteps(lab, options, answer));

@@ -98,7 +98,9 @@ describe('npm start', () => {
     );
     const isReported = () => Promise.resolve(running.output().includes('reads no file until'));
     expect(await until('it to be reported', isReported, SOON)).toBe(true);
-    expect(running.output()).toContain('Unsupported value: "Nonsense"');
+    expect(running.output()).toMatch(
+      /corrected: web\.yaml: HTTPRoute\S* "web" .*Unsupported value: "Nonsense"/,
+    );
     running.restore();
     running.edit(text => text.replace(/weight: 1\n$/, 'weight: 0\n'));
     expect(await untilBackends('web-1')).toBe(true);
