@@ -16,6 +16,13 @@ beforeEach(() => {
 });
 afterEach(() => vi.restoreAllMocks());
 
+/** Whose ports the tags of devices decide. */
+const DISCOVERING = `apiVersion: mesh-gateway.dev/v1alpha1
+kind: MeshEndpoints
+metadata: {name: devices}
+spec: {tailnet: example.ts.net, tagSelectors: [{key: web, operator: Exists}]}
+`;
+
 const CLUSTER = ['--file', join(PROJECT, 'examples', 'cluster')];
 
 describe('mesh-gateway trace', () => {
@@ -69,13 +76,21 @@ describe('mesh-gateway trace', () => {
     [0, 'all requests reach an endpoint', (_, web) => web],
     [3, 'a part of them does', (_, web) => `${web}${BACKEND}gone\n          port: 8080\n`],
     [1, 'none does', (_, web) => web.replace(`${BACKEND}web`, `${BACKEND}gone`)],
+    ...['tailnet.yaml'].map(
+      name =>
+        [
+          2,
+          `${name} decides it, which is not there`,
+          (folder: string, web: string) => {
+            rmSync(join(folder, name));
+            return web;
+          },
+        ] as const,
+    ),
     [
       2,
-      'other files decide it',
-      (folder, web) => {
-        rmSync(join(folder, 'tailnet.yaml'));
-        return web;
-      },
+      'a share depends on what is in no file',
+      (_, web) => `${web}${BACKEND}devices\n          port: 8080\n---\n${DISCOVERING}`,
     ],
   ])('exits with %i where %s, for one request and for all routes', async (expected, _, change) => {
     const { folder } = makeFolders();

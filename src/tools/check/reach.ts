@@ -17,11 +17,10 @@ import type { KnownObjects } from './known.ts';
 /** How many of the requests reach an endpoint; unknown where the objects that decide it could not be read. */
 export type Reach = 'all' | 'some' | 'none' | 'unknown';
 
-/** What several parts of the requests together reach. */
+/** What several parts of the requests together reach: a part that is not known matters unless another one is known to fail. */
 export function together(parts: readonly Reach[]): Reach {
   const known = parts.filter(part => part !== 'unknown');
-  if (known.length === 0) return 'unknown';
-  if (known.every(part => part === 'all')) return 'all';
+  if (known.every(part => part === 'all')) return known.length < parts.length ? 'unknown' : 'all';
   return known.every(part => part === 'none') ? 'none' : 'some';
 }
 

@@ -23,7 +23,7 @@ import { readFiles } from '../sources.ts';
 import { withEnvoys } from './envoys.ts';
 import { parseRequest } from './request.ts';
 import type { TracedRequest } from './request.ts';
-import { reachOfAll, routeJson, routeText, routeTracer, strayJson, straysIn, strayText } from './routes.ts';
+import { reachesOf, routeJson, routeText, routeTracer, strayJson, straysIn, strayText } from './routes.ts';
 import { destinationOf, parseDestination, send } from './send.ts';
 import type { Destination } from './send.ts';
 import type { Step } from './step.ts';
@@ -78,10 +78,10 @@ Examples:
   mesh-gateway trace db.example.com:5432 --file my-objects
   kustomize build | mesh-gateway trace --all --file -
 
-Exit status: 0 all such requests reach an endpoint or are redirected, 3 some do,
-1 none does, the one that was sent gets no answer or one of 500 and above, or an
-Envoy differs from the objects or is refused by mesh pods, 2 wrong usage, or
-what decides it could not be read.
+Exit status: 0 all such requests reach an endpoint, or Envoy answers them, as by
+a redirect, 3 some do, 1 none does, the one that was sent gets no answer or one
+of 500 and above, or an Envoy differs from the objects or is refused by mesh
+pods, 2 wrong usage, or what decides it could not be read or is in no file.
 `;
 
 /** Runs `mesh-gateway trace`; returns the exit code. */
@@ -154,18 +154,18 @@ async function declarationsOf({ files, cluster }: TraceSource): Promise<Declarat
   );
 }
 
-/** Prints all routes. What is left out may be a route, so that not all are known to work. */
+/** Prints all routes. What is left out may be one. */
 async function traceAll(from: TraceSource, output: 'text' | 'json', look: Look): Promise<number> {
   const declarations = await declarationsOf(from);
   const isWhole = printLeftOut(declarations);
   const catalog = new Catalog(declarations);
   const routes = routeTracer(trackingOf(catalog), from.settings, catalog)();
   const strays = straysIn(declarations.objects.filter(isRoute), catalog);
-  const reaches: readonly Reach[] = [
-    ...(routes.length > 0 ? [reachOfAll(routes)] : []),
+  const reach = together([
+    ...routes.flatMap(reachesOf),
     ...strays.map(() => 'none' as const),
-  ];
-  const reach = reaches.length === 0 ? 'all' : together(reaches);
+    ...(isWhole ? [] : ['unknown' as const]),
+  ]);
   const count = routes.length + strays.length;
   const text = [
     ...routes.map(route => routeText(route, look)),
@@ -175,7 +175,7 @@ async function traceAll(from: TraceSource, output: 'text' | 'json', look: Look):
   const none = 'no route has MeshEndpoints among its backends';
   const json = () => outputJson({ routes: [...routes.map(routeJson), ...strays.map(strayJson)] });
   console.log(output === 'json' ? json() : count === 0 ? none : text);
-  return reach === 'all' && !isWhole ? EXIT_CODES.unknown : EXIT_CODES[reach];
+  return EXIT_CODES[reach];
 }
 
 async function traceOne(

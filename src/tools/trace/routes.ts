@@ -76,9 +76,9 @@ function byTitle(one: Route, other: Route): number {
   return titleOfSubject(refTo(one)) < titleOfSubject(refTo(other)) ? -1 : 1;
 }
 
-/** How many of the requests for all these routes reach an endpoint. */
-export function reachOfAll(routes: readonly TracedRoute[]): Reach {
-  return together(routes.flatMap(({ outcome }) => outcome.rules.map(({ reaches }) => reaches)));
+/** How many of the requests for each rule reach an endpoint. */
+export function reachesOf({ outcome }: TracedRoute): readonly Reach[] {
+  return outcome.rules.map(({ reaches }) => reaches);
 }
 
 /** What MeshGateways set for Gateways, and which of them are not applied. */
@@ -115,7 +115,8 @@ function gatewaySettings(
 }
 
 /** A route as JSON. */
-export function routeJson({ route, outcome, settings, policies }: TracedRoute) {
+export function routeJson(traced: TracedRoute) {
+  const { route, outcome, settings, policies } = traced;
   const { path, gateways, rules, problems } = outcome;
   return {
     route: refTo(route),
@@ -123,7 +124,7 @@ export function routeJson({ route, outcome, settings, policies }: TracedRoute) {
     gateways: gateways.map(pathOf),
     dataPath: path,
     settings,
-    reaches: together(rules.map(({ reaches }) => reaches)),
+    reaches: together(reachesOf(traced)),
     problems: problems.map(problemJson),
     rules: rules.map((rule, index) => ({
       cluster: rule.rule.cluster.text,

@@ -4,8 +4,9 @@ import { ResourceStore } from '../../../src/store/store.ts';
 import { Tracking } from '../../../src/store/tracking.ts';
 import { trafficIndexes } from '../../../src/store/traffic/resources.ts';
 import { everythingIn } from '../../../src/tools/check/known.ts';
+import { together } from '../../../src/tools/check/reach.ts';
 import type { TrafficSettings } from '../../../src/tools/check/traffic.ts';
-import { reachOfAll, routeText, routeTracer } from '../../../src/tools/trace/routes.ts';
+import { reachesOf, routeText, routeTracer } from '../../../src/tools/trace/routes.ts';
 import { resourceOf } from '../store/resources.ts';
 
 /** The routes among all objects of a cluster as `trace --all` prints them, with how many of their requests reach an endpoint. */
@@ -20,7 +21,7 @@ export function tracedResources(resources: readonly Resource[], settings: Traffi
   const traced = routeTracer(new Tracking(store), settings, everythingIn(store));
   return traced().map(route => ({
     text: routeText(route),
-    reaches: reachOfAll([route]),
+    reaches: together(reachesOf(route)),
     problems: route.outcome.rules.flatMap(({ problems }) => problems),
   }));
 }
