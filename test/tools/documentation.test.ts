@@ -110,6 +110,7 @@ describe('the route to the tailnet', () => {
     const { root } = makeFolders();
     const [example = ''] = blocksOf(readme, 'yaml');
     writeFileSync(join(root, 'example.yaml'), withReadyPool(example));
+    cpSync(join(PROJECT, 'examples/cluster/gateway.yaml'), join(root, 'gateway.yaml'));
     await expectProxied(root, '10.96.0.7:1055');
   });
 

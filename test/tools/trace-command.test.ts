@@ -76,7 +76,7 @@ describe('mesh-gateway trace', () => {
     [0, 'all requests reach an endpoint', (_, web) => web],
     [3, 'a part of them does', (_, web) => `${web}${BACKEND}gone\n          port: 8080\n`],
     [1, 'none does', (_, web) => web.replace(`${BACKEND}web`, `${BACKEND}gone`)],
-    ...['tailnet.yaml'].map(
+    ...['tailnet.yaml', 'gateway.yaml'].map(
       name =>
         [
           2,

@@ -197,7 +197,6 @@ describe('trace follows a request', () => {
 
 describe('trace names the step that is broken:', () => {
   it.each<readonly [string, Reason, readonly object[], string, string]>([
-    ['no Gateway', 'NoGateway', [web, tailnet], 'http://a/', 'broken gateway: there is no Gateway'],
     [
       'no listener',
       'NoListener',

@@ -17,7 +17,7 @@ import { notSeen } from '../../traffic/unseen.ts';
 import { isDecided, otherBackendProblem, undecided } from './known.ts';
 import type { KnownObjects } from './known.ts';
 import { takenFrom } from './listeners.ts';
-import { isPoolBroken, isServed, reachOfRule } from './reach.ts';
+import { isPoolBroken, isServed, reachOfRule, together } from './reach.ts';
 import type { CarriedTraffic, Reach } from './reach.ts';
 
 /** What becomes of the requests for a rule. */
@@ -57,7 +57,10 @@ export function outcomesOf(
         const whole = foreign ?? unseen;
         if (whole) return unserved({ ...rule, path }, whole);
         const outcome = outcomeOf({ ...rule, path }, gateways, route, resources, known);
-        return isDetached ? { ...outcome, reaches: 'none' } : outcome;
+        if (isDetached) return { ...outcome, reaches: 'none' };
+        return known.has('Gateway')
+          ? outcome
+          : { ...outcome, reaches: together([outcome.reaches, 'unknown']) };
       }),
     })),
   );

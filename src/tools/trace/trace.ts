@@ -56,7 +56,8 @@ export function trace(
   const open = all.filter(({ listeners }) => listeners.length > 0);
   if (open.length === 0) {
     const step = unlessUnread(['Gateway'], noListener(request, gateways, from), catalog);
-    return [{ gateway: '', ...endedBy([], step) }];
+    const isElsewhere = !catalog.isCluster && !catalog.has('Gateway') && gateways.length === 0;
+    return [{ gateway: '', ...endedBy([], isElsewhere ? { ...step, is: 'unknown' } : step) }];
   }
   return open.map(({ gateway, listeners }) => ({
     gateway: pathOf(gateway),
