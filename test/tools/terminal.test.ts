@@ -78,6 +78,13 @@ describe('on a terminal', () => {
     writeFileSync(file, OBJECTS.replace(/rules: .*/, rules));
     const lines = await onTerminal(80, () => runTrace(['http://a/', '--file', file], {}));
     expect(lines.at(-1)).toBe('all requests are redirected');
+    const filter = '{group: gateway.envoyproxy.io, kind: HTTPRouteFilter, name: teapot}';
+    writeFileSync(
+      file,
+      OBJECTS.replace(/rules: .*/, `rules: [{filters: [{type: ExtensionRef, extensionRef: ${filter}}]}]`),
+    );
+    const answered = await onTerminal(80, () => runTrace(['http://a/', '--file', file], {}));
+    expect(answered.at(-1)).toBe('all requests are answered by Envoy itself');
   });
 
   it('trace --all has them, too', async () => {

@@ -304,3 +304,15 @@ it('a rule that redirects sends nothing to a backend, and is right', () => {
     'ok answer: a redirect, by the filter RequestRedirect',
   ]);
 });
+
+it('a rule with a filter of Envoy Gateway needs no backends, since that may answer, as by directResponse', () => {
+  const extensionRef = { group: 'gateway.envoyproxy.io', kind: 'HTTPRouteFilter', name: 'teapot' };
+  const filters = [{ type: 'ExtensionRef', extensionRef }];
+  const answer = 'ok answer: by an HTTPRouteFilter (not followed further)';
+  const lastOf = (rule: object) => ways([...all, routeOf({ rules: [rule] })], 'http://a/')[0]?.at(-1);
+  expect(lastOf({ filters })).toBe(answer);
+  expect(lastOf({ filters, backendRefs: [meshBackend()] })).not.toBe(answer);
+  expect(
+    lastOf({ filters: [{ type: 'ExtensionRef', extensionRef: { ...extensionRef, kind: 'Other' } }] }),
+  ).toMatch(/^broken backend: .*has no backendRefs/);
+});

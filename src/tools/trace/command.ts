@@ -226,7 +226,10 @@ const REQUESTS: Readonly<Record<Reach, string>> = {
   unknown: 'it is not known whether requests reach an endpoint',
 };
 
-const REDIRECTED = 'all requests are redirected';
+const ANSWERED = {
+  redirect: 'all requests are redirected',
+  answer: 'all requests are answered by Envoy itself',
+} as const;
 
 /** A summary, which is the last line on a terminal. */
 function summaryOn({ columns }: Look, text: string): readonly string[] {
@@ -242,9 +245,10 @@ function verdictOf(ways: readonly Way[]): { readonly exit: number; readonly text
   const isUnsent = answers.length > 0 && answers.every(({ is }) => is === 'unknown');
   const ruled = ways.filter(({ action }) => action !== undefined);
   const reach = together((ruled.length > 0 ? ruled : ways).map(({ reaches }) => reaches));
-  const isRedirect = reach === 'all' && ruled.every(({ action }) => action === 'redirect');
+  const [action, ...others] = new Set(ruled.map(each => each.action));
+  const isAnswered = reach === 'all' && action !== undefined && action !== 'forward' && others.length === 0;
   const text = [
-    isRedirect ? REDIRECTED : REQUESTS[reach],
+    isAnswered ? ANSWERED[action] : REQUESTS[reach],
     ...(isDifferent ? ['but an Envoy differs'] : []),
     ...(isFailed ? ['but the one that was sent failed'] : []),
     ...(isUnsent ? ['but none was sent'] : []),

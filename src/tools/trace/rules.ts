@@ -14,8 +14,8 @@ export type RuleChoice = {
   readonly action: RuleAction;
 };
 
-/** What becomes of the requests for a rule: Envoy forwards them to its backends, or answers by its filter RequestRedirect. */
-export type RuleAction = 'forward' | 'redirect';
+/** What becomes of the requests for a rule: Envoy forwards them to its backends, or answers itself, by RequestRedirect or another filter. */
+export type RuleAction = 'forward' | 'redirect' | 'answer';
 
 /** A route as it is written, because only that has its matches. */
 export type WrittenRoute = { readonly route: Route; readonly fields: Fields };
@@ -54,14 +54,21 @@ function matchesOf({ route, fields }: WrittenRoute): readonly RuleMatch[] {
   const rules = listOf(recordOf(fields['spec'])['rules']);
   return (rules.length === 0 ? [{}] : rules).flatMap((rule, index) => {
     const matches = listOf(rule['matches']);
-    const isRedirect = listOf(rule['filters']).some(({ type }) => type === 'RequestRedirect');
     return (matches.length === 0 ? [{}] : matches).map(match => ({
       route,
       rule: index,
-      action: isRedirect ? 'redirect' : 'forward',
+      action: actionOf(rule),
       ...(route.kind === 'GRPCRoute' ? grpcMatch(match) : httpMatch(match)),
     }));
   });
+}
+
+/** A directResponse of an HTTPRouteFilter needs no backends. */
+function actionOf({ filters, backendRefs }: Fields): RuleAction {
+  const all = listOf(filters);
+  if (all.some(({ type }) => type === 'RequestRedirect')) return 'redirect';
+  const isExtended = all.some(({ extensionRef }) => recordOf(extensionRef)['kind'] === 'HTTPRouteFilter');
+  return isExtended && listOf(backendRefs).length === 0 ? 'answer' : 'forward';
 }
 
 type Condition = Pick<RuleMatch, 'rank' | 'accepts' | 'text'>;

@@ -193,8 +193,8 @@ function wayThrough(
   const { route, rule, text, action } = chosen;
   const place = `spec.rules[${rule}] of ${titleOf(route)}${text === '' ? '' : `: ${text}`}`;
   const before: readonly Step[] = [first, { is: 'ok', name: 'rule', text: place }];
-  if (action === 'redirect')
-    return { steps: [...before, REDIRECT], traffic: undefined, action, reaches: 'all' };
+  if (action !== 'forward')
+    return { steps: [...before, ANSWERS[action]], traffic: undefined, action, reaches: 'all' };
   const traffic = ruleTraffic(chosen, key, trafficOf);
   const ofGateway = traffic?.problems.find(({ reason }) => OF_GATEWAY.includes(reason));
   if (ofGateway)
@@ -211,7 +211,10 @@ function wayThrough(
 const OF_GATEWAY: readonly Reason[] = ['NotEnvoyGateway', 'NotSeen'];
 
 /** Envoy answers itself: such a rule has no backends. */
-const REDIRECT: Step = { is: 'ok', name: 'answer', text: 'a redirect, by the filter RequestRedirect' };
+const ANSWERS: Readonly<Record<Exclude<RuleAction, 'forward'>, Step>> = {
+  redirect: { is: 'ok', name: 'answer', text: 'a redirect, by the filter RequestRedirect' },
+  answer: { is: 'ok', name: 'answer', text: 'by an HTTPRouteFilter (not followed further)' },
+};
 
 /** Why a route that is for the request attaches to no Gateway. */
 function detachedRoute(
