@@ -170,7 +170,11 @@ describe('what is wrong with a route', () => {
     ],
     [
       { rules: [{ backendRefs: [{ name: 'a', port: '80' }] }] },
-      'spec.rules[0].backendRefs[0].port: is not a whole number from 1 to 65535',
+      'spec.rules[0].backendRefs[0].port: is not a whole number from 1 to 65535; write it without quotes: 80',
+    ],
+    [
+      { rules: [{ backendRefs: [{ name: 80 }] }] },
+      'spec.rules[0].backendRefs[0].name: is not a text of 1 to 253 characters; write it in quotes: "80"',
     ],
     [
       { rules: [{ backendRefs: [{ name: 'a', kind: 'A/B' }] }] },

@@ -27,12 +27,12 @@ it.each([
   [
     'with an unknown choice of namespaces',
     { targetSelectors: [{ kind: 'HTTPRoute', namespaces: { from: 'Some' } }] },
-    ['spec.targetSelectors[0].namespaces.from is not one of All, None, Same, Selector'],
+    ['spec.targetSelectors[0].namespaces.from is not one of All, None, Same, Selector; write Same'],
   ],
   [
     'with an unknown operator',
     { targetSelectors: [{ kind: 'HTTPRoute', matchExpressions: [{ key: 'app', operator: 'Is' }] }] },
-    ['spec.targetSelectors[0].matchExpressions[0].operator is not one of In, NotIn, Exists, DoesNotExist'],
+    ['spec.targetSelectors[0].matchExpressions[0].operator is not one of In, NotIn, Exists, DoesNotExist; write In'],
   ],
 ])('a BackendTrafficPolicy %s has the faults of its targets', (_, spec, faults) => {
   expect(faultsOf(spec)).toEqual(faults);

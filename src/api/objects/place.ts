@@ -1,3 +1,4 @@
+import { hintForSpelling, hintForType } from '../validation/explain.ts';
 import type { Fault } from '../validation/fault.ts';
 import { isRecord } from '../json.ts';
 import { copyMap } from '../validation/validator-functions.ts';
@@ -89,7 +90,7 @@ export function optionalText(place: FieldValue, { most, pattern, is }: Form): st
   const { value } = place;
   if (value === undefined) return undefined;
   if (typeof value === 'string' && value.length <= most && pattern.test(value)) return value;
-  refuse(place, `is not ${is}`);
+  refuse(place, `is not ${is}${hintForType(value, { is: 'text', pattern: pattern.source })}`);
   return undefined;
 }
 
@@ -102,7 +103,8 @@ export function text(place: FieldValue, form: Form): string {
 /** An optional text of a closed list. */
 export function oneOf<T extends string>(place: FieldValue, values: readonly T[]): T | undefined {
   const found = values.find(value => value === place.value);
-  if (found === undefined && place.value !== undefined) refuse(place, `is not one of ${values.join(', ')}`);
+  if (found === undefined && place.value !== undefined)
+    refuse(place, `is not one of ${values.join(', ')}${hintForSpelling(place.value, values)}`);
   return found;
 }
 
@@ -111,7 +113,7 @@ export function optionalInteger(place: FieldValue, least: number, most: number):
   const { value } = place;
   if (value === undefined) return undefined;
   if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return value;
-  refuse(place, `is not a whole number from ${least} to ${most}`);
+  refuse(place, `is not a whole number from ${least} to ${most}${hintForType(value, { is: 'integer' })}`);
   return undefined;
 }
 

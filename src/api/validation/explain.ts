@@ -111,7 +111,7 @@ const NOUNS: Readonly<Record<Outline['is'], string>> = {
 };
 
 /** In YAML 80 and "80", and true and "true", have different types; most wrong types are missing or extra quotes. */
-function hintForType(value: unknown, outline: Outline): string {
+export function hintForType(value: unknown, outline: Outline): string {
   const isText = typeof value === 'string';
   if (outline.is === 'integer' && isText && /^\d{1,10}$/.test(value))
     return `; write it without quotes: ${value}`;
@@ -127,7 +127,8 @@ function hintForType(value: unknown, outline: Outline): string {
   return isRight ? `; write it in quotes: "${text}"` : '';
 }
 
-function hintForSpelling(value: unknown, choices: readonly string[]): string {
+/** The choice that was probably meant, after a text that it is none. */
+export function hintForSpelling(value: unknown, choices: readonly string[]): string {
   if (typeof value !== 'string') return '';
   const word = value.toLowerCase();
   const meant =
