@@ -272,11 +272,11 @@ const MISUSED: readonly (readonly [sentence: string, args: readonly string[], er
   ['help on a misspelt command', ['help', 'tarce'], /^mesh-gateway: .* did you mean trace\?\n$/],
   ...(
     [
-      [['check'], 'check FOLDER'],
-      [['trace', '--all'], 'trace --file FOLDER'],
-      [['trace', 'http://a/'], 'trace --file FOLDER'],
-      [['status'], 'check FOLDER'],
-      [['doctor'], 'check FOLDER'],
+      [['check'], 'give files: mesh-gateway check FOLDER'],
+      [['trace', '--all'], 'give files: mesh-gateway trace --file FOLDER'],
+      [['trace', 'http://a/'], 'give files: mesh-gateway trace --file FOLDER'],
+      [['status'], 'check only objects in files: mesh-gateway check FOLDER'],
+      [['doctor'], 'check only objects in files: mesh-gateway check FOLDER'],
     ] as const
   ).map(
     ([args, instead]) =>
@@ -284,7 +284,7 @@ const MISUSED: readonly (readonly [sentence: string, args: readonly string[], er
         `${args.join(' ')} without a cluster`,
         [...args, '--kubeconfig', 'none'],
         new RegExp(
-          `^mesh-gateway: KUBECONFIG: none cannot be read \\(ENOENT\\): name a cluster with --kubeconfig and --context, or give files: mesh-gateway ${instead}\n$`,
+          `^mesh-gateway: KUBECONFIG: none cannot be read \\(ENOENT\\): name a cluster with --kubeconfig and --context, or ${instead}\n$`,
         ),
       ] as const,
   ),

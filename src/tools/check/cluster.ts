@@ -45,7 +45,8 @@ const KINDS: readonly ResourceKind[] = [
 
 /** Reads the objects of a cluster, with a finding for each kind that could not be read; what depends on those is not checked. */
 export async function readCluster(options: ClusterOptions): Promise<Declarations> {
-  return await withCluster(options, transport => readDeclarations(transport, options));
+  const read = (transport: KubeTransport) => readDeclarations(transport, options);
+  return await withCluster(options, read, 'or give files: mesh-gateway check FOLDER');
 }
 
 /** Connects to a port of a pod, which the caller closes; fails with KubeError, also after a timeout. */
@@ -64,10 +65,10 @@ type UseCluster<T> = (
 export async function withCluster<T>(
   options: Pick<ClusterOptions, 'kubeconfig' | 'context' | 'environment'>,
   use: UseCluster<T>,
-  withoutOne = 'mesh-gateway check FOLDER',
+  withoutOne = 'or check only objects in files: mesh-gateway check FOLDER',
 ): Promise<T> {
   const fail = (cause: Error): never => {
-    const fix = `name a cluster with --kubeconfig and --context, or give files: ${withoutOne}`;
+    const fix = `name a cluster with --kubeconfig and --context, ${withoutOne}`;
     throw new Error(`${cause.message}: ${fix}`, { cause });
   };
   const { context, environment } = options;

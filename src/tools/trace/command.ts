@@ -318,7 +318,7 @@ async function traceCluster(
 }
 
 /** How to trace without a cluster. */
-const WITH_FILES = 'mesh-gateway trace --file FOLDER';
+const WITH_FILES = 'or give files: mesh-gateway trace --file FOLDER';
 
 /** Whoever may write a Gateway can have one with the same host and port. */
 const FROM = 'name the Gateway that may get the request, as NAMESPACE/NAME';
