@@ -111,6 +111,7 @@ async function main([name, ...args]: readonly string[]): Promise<number> {
   switch (name) {
     case 'version':
     case '--version':
+    case '-v':
       console.log(version());
       return 0;
     case 'help':

@@ -305,6 +305,7 @@ const ASKED: readonly (readonly [args: readonly string[], out: RegExp])[] = [
   [['help', 'check'], /^mesh-gateway check \[options\] \[PATH\.\.\.\]\n[^]*Exit status: 0 .*, 1 .*, 2 /],
   [['version'], new RegExp(`^${version.replaceAll('.', '\\.')}\n$`)],
   [['--version'], new RegExp(`^${version.replaceAll('.', '\\.')}\n$`)],
+  [['-v'], new RegExp(`^${version.replaceAll('.', '\\.')}\n$`)],
 ];
 
 describe.concurrent('mesh-gateway', () => {
