@@ -71,6 +71,16 @@ describe('files in which devices are found by their tags', () => {
     );
   });
 
+  it('have endpoints by any name', () => {
+    const named = readFileSync('examples/cluster/web.yaml', 'utf8').replace(
+      /- name: web\S*/,
+      '- name: devices-of-tagselectors',
+    );
+    const { way, route } = answersFor(named);
+    expect(way).toEqual(['all', 'ok', expect.stringMatching(/example\.ts\.net$/)]);
+    expect(route[1]).not.toContain('devices of');
+  });
+
   it('are not judged where the tags of devices decide about ports', () => {
     const { found, way, route } = answersFor(DISCOVERING.replace('    port: 8080\n', ''));
     expect(found).toEqual([]);

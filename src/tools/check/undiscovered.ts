@@ -1,10 +1,23 @@
 import type { EndpointStatus, Kinds } from '../../api/generated/types.ts';
 import { discovers } from '../../api/objects/endpoints.ts';
+import type { ResolvedEndpoint } from '../../traffic/resolve-backend-ref.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
 
-/** The endpoint that stands for all devices that match the tagSelectors of an object. */
-export const EXPECTED = 'devices-of-tagselectors';
+const EXPECTED = 'devices-of-tagselectors';
+
+/** Whether an endpoint stands for all devices that match the tagSelectors of its object: it is neither in its spec nor discovered. */
+export function isExpected({
+  endpoint: { name },
+  object,
+}: Pick<ResolvedEndpoint, 'endpoint' | 'object'>): boolean {
+  const { endpoints = [] } = object.spec;
+  return (
+    name === EXPECTED &&
+    object.status?.discovery?.devices === undefined &&
+    !endpoints.some(each => each.name === name)
+  );
+}
 
 /** Whether an object finds devices that no status lists yet, as in files. */
 export function isUndiscovered(object: MeshEndpoints): boolean {

@@ -17,7 +17,7 @@ import { isFor, isPoolBroken, localitiesOf, priorityOf, usedEndpoints } from '..
 import { backendlessIn } from '../check/outcome.ts';
 import type { RuleOutcome } from '../check/outcome.ts';
 import type { TrafficOf } from '../check/traffic.ts';
-import { EXPECTED } from '../check/undiscovered.ts';
+import { isExpected } from '../check/undiscovered.ts';
 import type { RuleChoice } from './rules.ts';
 import { brokenBy, textWithReason } from './step.ts';
 import type { Step } from './step.ts';
@@ -134,7 +134,7 @@ function stepsTo(
 ): readonly Step[] {
   const { endpoint, object } = resolved;
   const { name, meshIP, meshFQDN, port, externalTarget } = endpoint;
-  if (name === EXPECTED) {
+  if (isExpected(resolved)) {
     const text = `port ${port} of the devices that match spec.tagSelectors, which are known in the tailnet alone`;
     return [{ is: 'unknown', name: 'endpoint', text }];
   }

@@ -1,4 +1,4 @@
-import type { Kinds, MeshEndpoint } from '../../api/generated/types.ts';
+import type { Kinds } from '../../api/generated/types.ts';
 import { keyOf, ROUTE_KINDS } from '../../api/key.ts';
 import type { Ref } from '../../api/key.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
@@ -12,17 +12,18 @@ import { Derived } from '../../store/derived.ts';
 import type { Tracking } from '../../store/tracking.ts';
 import type { EnvoyEndpoint } from '../../traffic/endpoints/load-assignment.ts';
 import { targetsOf } from '../../traffic/gateway-settings.ts';
+import type { ResolvedEndpoint } from '../../traffic/resolve-backend-ref.ts';
 import type { ResolvedRule } from '../../traffic/resolve-route.ts';
-import { together } from '../check/reach.ts';
 import { checkBackendRefs } from '../check/backend-refs.ts';
 import type { NamedObjects } from '../check/backend-refs.ts';
 import type { Declared } from '../check/objects.ts';
+import { together } from '../check/reach.ts';
 import type { KnownObjects } from '../check/known.ts';
 import type { RouteOutcome, RuleOutcome } from '../check/outcome.ts';
 import type { Reach } from '../check/reach.ts';
 import { isMeshRoute, resolverFrom } from '../check/traffic.ts';
 import type { TrafficSettings } from '../check/traffic.ts';
-import { EXPECTED } from '../check/undiscovered.ts';
+import { isExpected } from '../check/undiscovered.ts';
 import { problemJson } from '../json.ts';
 import { plainText } from '../plain-text.ts';
 import { fitting, painted, PLAIN } from '../terminal.ts';
@@ -133,7 +134,7 @@ export function routeJson(traced: TracedRoute) {
       isCheckedByEnvoy: !rule.isHealthCheckOff,
       policies: policies[index] ?? [],
       endpoints: endpointsOf(rule)
-        .filter(({ name }) => name !== EXPECTED)
+        .filter(({ isOfTags }) => !isOfTags)
         .map(({ endpoint, backend, weight, priority, metadata }) => ({
           address: addressOf(endpoint.relayedTo ?? endpoint),
           through: howToReach(endpoint),
@@ -210,8 +211,8 @@ const INDENT = 6;
 function ruleLines(outcome: RuleOutcome, policies: readonly Setting[], look: Look): readonly string[] {
   const { rule, isHealthCheckOff, isServed, reaches, problems, undecided } = outcome;
   const endpoints = tableOf(
-    endpointsOf(outcome).map(({ endpoint, name, backend, weight, priority, metadata }) => [
-      name === EXPECTED ? `devices of spec.tagSelectors:${endpoint.port}` : addressOf(endpoint),
+    endpointsOf(outcome).map(({ endpoint, isOfTags, backend, weight, priority, metadata }) => [
+      isOfTags ? `devices of spec.tagSelectors:${endpoint.port}` : addressOf(endpoint),
       howToReach(endpoint),
       `backend ${backend}, weight ${weight}, priority ${priority}, ${endpoint.health}`,
       metadataText(metadata, ', '),
@@ -273,28 +274,25 @@ const CONSEQUENCES = {
 function endpointsOf({ localities, rule }: RuleOutcome) {
   const resolved = resolvedIn(rule);
   return localities.flatMap(({ backend, weight, priority, endpoints }) =>
-    endpoints.map(endpoint => ({
-      endpoint,
-      backend,
-      weight,
-      priority,
-      name: resolved(backend, endpoint)?.name,
-      metadata: resolved(backend, endpoint)?.metadata ?? {},
-    })),
+    endpoints.map(endpoint => {
+      const of = resolved(backend, endpoint);
+      const { metadata = {} } = of?.endpoint ?? {};
+      return { endpoint, backend, weight, priority, metadata, isOfTags: of !== undefined && isExpected(of) };
+    }),
   );
 }
 
-type Named = Pick<MeshEndpoint, 'name' | 'metadata'>;
-
 /** The endpoints of MeshEndpoints in a rule, by backend and address. */
-function resolvedIn({ backends }: ResolvedRule): (backend: number, sent: EnvoyEndpoint) => Named | undefined {
+function resolvedIn({
+  backends,
+}: ResolvedRule): (backend: number, sent: EnvoyEndpoint) => ResolvedEndpoint | undefined {
   const idOf = (backend: number, { address, port }: SocketAddress, externalTarget?: string) =>
     `${backend} ${externalTarget ?? `${address} ${port}`}`;
-  const found = new Map<string, Named>();
+  const found = new Map<string, ResolvedEndpoint>();
   for (const { index, endpoints } of backends)
-    for (const { endpoint } of endpoints) {
-      const { meshIP, port, externalTarget } = endpoint;
-      found.set(idOf(index, { address: meshIP, port }, externalTarget), endpoint);
+    for (const resolved of endpoints) {
+      const { meshIP, port, externalTarget } = resolved.endpoint;
+      found.set(idOf(index, { address: meshIP, port }, externalTarget), resolved);
     }
   return (backend, sent) => found.get(idOf(backend, sent.relayedTo ?? sent, sent.externalTarget));
 }
