@@ -8,6 +8,7 @@ import { formatProblem } from '../../api/problem.ts';
 import type { ProblemAt } from '../../api/problem.ts';
 import { oldestOf, placeOf } from '../../api/objects/oldest.ts';
 import { refTo } from '../../api/objects/references.ts';
+import { beyondTailnet } from '../../api/objects/service-tags.ts';
 import { fullServiceName } from '../../api/served-services.ts';
 import { tailnetsByDomain } from '../../store/traffic/resources.ts';
 import type { ReadObjects } from '../../store/resources.ts';
@@ -25,7 +26,7 @@ import { ownersOf } from './owners.ts';
 import type { Owner } from './owners.ts';
 import { HEARTBEAT_MS, STALE_MS } from './decision.ts';
 import type { Claim } from './decision.ts';
-import { beyondTailnet, tagProblem, tagWarnings } from './tags.ts';
+import { tagProblem, tagWarnings } from './tags.ts';
 
 type MeshEndpoints = Kinds['MeshEndpoints'];
 type MeshTailnet = Kinds['MeshTailnet'];

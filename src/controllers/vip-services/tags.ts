@@ -1,6 +1,7 @@
 import type { Kinds } from '../../api/generated/types.ts';
 import type { ProblemAt } from '../../api/problem.ts';
 import { placeOf } from '../../api/objects/oldest.ts';
+import { beyondTailnet, lineFor, serviceTagNotAllowed } from '../../api/objects/service-tags.ts';
 import type { VipServiceState } from '../mesh-endpoints/vip-services.ts';
 import type { Owner } from './owners.ts';
 
@@ -13,11 +14,6 @@ type TagOptions = {
   /** The entry of this installation in the tailnet, if it is for the same object. */
   readonly own: Owner | undefined;
 };
-
-/** The tags that VIP services of a MeshTailnet may not have. */
-export function beyondTailnet(tags: readonly string[], { spec }: MeshTailnet): readonly string[] {
-  return tags.filter(tag => !spec.tags.includes(tag) && spec.serviceTags?.includes(tag) !== true);
-}
 
 /** Those that a service keeps in this version: before there was serviceTags, allowedTags admitted them. */
 function keptTags({ tags, tailnet, own }: TagOptions): readonly string[] {
@@ -33,10 +29,6 @@ export function tagWarnings(options: TagOptions): readonly ProblemAt<'MeshEndpoi
   return [{ reason: 'TagNotAllowed', text: 'a later version ends this', fix }];
 }
 
-function lineFor(tags: readonly string[], { metadata }: MeshTailnet): string {
-  return `add ${tags.join(', ')} to spec.serviceTags of MeshTailnet ${metadata.name}`;
-}
-
 /** Tags decide who reaches a service, and which devices may serve it. */
 export function tagProblem(options: TagOptions): VipServiceState | undefined {
   const { tags, tailnet, gateway } = options;
@@ -44,12 +36,8 @@ export function tagProblem(options: TagOptions): VipServiceState | undefined {
   const { allowedTags, deniedTags = [] } = gateway?.spec.access ?? {};
   const beyond = beyondTailnet(tags, tailnet).filter(tag => !kept.includes(tag));
   const refused = tags.find(tag => deniedTags.includes(tag) || allowedTags?.includes(tag) === false);
-  const failed = { status: 'Failed', reason: 'TagNotAllowed' } as const;
-  if (beyond.length > 0) {
-    const text = `MeshTailnet ${tailnet.metadata.name} has ${beyond.join(', ')} neither in spec.tags nor in spec.serviceTags`;
-    return { ...failed, text, fix: `use another tag, or ${lineFor(beyond, tailnet)}` };
-  }
+  if (beyond.length > 0) return { ...serviceTagNotAllowed(beyond, tailnet), status: 'Failed' };
   if (refused === undefined || !gateway) return undefined;
   const text = `spec.access of MeshGateway ${placeOf(gateway)} does not allow ${refused}`;
-  return { ...failed, text, fix: 'use another tag, or allow it there' };
+  return { status: 'Failed', reason: 'TagNotAllowed', text, fix: 'use another tag, or allow it there' };
 }
