@@ -24,8 +24,9 @@ const checked = (...objects: readonly object[]) =>
 /** The findings, each with its rule and the start of its message. */
 const found = (...objects: readonly object[]) => checked(...objects).map(findingText);
 
+const vip = { name: 'web', port: 443, targetEndpoint: 'web' };
 const services = (name: string, targetEndpoint: string) => ({
-  serviceDiscovery: { vipServices: [{ name, port: 443, targetEndpoint }] },
+  serviceDiscovery: { vipServices: [{ ...vip, name, targetEndpoint }] },
 });
 describe('check finds nothing', () => {
   it.each([
@@ -35,6 +36,16 @@ describe('check finds nothing', () => {
       [route('HTTPRoute', 'default/web')],
     ],
     ['in objects of others', [tailnet, service('other'), { apiVersion: 'v1', kind: 'Secret' }]],
+    [
+      'in a VIP service that keeps the tag with which it is registered',
+      [
+        {
+          ...web({ serviceDiscovery: { vipServices: [{ ...vip, tags: ['tag:db'] }] } }),
+          status: { vipServices: [{ name: 'web', status: 'Registered', reason: 'Served' }] },
+        },
+        named(meshTailnet({ tags: ['tag:mesh'], allowedTags: ['tag:db'] }), 'example'),
+      ],
+    ],
     [
       'in a route to a Service beside MeshEndpoints',
       [...good, service('other'), named(routeTo({ name: 'other', port: 80 }, ELSEWHERE), 'default/other')],
@@ -329,6 +340,17 @@ describe('check finds', () => {
       'a VIP service with the name of another one',
       [web(services('web', 'web')), named(meshEndpoints(services('svc:web', 'web')), 'default/b'), tailnet],
       'error ListedByOther: spec.serviceDiscovery.vipServices[0].name: MeshEndpoints default/web lists service svc:web, too',
+    ],
+    [
+      'a VIP service with a tag that its MeshTailnet does not have',
+      [
+        web({ serviceDiscovery: { vipServices: [{ ...vip, tags: ['tag:mesh', 'tag:db'] }] } }),
+        named(
+          meshTailnet({ tags: ['tag:mesh'], serviceTags: ['tag:web'], allowedTags: ['tag:db'] }),
+          'example',
+        ),
+      ],
+      'error TagNotAllowed: spec.serviceDiscovery.vipServices[0].tags: MeshTailnet example has tag:db neither in spec.tags nor in spec.serviceTags: use another tag, or add tag:db to spec.serviceTags of MeshTailnet example',
     ],
     [
       'a route that is not valid',

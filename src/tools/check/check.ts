@@ -3,7 +3,13 @@ import type { Route } from '../../api/objects/gateway-api.ts';
 import { ROUTE_KINDS } from '../../api/key.ts';
 import type { Reason } from '../../api/reasons.ts';
 import { checkBackendRefs, isForMesh, isRoute, namesIn } from './backend-refs.ts';
-import { checkAllowedTags, checkControlURL, checkSelectors, checkVipServices } from './discovery.ts';
+import {
+  checkAllowedTags,
+  checkControlURL,
+  checkSelectors,
+  checkServiceTags,
+  checkVipServices,
+} from './discovery.ts';
 import { Catalog, groupOf, objectOf, titleOf } from './objects.ts';
 import type { Declarations, Declared, Finding } from './objects.ts';
 import { checkEffects } from './no-effect.ts';
@@ -31,6 +37,7 @@ export function check(declarations: Declarations, settings: TrafficSettings = {}
     ...objects.flatMap(checkSelectors),
     ...checkAllowedTags(objects),
     ...checkTraffic(valid, catalog, traffic.of),
+    ...checkServiceTags(objects),
     ...checkConflicts(catalog),
     ...objects.flatMap(object => [
       ...checkTargets(object, catalog, traffic.targetsOf),

@@ -1,7 +1,9 @@
 import { findCondition } from '../../api/conditions.ts';
+import type { Kinds } from '../../api/generated/types.ts';
 import { defaultControlURL } from '../../api/names.ts';
 import { discovers, vipServicesIn } from '../../api/objects/endpoints.ts';
 import { oldestOf } from '../../api/objects/oldest.ts';
+import { beyondTailnet, serviceTagNotAllowed } from '../../api/objects/service-tags.ts';
 import { beyondAllowed, tagNotAllowed } from '../../api/objects/tag-selectors.ts';
 import { titleOf } from './objects.ts';
 import type { Declared, Finding } from './objects.ts';
@@ -33,15 +35,38 @@ export function checkVipServices(objects: readonly Declared[]): readonly Finding
 
 /** Finds selectors that can match no device, because the MeshTailnet does not allow the tags. */
 export function checkAllowedTags(objects: readonly Declared[]): readonly Finding[] {
-  const tailnets = objects.flatMap(({ resource }) => (resource?.kind === 'MeshTailnet' ? [resource] : []));
+  const tailnetOf = tailnetsIn(objects);
   return objects.flatMap(({ resource, at }) => {
     if (resource?.kind !== 'MeshEndpoints' || !discovers(resource)) return [];
-    const { tailnet, tagSelectors = [] } = resource.spec;
-    const owner = oldestOf(tailnets.filter(({ spec }) => spec.tailnet === tailnet));
-    const keys = owner ? beyondAllowed(tagSelectors, owner.spec.allowedTags) : [];
+    const owner = tailnetOf(resource);
+    const keys = owner ? beyondAllowed(resource.spec.tagSelectors ?? [], owner.spec.allowedTags) : [];
     if (!owner || keys.length === 0) return [];
     return [at({ ...tagNotAllowed(owner.metadata.name, keys), at: ['spec', 'tagSelectors'] })];
   });
+}
+
+/** Finds VIP services with tags that the MeshTailnet does not have; one that is registered may keep its own. */
+export function checkServiceTags(objects: readonly Declared[]): readonly Finding[] {
+  const tailnetOf = tailnetsIn(objects);
+  return objects.flatMap(({ resource, at }) => {
+    if (resource?.kind !== 'MeshEndpoints') return [];
+    const owner = tailnetOf(resource);
+    const { vipServices: states = [] } = resource.status ?? {};
+    return vipServicesIn(resource).flatMap(({ name, tags = [] }, index) => {
+      const isRegistered = states.some(each => each.name === name && each.status === 'Registered');
+      const beyond = owner && !isRegistered ? beyondTailnet(tags, owner) : [];
+      if (!owner || beyond.length === 0) return [];
+      const steps = ['spec', 'serviceDiscovery', 'vipServices', index, 'tags'];
+      return [at({ ...serviceTagNotAllowed(beyond, owner), at: steps })];
+    });
+  });
+}
+
+/** The MeshTailnet of a MeshEndpoints, where it is among the objects. */
+function tailnetsIn(objects: readonly Declared[]) {
+  const tailnets = objects.flatMap(({ resource }) => (resource?.kind === 'MeshTailnet' ? [resource] : []));
+  return ({ spec }: Kinds['MeshEndpoints']) =>
+    oldestOf(tailnets.filter(each => each.spec.tailnet === spec.tailnet));
 }
 
 /** Finds selectors that match no device, by what the operator has found; objects in files have no status. */
