@@ -3,10 +3,10 @@ import { formatWithReason, severityOf } from '../../api/problem.ts';
 import type { Reason } from '../../api/reasons.ts';
 import { SERVED } from '../../kubernetes/served-kinds.ts';
 import { COMPONENTS } from '../../api/names.ts';
-import { addressSettings, guardOf } from '../../process/addresses.ts';
 import { check } from '../check/check.ts';
 import { objectOf } from '../check/objects.ts';
 import type { TrafficSettings } from '../check/traffic.ts';
+import { configuredBy } from '../configuration.ts';
 import { checkAccess } from './access.ts';
 import { checkCertificates } from './certificates.ts';
 import { checkConditions } from './conditions.ts';
@@ -67,16 +67,13 @@ function routeLines({ declarations, deployments }: Observed): readonly Line[] {
 /** How the extension server is configured, or the defaults where that cannot be read, or where it cannot start with it. */
 function configuredIn(deployments: Observed['deployments']): TrafficSettings {
   const settingOf = (name: string) => variableOf(deployments, COMPONENTS.extensionServer, name) ?? '';
-  const { externalTargetsAllow: allow, refusedAddresses: refuse } = addressSettings;
   try {
-    return {
-      dataPath: settingOf('DATA_PATH') === 'Direct' ? 'Direct' : 'Proxy',
-      guard: guardOf({
-        externalTargetsAllow: allow.parse(allow.name, settingOf(allow.name)),
-        refusedAddresses: refuse.parse(refuse.name, settingOf(refuse.name)),
-        apiServer: undefined,
-      }),
-    };
+    return configuredBy('doctor', {
+      'data-path': settingOf('DATA_PATH') || 'Proxy',
+      'external-targets-allow': settingOf('EXTERNAL_TARGETS_ALLOW'),
+      'refused-addresses': settingOf('REFUSED_ADDRESSES'),
+      'kubernetes-service-host': '',
+    });
   } catch {
     return {};
   }
