@@ -219,6 +219,14 @@ describe('check counts', () => {
     expect(checkText(text).objects).toBe(3);
   });
 
+  it('objects of Gateway API', () => {
+    const kinds = ['Gateway', 'HTTPRoute', 'ReferenceGrant'];
+    expect(
+      checkText(kinds.map(kind => `apiVersion: gateway.networking.k8s.io/v1\nkind: ${kind}\n`).join('---\n'))
+        .objects,
+    ).toBe(3);
+  });
+
   it('those in a file that is partly unreadable', () => {
     expect(checkText(`${endpoints('80')}---\na: [\n`).objects).toBe(1);
   });

@@ -135,7 +135,7 @@ describe('check finds a backendRef with', () => {
         text: [...[far, tailnet, gateway, reference].map(each => stringify(each)), grant].join('---\n'),
       },
     ]);
-    expect(granted).toEqual({ findings: [], objects: 3 });
+    expect(granted).toEqual({ findings: [], objects: 5 });
   });
 });
 
@@ -360,7 +360,7 @@ describe('check finds', () => {
     [
       'nothing to check',
       [service('web')],
-      'note NothingToCheck: there is no object of mesh-gateway.dev and no route',
+      'note NothingToCheck: there is no object of mesh-gateway.dev or Gateway API',
     ],
   ])('%s', (_, objects, message) => {
     const all = found(...objects);

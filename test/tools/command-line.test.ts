@@ -93,7 +93,7 @@ function linesOf(out: string): string {
 type Row = readonly [sentence: string, args: readonly string[], out: string, err: string, status: number];
 
 const NOTHING =
-  'note: there is no object of mesh-gateway.dev and no route of Gateway API: name the files, which end in .yaml, .yml or .json, or the cluster that has them\n';
+  'note: there is no object of mesh-gateway.dev or Gateway API: name the files, which end in .yaml, .yml or .json, or the cluster that has them\n';
 
 const JUDGED: readonly Row[] = [
   ['a valid object', ['good.yaml'], '', '1 object in 1 file: 0 errors, 0 warnings, 0 notes', 0],

@@ -1,4 +1,5 @@
 import { GROUP } from '../../api/generated/kinds.ts';
+import { GATEWAY_GROUP } from '../../api/objects/gateway-api.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
 import { ROUTE_KINDS } from '../../api/key.ts';
 import type { Reason } from '../../api/reasons.ts';
@@ -19,25 +20,25 @@ import { checkConflicts, checkTargets } from './targets.ts';
 import { checkTraffic, trafficIn } from './traffic.ts';
 import type { TrafficSettings } from './traffic.ts';
 
-/** What is wrong with objects, and how many there are of our group and of routes. */
+/** What is wrong with objects, and how many there are of our group and of Gateway API. */
 export type CheckResult = { readonly findings: readonly Finding[]; readonly objects: number };
 
 /** Checks objects, each by itself and together, as the processes and Envoy Gateway would use them. */
 export function check(declarations: Declarations, settings: TrafficSettings = {}): CheckResult {
   const { objects, findings } = declarations;
-  const ours = objects.filter(object => groupOf(object.fields) === GROUP || isRoute(object));
   const catalog = new Catalog(declarations);
   const routes = objects.filter(isRoute);
   const valid = routes.flatMap(({ resource }) => (resource ? [resource as Route] : []));
   const traffic = trafficIn(catalog, settings);
+  const count = objects.filter(({ fields }) => [GROUP, GATEWAY_GROUP].includes(groupOf(fields))).length;
   const all = [
     ...findings,
     ...objects.flatMap(checkAddresses),
     ...checkVipServices(catalog.all()),
     ...objects.flatMap(checkSelectors),
     ...checkAllowedTags(objects),
-    ...checkTraffic(valid, catalog, traffic.of),
     ...checkServiceTags(objects),
+    ...checkTraffic(valid, catalog, traffic.of),
     ...checkConflicts(catalog),
     ...objects.flatMap(object => [
       ...checkTargets(object, catalog, traffic.targetsOf),
@@ -54,8 +55,8 @@ export function check(declarations: Declarations, settings: TrafficSettings = {}
     ...unrouted(objects, routes, catalog),
   ].filter(finding => !isConsequence(finding, declarations));
   // Where something could not be read, that is the reason.
-  if (ours.length === 0 && all.length === 0) all.push(NOTHING);
-  return { findings: sorted(all), objects: ours.length };
+  if (count === 0 && all.length === 0) all.push(NOTHING);
+  return { findings: sorted(all), objects: count };
 }
 
 /** Whether a finding may be due to an object that is wrong by itself, which has a finding of its own. */
@@ -89,7 +90,7 @@ function unrouted(
 
 const NOTHING: Finding = {
   reason: 'NothingToCheck',
-  text: `there is no object of ${GROUP} and no route of Gateway API`,
+  text: `there is no object of ${GROUP} or Gateway API`,
   fix: 'name the files, which end in .yaml, .yml or .json, or the cluster that has them',
 };
 
