@@ -240,6 +240,14 @@ describe('trace chooses', () => {
     expect(ways(objects, 'http://a/')[0]?.[1]).toContain('HTTPRoute default/b');
   });
 
+  it('the older of two TCPRoutes, as Envoy Gateway uses one of a listener', () => {
+    const aged = (name: string, creationTimestamp: string) =>
+      named(route('TCPRoute', name), `default/${name}`, { creationTimestamp });
+    const endpoints = named(meshEndpoints({ endpoints: [endpoint({ protocol: 'TCP' })] }), 'default/web');
+    const routes = [aged('a', '2026-02-01T00:00:00Z'), aged('b', '2026-01-01T00:00:00Z')];
+    expect(ways([endpoints, tailnet, gateway, ...routes], 'a:82')[0]?.[1]).toContain('TCPRoute default/b');
+  });
+
   it('one that is applied before one that is not yet', () => {
     const applied = named(routeOf({}), 'default/b', { creationTimestamp: '2026-02-01T00:00:00Z' });
     const objects = [...all, named(routeOf({}), 'default/a'), applied];

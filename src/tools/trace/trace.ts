@@ -14,6 +14,7 @@ import type { RuleOutcome } from '../check/outcome.ts';
 import type { Reach } from '../check/reach.ts';
 import { trafficIn } from '../check/traffic.ts';
 import type { TrafficOf, TrafficSettings } from '../check/traffic.ts';
+import { byAge } from '../route-age.ts';
 import { backendSteps, ruleTraffic } from './backends.ts';
 import type { TracedRequest } from './request.ts';
 import { chooseRule, describeRules } from './rules.ts';
@@ -266,7 +267,7 @@ function ruleFor(
   const ofHost = named.filter(each => each.closest === closest).map(({ written }) => written);
   const overHttp = ofHost.filter(({ route }) => isOverHttp(route.kind));
   if (overHttp.length === 0) {
-    const [first] = chooseInOrder(ofHost);
+    const [first] = [...ofHost].sort((one, other) => byAge(one.fields, other.fields));
     return first ? { route: first.route, rule: 0, text: '', action: 'forward' } : { problem: none };
   }
   const best = chooseRule(request, overHttp);
@@ -279,10 +280,6 @@ function ruleFor(
       fix: `they match ${present.map(text => `"${text}"`).join(', ')}`,
     },
   };
-}
-
-function chooseInOrder(routes: readonly WrittenRoute[]): readonly WrittenRoute[] {
-  return [...routes].sort((one, other) => (titleOf(one.route) < titleOf(other.route) ? -1 : 1));
 }
 
 /**
