@@ -96,16 +96,14 @@ function targetProblem({ ref, at }: Target, declared: Declared, catalog: Catalog
   }
   const { namespace } = subjectIn(declared.fields);
   const target = { kind: kind as ResourceKind, namespace, name };
-  const key = keyOf(target);
-  if (!TARGETS.includes(target.kind) || !catalog.has(target.kind) || catalog.isInvalid(key)) return [];
-  const object = catalog.get(key)?.resource;
+  if (!TARGETS.includes(target.kind) || catalog.isInvalid(keyOf(target))) return [];
   const title = `${kind} ${namespace}/${name}`;
-  if (!object) {
-    const meant = nearest(name, catalog.namesOf(target.kind, namespace));
-    const fix = meant === undefined ? 'create it, or correct the name' : `did you mean ${meant}?`;
+  if (catalog.lacks(target)) {
+    const fix = catalog.fixFor(target, 'create it, or correct the name');
     return found({ reason: 'TargetNotFound', text: `${title} does not exist`, fix });
   }
-  const sections = sectionsOf(object as Route | Gateway | ListenerSet);
+  const object = catalog.get(keyOf(target))?.resource;
+  const sections = object && sectionsOf(object as Route | Gateway | ListenerSet);
   if (typeof sectionName !== 'string' || !sections || sections.includes(sectionName)) return [];
   const fix = `use one that it has (${sections.join(', ') || 'none has a name'}), or remove sectionName`;
   return found({ reason: 'TargetNotFound', text: `${title} has no section ${sectionName}`, fix });
@@ -122,27 +120,24 @@ function sectionsOf(object: Route | Gateway | ListenerSet): readonly string[] | 
 function parametersProblem({ resource, at }: Declared, catalog: Catalog): readonly Finding[] {
   if (resource?.kind !== 'GatewayClass' && resource?.kind !== 'Gateway') return [];
   const { parametersRef: ref } = resource;
-  if (ref?.group !== ENVOY_GATEWAY_GROUP || ref.kind !== 'EnvoyProxy' || !catalog.has('EnvoyProxy'))
-    return [];
+  if (ref?.group !== ENVOY_GATEWAY_GROUP || ref.kind !== 'EnvoyProxy') return [];
   const namespace = resource.kind === 'Gateway' ? resource.metadata.namespace : ref.namespace;
-  const key = keyOf({ kind: 'EnvoyProxy', namespace: namespace ?? '', name: ref.name });
-  if (catalog.get(key) || catalog.isInvalid(key)) return [];
+  const proxy = { kind: 'EnvoyProxy', namespace: namespace ?? '', name: ref.name } as const;
+  if (!catalog.lacks(proxy)) return [];
   const steps =
     resource.kind === 'Gateway' ? ['spec', 'infrastructure', 'parametersRef'] : ['spec', 'parametersRef'];
-  const meant = nearest(ref.name, catalog.namesOf('EnvoyProxy', namespace ?? ''));
-  const fix = meant === undefined ? 'create it, or correct the reference' : `did you mean ${meant}?`;
+  const fix = catalog.fixFor(proxy, 'create it, or correct the reference');
   const text = `EnvoyProxy ${namespace}/${ref.name} does not exist, so Envoy Gateway runs no Envoy for it`;
   return [at({ reason: 'InvalidParameters', at: steps, text, fix })];
 }
 
 /** Nothing serves a Gateway whose GatewayClass does not exist. */
 function classProblem({ resource, at }: Declared, catalog: Catalog): readonly Finding[] {
-  if (resource?.kind !== 'Gateway' || !catalog.has('GatewayClass')) return [];
+  if (resource?.kind !== 'Gateway') return [];
   const { gatewayClassName: name } = resource;
-  const key = keyOf({ kind: 'GatewayClass', namespace: '', name });
-  if (catalog.get(key) || catalog.isInvalid(key)) return [];
-  const meant = nearest(name, catalog.namesOf('GatewayClass', ''));
-  const fix = meant === undefined ? 'create it, or correct the name' : `did you mean ${meant}?`;
+  const ofGateway = { kind: 'GatewayClass', namespace: '', name } as const;
+  if (!catalog.lacks(ofGateway)) return [];
+  const fix = catalog.fixFor(ofGateway, 'create it, or correct the name');
   const text = `GatewayClass ${name} does not exist, so nothing serves the Gateway`;
   return [at({ reason: 'ClassNotFound', at: ['spec', 'gatewayClassName'], text, fix })];
 }

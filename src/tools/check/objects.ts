@@ -14,6 +14,7 @@ import { isFullName, isLabel } from '../../api/names.ts';
 import { severityOf, titleOfSubject } from '../../api/problem.ts';
 import type { Problem, Steps, Subject } from '../../api/problem.ts';
 import type { Reason } from '../../api/reasons.ts';
+import { nearest } from '../../api/validation/nearest.ts';
 import { refTo } from '../../api/objects/references.ts';
 import type { AttachmentResources } from '../../traffic/attachments.ts';
 import { ownersOfListeners } from './listeners.ts';
@@ -295,9 +296,20 @@ export class Catalog {
     return !this.#isPartial && this.#kinds.has(kind);
   }
 
-  /** The names of a kind in a namespace. */
-  namesOf(kind: ResourceKind, namespace: string): readonly string[] {
+  /** Whether an object does not exist: it is neither here, nor here and not valid, nor may it be elsewhere. */
+  lacks(ref: Ref): boolean {
+    const key = keyOf(ref);
+    return this.has(ref.kind) && !this.#byKey.has(key) && !this.isInvalid(key);
+  }
+
+  /** How to correct the name of an object that does not exist: by a similar one of its kind and namespace, or else. */
+  fixFor({ kind, namespace, name }: Ref, otherwise: string): string {
     const prefix = keyOf({ kind, namespace, name: '' });
-    return [...this.#byKey.keys()].filter(key => key.startsWith(prefix)).map(key => key.slice(prefix.length));
+    const keys = [...this.#byKey.keys()].filter(key => key.startsWith(prefix));
+    const meant = nearest(
+      name,
+      keys.map(key => key.slice(prefix.length)),
+    );
+    return meant === undefined ? otherwise : `did you mean ${meant}?`;
   }
 }

@@ -6,7 +6,6 @@ import type { SelectedNamespaces } from '../../api/objects/selected-namespaces.t
 import type { Problem } from '../../api/problem.ts';
 import type { Reason } from '../../api/reasons.ts';
 import { withArticle } from '../../api/text.ts';
-import { nearest } from '../../api/validation/nearest.ts';
 import {
   acceptsKind,
   acceptsListenerSet,
@@ -40,15 +39,14 @@ function problemOf(ref: ParentRef, route: Route, catalog: Catalog): ParentProble
     const text = `Envoy Gateway attaches no route to ${withArticle(kind)}${group === '' ? '' : ` of ${group}`}`;
     return ['ParentNotFound', '', text, `name a Gateway or ListenerSet of ${GATEWAY_GROUP}`];
   }
-  // Of a kind without any object, all may be elsewhere.
-  if (!catalog.has(kind) || catalog.isInvalid(keyOf({ kind, namespace, name }))) return undefined;
   const title = `${kind} ${namespace}/${name}`;
-  const parent = catalog.get(keyOf({ kind, namespace, name }))?.resource as Gateway | ListenerSet | undefined;
-  if (!parent) {
-    const meant = nearest(name, catalog.namesOf(kind, namespace));
-    const hint = meant === undefined ? 'create it, or correct name and namespace' : `did you mean ${meant}?`;
+  const of = { kind, namespace, name } as const;
+  if (catalog.lacks(of)) {
+    const hint = catalog.fixFor(of, 'create it, or correct name and namespace');
     return ['ParentNotFound', 'name', `${title} does not exist`, hint];
   }
+  const parent = catalog.get(keyOf(of))?.resource as Gateway | ListenerSet | undefined;
+  if (!parent || catalog.isInvalid(keyOf(of))) return undefined;
   return (
     listenerProblem(ref, route, { parent, title }, catalog) ??
     (parent.kind === 'ListenerSet' ? listenerSetProblem(parent, title, catalog) : undefined)

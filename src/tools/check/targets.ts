@@ -1,4 +1,3 @@
-import { keyOf } from '../../api/key.ts';
 import type { ResourceKind } from '../../api/key.ts';
 import type { Kinds } from '../../api/generated/types.ts';
 import { oldestOf } from '../../api/objects/oldest.ts';
@@ -36,8 +35,7 @@ export function checkTargets(
 
   /** Those of a kind that is in no file may be elsewhere. */
   function isMissing({ kind, name }: TargetRef): boolean {
-    const key = keyOf({ kind: kind as ResourceKind, namespace: resource?.metadata.namespace ?? '', name });
-    return catalog.has(kind as ResourceKind) && !catalog.get(key) && !catalog.isInvalid(key);
+    return catalog.lacks({ kind: kind as ResourceKind, namespace: resource?.metadata.namespace ?? '', name });
   }
 }
 
