@@ -1,11 +1,11 @@
 import { isRecord } from '../../api/json.ts';
 import { keyOf } from '../../api/key.ts';
-import type { Gateway, ListenerSet, Route } from '../../api/objects/gateway-api.ts';
+import type { Route } from '../../api/objects/gateway-api.ts';
 import { refTo } from '../../api/objects/references.ts';
-import { titleOfSubject } from '../../api/problem.ts';
 import { attachmentsOf } from '../../traffic/attachments.ts';
 import { byAge } from '../route-age.ts';
 import { isMeshRoute } from './traffic.ts';
+import { titleOf } from './objects.ts';
 import type { Catalog, Declared, Finding } from './objects.ts';
 
 /** Notes rules of two HTTPRoutes that match the same requests, which all go to the one that comes first. */
@@ -24,7 +24,7 @@ export function noteSameMatches(routes: readonly Declared[], catalog: Catalog): 
           noted.set(rule, other.resource as Route);
       }
       return [...noted].map(([rule, other]) => {
-        const text = `${titleOfSubject(refTo(other))} matches the same requests at the same listener, and gets all of them`;
+        const text = `${titleOf(other)} matches the same requests at the same listener, and gets all of them`;
         const fix = 'change hostnames or matches of one, or make them rules of one route';
         return at({ reason: 'SameMatch', at: ['spec', 'rules', rule], text, fix });
       });
@@ -52,10 +52,6 @@ function matchesOf({ fields, resource }: Declared, catalog: Catalog) {
       ),
     );
   });
-}
-
-function titleOf(parent: Gateway | ListenerSet): string {
-  return titleOfSubject({ ...parent.metadata, kind: parent.kind });
 }
 
 /** A match with its defaults. */
