@@ -98,14 +98,14 @@ export async function withCluster<T>(
 /** Reads the objects of a cluster by a connection. */
 export async function readDeclarations(
   transport: KubeTransport,
-  { namespace, onKind }: Pick<ClusterOptions, 'namespace' | 'onKind'>,
+  { namespace, onKind }: Partial<Pick<ClusterOptions, 'namespace' | 'onKind'>> = {},
 ): Promise<Declarations> {
   const objects: unknown[] = [];
   const complete = new Set<ResourceKind>();
   const findings: Finding[] = [];
   const definitions = new Map<string, unknown>();
   for (const kind of KINDS) {
-    onKind(kind);
+    onKind?.(kind);
     const listed = await listOf(kind, namespace, transport);
     objects.push(...listed.items);
     if (listed.items.length > 0 && DEFINED_ELSEWHERE.includes(SERVED[kind].group)) {

@@ -63,7 +63,7 @@ export async function observe(options: ReadOptions): Promise<Observed> {
   const fronts = await readFronts(transport, read.pods.items ?? []);
   onPart('access');
   const access = await readAccess(accountsOf(options, read), transport);
-  const declarations = await readDeclarations(transport, { namespace: undefined, onKind: onPart });
+  const declarations = await readDeclarations(transport, { onKind: onPart });
   return { namespace, envoyGatewayNamespace, now, ...read, fronts, access, declarations };
 }
 

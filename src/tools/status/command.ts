@@ -111,7 +111,7 @@ async function readStatus(
 ): Promise<StatusInput> {
   const own = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`;
   const [declarations, envoys, pods] = await Promise.all([
-    readDeclarations(transport, { namespace: undefined, onKind: () => undefined }),
+    readDeclarations(transport),
     listEnvoys(transport, envoyGatewayNamespace),
     readList(transport, own, labelled(SERVER_LABELS)),
   ]);

@@ -147,11 +147,7 @@ type TraceSource = {
 
 async function declarationsOf({ files, cluster }: TraceSource): Promise<Declarations> {
   if (files.length > 0) return readObjects(await readFiles(files));
-  return await withCluster(
-    cluster,
-    transport => readDeclarations(transport, { namespace: undefined, onKind: () => undefined }),
-    WITH_FILES,
-  );
+  return await withCluster(cluster, transport => readDeclarations(transport), WITH_FILES);
 }
 
 /** Prints all routes. What is left out may be one. */
@@ -198,10 +194,7 @@ async function traceOne(
   const address = values.address === undefined ? undefined : parseDestination(values.address);
   if (values.envoy && from.files.length > 0)
     throw new Error('trace: --envoy reads Envoys of a cluster: leave out --file');
-  const { declarations, traced } =
-    from.files.length > 0
-      ? tracedIn(await declarationsOf(from), request, values.from, from.settings)
-      : await traceCluster(from, request, values);
+  const { declarations, traced } = await traceIn(from, request, values);
   printLeftOut(declarations);
   const ways = values.send ? await withAnswers(traced, request, declarations, address) : traced;
   console.log(values.output === 'json' ? outputJson({ ways: ways.map(wayJson) }) : textOf(ways, look));
@@ -286,25 +279,17 @@ function printLeftOut({ findings }: Declarations): boolean {
 
 type Traced = { readonly declarations: Declarations; readonly traced: readonly TracedWay[] };
 
-function tracedIn(
-  declarations: Declarations,
-  request: TracedRequest,
-  from: string | undefined,
-  settings: TrafficSettings,
-): Traced {
-  return { declarations, traced: trace(declarations, request, from, settings) };
-}
-
-/** Traces in a cluster; what Envoys have is read over the same connection. */
-async function traceCluster(
-  { cluster, settings }: TraceSource,
-  request: TracedRequest,
-  options: Values,
-): Promise<Traced> {
-  const traceIn = async (transport: KubeTransport & TextTransport, openPort: OpenPort): Promise<Traced> => {
-    const read = await readDeclarations(transport, { namespace: undefined, onKind: () => undefined });
-    const { declarations, traced } = tracedIn(read, request, options.from, settings);
-    if (!options.envoy) return { declarations, traced };
+/** Traces in files or a cluster; what Envoys have is read over the same connection. */
+async function traceIn(from: TraceSource, request: TracedRequest, options: Values): Promise<Traced> {
+  const { cluster, settings } = from;
+  const tracedIn = (declarations: Declarations) => trace(declarations, request, options.from, settings);
+  if (!options.envoy) {
+    const declarations = await declarationsOf(from);
+    return { declarations, traced: tracedIn(declarations) };
+  }
+  const traceEnvoys = async (transport: KubeTransport & TextTransport, openPort: OpenPort) => {
+    const declarations = await readDeclarations(transport);
+    const traced = tracedIn(declarations);
     const envoys = await listEnvoys(transport, options['envoy-gateway-namespace']);
     const path = `/api/v1/namespaces/${encodeURIComponent(options.namespace)}/pods`;
     const { items = [], why } = await readList(transport, path, labelled(MESH_POD.labels));
@@ -314,7 +299,7 @@ async function traceCluster(
       traced: await withEnvoys(traced, { declarations, settings }, envoys, fronts, openPort),
     };
   };
-  return await withCluster(cluster, traceIn, WITH_FILES);
+  return await withCluster(cluster, traceEnvoys, WITH_FILES);
 }
 
 /** How to trace without a cluster. */
