@@ -7,7 +7,7 @@ import { addressText } from '../../api/socket-address.ts';
 import { KubeError } from '../../kubernetes/transport/transport.ts';
 import type { RunInPod } from '../check/cluster.ts';
 import { resourcesOf } from './conditions.ts';
-import { failed, hasLabels, listAt, notChecked, ok, textAt } from './observed.ts';
+import { failed, hasLabels, isReady, listAt, notChecked, ok, textAt } from './observed.ts';
 import type { Line, Observed } from './observed.ts';
 
 const CHECK = 'connect';
@@ -67,9 +67,7 @@ function poolOf(
     return { why: `the proxies of MeshTailnet ${name} are no mesh pods of this cluster` };
   if (!pods.items) return { why: pods.why };
   const ready = pods.items.filter(
-    pod =>
-      hasLabels(pod, { ...MESH_POD.labels, [MESH_POD.tailnetLabel]: name }) &&
-      listAt(pod, 'status', 'conditions').some(({ type, status }) => type === 'Ready' && status === 'True'),
+    pod => hasLabels(pod, { ...MESH_POD.labels, [MESH_POD.tailnetLabel]: name }) && isReady(pod),
   );
   if (ready.length === 0) return { why: `no mesh pod of MeshTailnet ${name} is ready` };
   return {

@@ -1,5 +1,5 @@
 import { expectedAddress } from './envoy-gateway.ts';
-import { failed, hasLabels, listAt, mapAt, notChecked, ok } from './observed.ts';
+import { failed, hasLabels, isReady, mapAt, notChecked, ok } from './observed.ts';
 import type { Line, Observed } from './observed.ts';
 import { DNS_LABELS } from './network-policies.ts';
 
@@ -14,9 +14,7 @@ export function checkDns(observed: Observed): Line {
   const pods = dnsPods.items.filter(pod => hasLabels(pod, DNS_LABELS));
   if (pods.length === 0)
     return notChecked(check, `no pod of namespace ${DNS_NAMESPACE} has the label k8s-app=kube-dns`);
-  const ready = pods.filter(pod =>
-    listAt(pod, 'status', 'conditions').some(({ type, status }) => type === 'Ready' && status === 'True'),
-  );
+  const ready = pods.filter(isReady);
   if (ready.length === 0) {
     const fix = `kubectl -n ${DNS_NAMESPACE} describe pods -l k8s-app=kube-dns`;
     return failed(

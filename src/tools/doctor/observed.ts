@@ -190,6 +190,13 @@ export function mapAt(value: unknown, ...path: readonly string[]): Readonly<Reco
   );
 }
 
+/** Whether a pod is ready. */
+export function isReady(pod: Fields): boolean {
+  return listAt(pod, 'status', 'conditions').some(
+    ({ type, status }) => type === 'Ready' && status === 'True',
+  );
+}
+
 /** Whether an object has these labels. */
 export function hasLabels(object: Fields, wanted: Readonly<Record<string, string>>): boolean {
   const labels = mapAt(object, 'metadata', 'labels');

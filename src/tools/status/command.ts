@@ -8,14 +8,14 @@ import type { OpenPort } from '../check/cluster.ts';
 import type { TrafficSettings } from '../check/traffic.ts';
 import { CONFIGURATION, CONFIGURATION_HELP, configuredBy } from '../configuration.ts';
 import { labelled, listEnvoys, readList } from '../doctor/cluster.ts';
-import { textAt } from '../doctor/observed.ts';
+import { isReady, textAt } from '../doctor/observed.ts';
 import { gatewayOf, readEnvoys, servingIn } from '../envoy/admin.ts';
 import { outputJson, problemJson } from '../json.ts';
 import { plainText } from '../plain-text.ts';
 import { COLOR_HELP, fitting, lookOf, painted } from '../terminal.ts';
 import type { Look } from '../terminal.ts';
 import { envoysStatusOf } from './envoys.ts';
-import { isReady, SERVER_LABELS, statusOf } from './status.ts';
+import { SERVER_LABELS, statusOf } from './status.ts';
 import type { ReadServer, Status, StatusInput } from './status.ts';
 
 /** What `mesh-gateway help status` prints. */

@@ -1,10 +1,9 @@
 import { COMPONENTS } from '../../api/names.ts';
 import type { Problem } from '../../api/problem.ts';
 import type { Reason } from '../../api/reasons.ts';
-import type { Fields } from '../../api/json.ts';
 import { jsonObjectIn } from '../../api/json.ts';
 import { hasReported, lastTranslationOf } from '../../traffic/translation-report.ts';
-import { listAt, numberAt, textAt, textsAt } from '../doctor/observed.ts';
+import { isReady, numberAt, textAt, textsAt } from '../doctor/observed.ts';
 import type { Reading } from '../doctor/observed.ts';
 import type { Declarations } from '../check/objects.ts';
 import { gatewayOf, servingIn } from '../envoy/admin.ts';
@@ -138,13 +137,6 @@ function gatewaysIn(
       },
     ];
   });
-}
-
-/** Whether a pod is ready. */
-export function isReady(pod: Fields): boolean {
-  return listAt(pod, 'status', 'conditions').some(
-    ({ type, status }) => type === 'Ready' && status === 'True',
-  );
 }
 
 function serverStatusOf({ pod, isReady: ready, metrics }: ReadServer): ServerStatus {
