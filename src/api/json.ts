@@ -6,6 +6,11 @@ export function isRecord(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** The fields of a value; none where it is no object. */
+export function recordOf(value: unknown): Fields {
+  return isRecord(value) ? value : {};
+}
+
 /** The JSON object that a text is; undefined if it is none. */
 export function jsonObjectIn(text: string): Fields | undefined {
   try {

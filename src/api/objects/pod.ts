@@ -1,7 +1,7 @@
 import type { Fields } from '../json.ts';
 import type { Header, Metadata } from './gateway-api.ts';
 import { familyOf } from '../ip.ts';
-import { isRecord } from '../json.ts';
+import { isRecord, recordOf } from '../json.ts';
 import { MESH_POD, RELAY } from '../names.ts';
 import { field, forms, optionalText, present } from './place.ts';
 import type { FieldValue } from './place.ts';
@@ -38,7 +38,7 @@ type Terminated = { readonly reason: string; readonly message: string; readonly 
 export function decodePod(header: Header<'Pod'>, object: FieldValue): Pod {
   const { annotations: _annotations, ...metadata } = header.metadata;
   const created = optionalText(field(field(object, 'metadata'), 'creationTimestamp'), forms.any);
-  const status = fieldsOf(field(object, 'status').value);
+  const status = recordOf(field(object, 'status').value);
   const conditionOf = (type: string) => named(status['conditions'], 'type', type);
   const scheduled = conditionOf('PodScheduled');
   const isUnschedulable = scheduled['status'] === 'False' && scheduled['reason'] === 'Unschedulable';
@@ -57,12 +57,12 @@ export function decodePod(header: Header<'Pod'>, object: FieldValue): Pod {
 
 function addressesIn(podIPs: unknown): readonly string[] {
   if (!Array.isArray(podIPs)) return [];
-  return podIPs.map(podIP => textIn(fieldsOf(podIP), 'ip')).filter(ip => familyOf(ip) !== undefined);
+  return podIPs.map(podIP => textIn(recordOf(podIP), 'ip')).filter(ip => familyOf(ip) !== undefined);
 }
 
 function containerIn(status: Fields): ContainerStatus | undefined {
   if (status['name'] === undefined) return undefined;
-  const [state, lastState] = [fieldsOf(status['state']), fieldsOf(status['lastState'])];
+  const [state, lastState] = [recordOf(status['state']), recordOf(status['lastState'])];
   const waiting = state['waiting'];
   const terminated = [state, lastState].map(each => each['terminated']).find(isRecord);
   return {
@@ -75,12 +75,8 @@ function containerIn(status: Fields): ContainerStatus | undefined {
 
 /** The item of a list whose field has a value; without fields where there is none. */
 function named(list: unknown, name: string, value: string): Fields {
-  const found: unknown = Array.isArray(list) ? list.find(item => fieldsOf(item)[name] === value) : undefined;
-  return fieldsOf(found);
-}
-
-function fieldsOf(value: unknown): Fields {
-  return isRecord(value) ? value : {};
+  const found: unknown = Array.isArray(list) ? list.find(item => recordOf(item)[name] === value) : undefined;
+  return recordOf(found);
 }
 
 function reasonIn(fields: Fields) {

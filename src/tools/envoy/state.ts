@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { isRecord } from '../../api/json.ts';
+import { recordOf } from '../../api/json.ts';
 import type { Fields } from '../../api/json.ts';
 import { addressText } from '../../api/socket-address.ts';
 import { parseEnvoyClusterName } from '../../traffic/envoy-cluster-name.ts';
@@ -88,7 +88,7 @@ export function stateOf({ dump, clusters, stats }: Responses): EnvoyState {
 }
 
 function hostOf(host: Fields, assigned: Assigned | undefined): EnvoyHost {
-  const { eds_health_status: health, ...flags } = fieldsAt(host, 'health_status');
+  const { eds_health_status: health, ...flags } = recordOf(host['health_status']);
   const address = placeAt(host, 'address');
   return {
     address,
@@ -97,11 +97,6 @@ function hostOf(host: Fields, assigned: Assigned | undefined): EnvoyHost {
     priority: numberAt(host, 'priority'),
     ...assigned?.get(address),
   };
-}
-
-function fieldsAt(value: unknown, name: string): Fields {
-  const found = at(value, name);
-  return isRecord(found) ? found : {};
 }
 
 /** An Address of Envoy as text. */

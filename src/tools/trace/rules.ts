@@ -1,5 +1,5 @@
 import { runInNewContext } from 'node:vm';
-import { isRecord } from '../../api/json.ts';
+import { isRecord, recordOf } from '../../api/json.ts';
 import type { Fields } from '../../api/json.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
 import { byAge } from '../route-age.ts';
@@ -178,10 +178,6 @@ function wholePattern(pattern: string): (text: string) => boolean {
       return false;
     }
   };
-}
-
-function recordOf(value: unknown): Fields {
-  return isRecord(value) ? value : {};
 }
 
 function listOf(value: unknown): readonly Fields[] {

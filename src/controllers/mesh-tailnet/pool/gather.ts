@@ -1,4 +1,4 @@
-import { isRecord } from '../../../api/json.ts';
+import { recordOf } from '../../../api/json.ts';
 import type { Kinds } from '../../../api/generated/types.ts';
 import type { Device, TailnetView } from '../../../control/control.ts';
 import type { OwnNamespace } from '../../../store/own-namespace.ts';
@@ -155,11 +155,11 @@ function withoutForeignId(
 
 function stateOf(object: Readonly<Record<string, unknown>>): StatefulSetState {
   const [metadata, spec, status] = [
-    fieldsOf(object['metadata']),
-    fieldsOf(object['spec']),
-    fieldsOf(object['status']),
+    recordOf(object['metadata']),
+    recordOf(object['spec']),
+    recordOf(object['status']),
   ];
-  const annotations = fieldsOf(metadata['annotations']);
+  const annotations = recordOf(metadata['annotations']);
   const isObserved = status['observedGeneration'] === metadata['generation'];
   const revision = status['updateRevision'];
   return {
@@ -180,13 +180,9 @@ function numberOf(value: unknown): number {
 
 /** The address of the Service, at which Envoy reaches whichever mesh pods are ready. */
 function addressOf(service: Readonly<Record<string, unknown>>): string | undefined {
-  const { clusterIP } = fieldsOf(service['spec']);
+  const { clusterIP } = recordOf(service['spec']);
   if (typeof clusterIP !== 'string' || clusterIP === '' || clusterIP === 'None') return undefined;
   return clusterIP.includes(':')
     ? `[${clusterIP}]:${MESH_POD.ports.proxy}`
     : `${clusterIP}:${MESH_POD.ports.proxy}`;
-}
-
-function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
-  return isRecord(value) ? value : {};
 }
