@@ -1,6 +1,6 @@
 import { keyOf, ROUTE_KINDS } from '../api/key.ts';
 import type { Key, Ref } from '../api/key.ts';
-import { isAnchor, isMeshBackend } from '../api/objects/references.ts';
+import { isAnchor, isMeshRoute } from '../api/objects/references.ts';
 import type { Watcher } from '../store/derived.ts';
 import type { ReadObjects } from '../store/resources.ts';
 import { envoyAndRoute, gatewaysOfRoute } from '../store/traffic/gateway-settings.ts';
@@ -138,8 +138,7 @@ type LastSnapshot = {
 function isMeshCluster(read: ReadObjects, cluster: string): boolean {
   const name = parseEnvoyClusterName(cluster);
   const route = name && read.get(name);
-  if (!route || isAnchor(route)) return false;
-  return route.rules.some(({ backendRefs }) => backendRefs.some(isMeshBackend));
+  return route !== undefined && !isAnchor(route) && isMeshRoute(route);
 }
 
 /** Returns the same value for the same settings, by which edits of clusters are cached. */

@@ -49,6 +49,11 @@ export function isMeshBackend({ group, kind }: Pick<BackendRef, 'group' | 'kind'
   return group === GROUP && kind === 'MeshEndpoints';
 }
 
+/** Whether a rule of a route sends traffic to MeshEndpoints. */
+export function isMeshRoute({ rules }: Pick<Route, 'rules'>): boolean {
+  return rules.some(({ backendRefs }) => backendRefs.some(isMeshBackend));
+}
+
 /** The Gateways and ListenerSets that a route names; whether they accept it is in src/traffic/attachments. */
 export function parentsOf(route: Route): readonly Ref<ParentKind>[] {
   return isAnchor(route) ? [] : parentsIn(route.parentRefs);

@@ -1,10 +1,9 @@
 import { isRecord } from '../../api/json.ts';
 import { keyOf } from '../../api/key.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
-import { refTo } from '../../api/objects/references.ts';
+import { isMeshRoute, refTo } from '../../api/objects/references.ts';
 import { attachmentsOf } from '../../traffic/attachments.ts';
 import { byAge } from '../route-age.ts';
-import { isMeshRoute } from './traffic.ts';
 import { titleOf } from './objects.ts';
 import type { Catalog, Declared, Finding } from './objects.ts';
 

@@ -4,7 +4,7 @@ import type { Kinds } from '../../api/generated/types.ts';
 import { distinct } from '../../api/problem.ts';
 import type { Problem } from '../../api/problem.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
-import { isMeshBackend, refTo } from '../../api/objects/references.ts';
+import { isMeshBackend, isMeshRoute, refTo } from '../../api/objects/references.ts';
 import { Derived } from '../../store/derived.ts';
 import { ResourceStore } from '../../store/store.ts';
 import { Tracking } from '../../store/tracking.ts';
@@ -123,9 +123,4 @@ function mirrorsBesideServices(route: Route): readonly Problem[] {
     const { backendRefs = [] } = route.rules[Number(at[2])] ?? {};
     return !backendRefs.some(isMeshBackend);
   });
-}
-
-/** Whether a rule of a route sends traffic to MeshEndpoints. */
-export function isMeshRoute(route: Route): boolean {
-  return route.rules.some(({ backendRefs }) => backendRefs.some(isMeshBackend));
 }

@@ -1,10 +1,11 @@
 import type { Problem, Subject, Why } from '../../api/problem.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
+import { isMeshRoute } from '../../api/objects/references.ts';
 import type { RuleTraffic } from '../../traffic/endpoints/route-traffic.ts';
 import { isRoute } from '../check/backend-refs.ts';
 import { Catalog } from '../check/objects.ts';
 import type { Declarations } from '../check/objects.ts';
-import { isMeshRoute, trafficIn } from '../check/traffic.ts';
+import { trafficIn } from '../check/traffic.ts';
 import type { TrafficSettings } from '../check/traffic.ts';
 import { mergedClassOf, servingIn } from '../envoy/admin.ts';
 import type { ReadEnvoy } from '../envoy/admin.ts';
