@@ -1,17 +1,16 @@
+import { ENVOY_GATEWAY_GROUP } from '../../api/objects/backends.ts';
 import { GATEWAY_GROUP } from '../../api/objects/gateway-api.ts';
 import { API_VERSION, GROUP } from '../../api/generated/kinds.ts';
+import { groupOf } from '../manifests.ts';
 
 /** The version in which a kind is written for Envoy Gateway, and its scope. */
 export type GeneratedKind = { readonly apiVersion: string; readonly scope: 'Namespaced' | 'Cluster' };
-
-const ENVOY_GATEWAY_GROUP = 'gateway.envoyproxy.io';
 
 function namespaced(
   apiVersion: string,
   kinds: readonly string[],
 ): readonly (readonly [string, GeneratedKind])[] {
-  const group = apiVersion.slice(0, Math.max(0, apiVersion.lastIndexOf('/')));
-  return kinds.map(kind => [`${group}/${kind}`, { apiVersion, scope: 'Namespaced' }]);
+  return kinds.map(kind => [`${groupOf({ apiVersion })}/${kind}`, { apiVersion, scope: 'Namespaced' }]);
 }
 
 /**
