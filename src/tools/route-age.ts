@@ -1,4 +1,4 @@
-import { isRecord } from '../api/json.ts';
+import { recordOf } from '../api/json.ts';
 import type { Fields } from '../api/json.ts';
 import { subjectIn } from './check/validity.ts';
 
@@ -11,7 +11,7 @@ export function byAge(one: Fields, other: Fields): number {
 }
 
 function ageOf(fields: Fields): string {
-  const { creationTimestamp } = isRecord(fields['metadata']) ? fields['metadata'] : {};
+  const { creationTimestamp } = recordOf(fields['metadata']);
   const { namespace, name } = subjectIn(fields);
   return `${typeof creationTimestamp === 'string' ? creationTimestamp : '9'} ${namespace}/${name}`;
 }

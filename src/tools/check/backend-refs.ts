@@ -1,5 +1,5 @@
 import { GROUP } from '../../api/generated/kinds.ts';
-import { isRecord } from '../../api/json.ts';
+import { isRecord, recordOf } from '../../api/json.ts';
 import type { Fields } from '../../api/json.ts';
 import { keyOf, ROUTE_KINDS } from '../../api/key.ts';
 import type { Key, ResourceKind } from '../../api/key.ts';
@@ -116,8 +116,8 @@ function namespaceOf(resource: Declared['resource']): string {
 /** The annotation, and the backendRefs that replace it. */
 function legacyAnnotation(route: Declared, catalog: NamedObjects): readonly Finding[] {
   const { fields, at } = route;
-  const metadata = isRecord(fields['metadata']) ? fields['metadata'] : {};
-  const annotations = isRecord(metadata['annotations']) ? metadata['annotations'] : {};
+  const metadata = recordOf(fields['metadata']);
+  const annotations = recordOf(metadata['annotations']);
   if (!Object.hasOwn(annotations, LEGACY)) return [];
   const replaced = refsOf(fields).filter(
     ({ ref: { group = '', kind = 'Service', ...ref } }) =>

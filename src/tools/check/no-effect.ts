@@ -1,5 +1,5 @@
 import { GROUP, kinds } from '../../api/generated/kinds.ts';
-import { isRecord } from '../../api/json.ts';
+import { isRecord, recordOf } from '../../api/json.ts';
 import type { Fields } from '../../api/json.ts';
 import { keyOf, ROUTE_KINDS } from '../../api/key.ts';
 import type { ResourceKind } from '../../api/key.ts';
@@ -30,7 +30,7 @@ export function checkEffects(declared: Declared, catalog: Catalog): readonly Fin
 
 /** A setting of a check shows that it is meant to be on; false is there to turn it off. */
 function checksNotEnabled({ fields, at, resource }: Declared): readonly Finding[] {
-  const spec = isRecord(fields['spec']) ? fields['spec'] : {};
+  const spec = recordOf(fields['spec']);
   if (resource?.kind !== 'MeshEndpoints') return [];
   const endpoints = Array.isArray(spec['endpoints']) ? spec['endpoints'] : [];
   const places: readonly (readonly [unknown, Steps])[] = [
@@ -148,7 +148,7 @@ function listenerProblems({ resource, fields, at }: Declared): readonly Finding[
   const listeners = isRecord(fields['spec']) ? fields['spec']['listeners'] : undefined;
   if (!Array.isArray(listeners)) return [];
   return listeners.flatMap((listener: unknown, index) => {
-    const { protocol, tls } = isRecord(listener) ? listener : {};
+    const { protocol, tls } = recordOf(listener);
     if ((protocol !== 'HTTPS' && protocol !== 'TLS') || tls !== undefined) return [];
     const text = `is missing, and Envoy Gateway refuses a listener of protocol ${protocol} without it`;
     const fix = 'name the Secret of its certificate in tls.certificateRefs';
@@ -162,7 +162,7 @@ function grantProblems({ fields, at }: Declared): readonly Finding[] {
   const to = isRecord(fields['spec']) ? fields['spec']['to'] : undefined;
   if (!Array.isArray(to)) return [];
   return to.flatMap((ref: unknown, index) => {
-    const { group, kind } = isRecord(ref) ? ref : {};
+    const { group, kind } = recordOf(ref);
     if (group !== GROUP || typeof kind !== 'string' || Object.hasOwn(kinds, kind)) return [];
     const meant = meanText(nearest(kind, Object.keys(kinds)));
     const text = `${JSON.stringify(kind)} is not a kind of ${GROUP}${meant}`;

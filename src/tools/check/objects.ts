@@ -3,7 +3,7 @@ import type { Decoding } from '../../api/objects/decode.ts';
 import { readPlaced } from '../../api/yaml-documents.ts';
 import type { Placed, Position } from '../../api/yaml-documents.ts';
 import type { Resource } from '../../api/objects/resource.ts';
-import { isRecord } from '../../api/json.ts';
+import { isRecord, recordOf } from '../../api/json.ts';
 import type { Fields } from '../../api/json.ts';
 import { keyOf, refOf } from '../../api/key.ts';
 import type { Key, Ref, ResourceKind } from '../../api/key.ts';
@@ -274,7 +274,7 @@ export class Catalog {
   /** Whether a MeshTailnet that is not valid may be that of a MeshEndpoints. */
   #mayHave({ spec }: Fields, object: Key): boolean {
     const resource = this.get(object)?.resource;
-    const { tailnet } = isRecord(spec) ? spec : {};
+    const { tailnet } = recordOf(spec);
     const isReadable = typeof tailnet === 'string' && isFullName(tailnet);
     return !isReadable || (resource?.kind === 'MeshEndpoints' && resource.spec.tailnet === tailnet);
   }

@@ -1,4 +1,4 @@
-import { isRecord } from '../../api/json.ts';
+import { isRecord, recordOf } from '../../api/json.ts';
 import { keyOf } from '../../api/key.ts';
 import type { Route } from '../../api/objects/gateway-api.ts';
 import { isMeshRoute, refTo } from '../../api/objects/references.ts';
@@ -41,7 +41,7 @@ function matchesOf({ fields, resource }: Declared, catalog: Catalog) {
     all.map(({ name }) => `${titleOf(parent)} ${name}`),
   );
   const hostnames = route.hostnames.length === 0 ? ['*'] : route.hostnames;
-  const { rules } = isRecord(fields['spec']) ? fields['spec'] : {};
+  const { rules } = recordOf(fields['spec']);
   const written = Array.isArray(rules) ? rules.filter(isRecord) : [];
   return written.flatMap(({ matches }, rule) => {
     const all = Array.isArray(matches) && matches.length > 0 ? (matches as readonly unknown[]) : [{}];
@@ -55,7 +55,7 @@ function matchesOf({ fields, resource }: Declared, catalog: Catalog) {
 
 /** A match with its defaults. */
 function normalized(match: unknown): string {
-  const { path, method, headers = [], queryParams = [] } = isRecord(match) ? match : {};
-  const { type = 'PathPrefix', value = '/' } = isRecord(path) ? path : {};
+  const { path, method, headers = [], queryParams = [] } = recordOf(match);
+  const { type = 'PathPrefix', value = '/' } = recordOf(path);
   return JSON.stringify([type, value, method, headers, queryParams]);
 }

@@ -7,7 +7,7 @@ import { nearest } from '../../api/validation/nearest.ts';
 import type { Documents, Placed, Position } from '../../api/yaml-documents.ts';
 import type { ConfigMap } from '../../api/objects/config-map.ts';
 import { decode } from '../../api/objects/decode.ts';
-import { isEqual, isRecord } from '../../api/json.ts';
+import { isEqual, isRecord, recordOf } from '../../api/json.ts';
 import type { Fields } from '../../api/json.ts';
 import { discovers } from '../../api/objects/endpoints.ts';
 import { keyOf } from '../../api/key.ts';
@@ -94,8 +94,8 @@ function findingIn({ object, positionOf }: Placed, problem: Problem, steps = pro
 
 /** What an object that may be invalid calls itself. */
 export function subjectIn(object: unknown): Ref {
-  const { kind, metadata } = isRecord(object) ? object : {};
-  const { namespace = 'default', name } = isRecord(metadata) ? metadata : {};
+  const { kind, metadata } = recordOf(object);
+  const { namespace = 'default', name } = recordOf(metadata);
   const textOf = (value: unknown) => (typeof value === 'string' ? value.slice(0, MAX_NAME_LENGTH) : '');
   const isOfCluster = isKind(kind) && kinds[kind].scope === 'Cluster';
   return {
