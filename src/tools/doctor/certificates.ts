@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import type { Kinds } from '../../api/generated/types.ts';
 import { endpointsOf } from '../../api/objects/endpoints.ts';
+import { placeOf } from '../../api/objects/oldest.ts';
 import { failed, mapAt, notChecked, ok } from './observed.ts';
 import type { Line, Observed } from './observed.ts';
 
@@ -52,7 +53,7 @@ function ofTailnet({ metadata, spec }: Kinds['MeshTailnet']): readonly Bundle[] 
 }
 
 function ofEndpoints(object: Kinds['MeshEndpoints']): readonly Bundle[] {
-  const title = `MeshEndpoints ${object.metadata.namespace ?? ''}/${object.metadata.name}`;
+  const title = `MeshEndpoints ${placeOf(object)}`;
   return endpointsOf(object).flatMap(({ name, tls }) =>
     tls?.ca === undefined ? [] : [{ place: `endpoint ${name} of ${title}`, pem: tls.ca }],
   );

@@ -1,6 +1,7 @@
 import { findCondition } from '../../api/conditions.ts';
 import { API_VERSION, GROUP } from '../../api/generated/kinds.ts';
 import type { Condition, Kinds } from '../../api/generated/types.ts';
+import { placeOf } from '../../api/objects/oldest.ts';
 import { titleOfSubject } from '../../api/problem.ts';
 import type { Reason } from '../../api/reasons.ts';
 import { OAUTH_SECRET } from '../../api/names.ts';
@@ -263,9 +264,7 @@ function gatewayLines({ declarations: { objects, complete } }: Observed): readon
   const check = 'listeners';
   if (complete && !(complete.has('Gateway') && complete.has('MeshBinding')))
     return [notChecked(check, 'gateways or meshbindings cannot be read')];
-  const bound = new Set(
-    resourcesOf(objects, 'MeshBinding').map(({ metadata }) => `${metadata.namespace ?? ''}/${metadata.name}`),
-  );
+  const bound = new Set(resourcesOf(objects, 'MeshBinding').map(placeOf));
   const gateways = objects.filter(({ fields }) => fields['kind'] === 'Gateway' && bound.has(nameOf(fields)));
   const lines = gateways.flatMap(({ fields }): readonly Line[] => {
     const listeners = listAt(fields, 'status', 'listeners');

@@ -2,7 +2,7 @@ import type { Kinds, MeshEndpoint } from '../../api/generated/types.ts';
 import { MESH_POD } from '../../api/names.ts';
 import type { Fields } from '../../api/json.ts';
 import { endpointsOf } from '../../api/objects/endpoints.ts';
-import { oldestOf } from '../../api/objects/oldest.ts';
+import { oldestOf, placeOf } from '../../api/objects/oldest.ts';
 import { addressText } from '../../api/socket-address.ts';
 import { KubeError } from '../../kubernetes/transport/transport.ts';
 import type { RunInPod } from '../check/cluster.ts';
@@ -21,12 +21,12 @@ export async function checkConnections(
   observed: Observed,
   runInPod: RunInPod,
 ): Promise<readonly Line[]> {
-  const found = resourcesOf(observed.declarations.objects, 'MeshEndpoints').filter(({ metadata }) =>
-    [metadata.name, `${metadata.namespace ?? ''}/${metadata.name}`].includes(wanted),
+  const found = resourcesOf(observed.declarations.objects, 'MeshEndpoints').filter(each =>
+    [each.metadata.name, placeOf(each)].includes(wanted),
   );
   const [object, ...others] = found;
   if (others.length > 0) {
-    const names = found.map(({ metadata }) => `${metadata.namespace ?? ''}/${metadata.name}`).join(', ');
+    const names = found.map(placeOf).join(', ');
     throw new Error(`doctor: --connect ${wanted} is the name of several MeshEndpoints: ${names}`);
   }
   if (!object) {
@@ -35,7 +35,7 @@ export async function checkConnections(
       ? [failed(CHECK, `there is no MeshEndpoints ${wanted}`, 'kubectl get meshendpoints --all-namespaces')]
       : [notChecked(CHECK, 'meshendpoints cannot be read')];
   }
-  const title = `MeshEndpoints ${object.metadata.namespace ?? ''}/${object.metadata.name}`;
+  const title = `MeshEndpoints ${placeOf(object)}`;
   const pool = poolOf(object, observed);
   if ('why' in pool) return [notChecked(CHECK, `${title}: ${pool.why}`)];
   const endpoints = endpointsOf(object);

@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream';
 import { readAll } from '../../kubernetes/transport/body.ts';
 import { KubeError } from '../../kubernetes/transport/transport.ts';
 import type { Fields } from '../../api/json.ts';
+import { placeOf } from '../../api/objects/oldest.ts';
 import type { OpenPort } from '../check/cluster.ts';
 import type { Declarations } from '../check/objects.ts';
 import { OWNER } from '../doctor/cluster.ts';
@@ -40,8 +41,7 @@ export function servingIn({ objects }: Declarations): (gateway: string) => reado
   const classes = new Map<string, string>(
     objects.flatMap(({ resource }) => {
       if (resource?.kind !== 'Gateway') return [];
-      const { metadata, gatewayClassName } = resource;
-      return [[`${metadata.namespace ?? ''}/${metadata.name}`, gatewayClassName] as const];
+      return [[placeOf(resource), resource.gatewayClassName] as const];
     }),
   );
   return gateway => [gateway, classes.get(gateway) ?? ''].filter(Boolean);

@@ -1,6 +1,7 @@
 import type { Gateway, Listener, Route } from '../../api/objects/gateway-api.ts';
 import { isOverHttp, keyOf } from '../../api/key.ts';
 import type { Key, ResourceKind } from '../../api/key.ts';
+import { placeOf } from '../../api/objects/oldest.ts';
 import { refTo } from '../../api/objects/references.ts';
 import type { Problem } from '../../api/problem.ts';
 import type { Reason } from '../../api/reasons.ts';
@@ -51,7 +52,7 @@ export function trace(
   const gateways = catalog
     .all()
     .flatMap(({ resource }) => (resource?.kind === 'Gateway' ? [resource] : []))
-    .filter(gateway => from === undefined || from === pathOf(gateway));
+    .filter(gateway => from === undefined || from === placeOf(gateway));
   const world = worldOf(declarations, catalog, settings);
   const all = gateways.map(gateway => ({ gateway, listeners: listenersFor(gateway, request, world) }));
   const open = all.filter(({ listeners }) => listeners.length > 0);
@@ -61,7 +62,7 @@ export function trace(
     return [{ gateway: '', ...endedBy([], isElsewhere ? { ...step, is: 'unknown' } : step) }];
   }
   return open.map(({ gateway, listeners }) => ({
-    gateway: pathOf(gateway),
+    gateway: placeOf(gateway),
     ...wayThrough(gateway, listeners, request, world, catalog),
   }));
 }
@@ -90,10 +91,6 @@ function worldOf({ objects }: Declarations, catalog: Catalog, settings: TrafficS
     routes.map(({ route }) => [keyOf(refTo(route)), attachmentsOf(route, resources)] as const),
   );
   return { routes, attachments, trafficOf: trafficIn(catalog, settings).of };
-}
-
-function pathOf({ metadata: { namespace = '', name } }: Pick<Gateway, 'metadata'>): string {
-  return `${namespace}/${name}`;
 }
 
 const PROTOCOLS = { HTTP: ['HTTP'], HTTPS: ['HTTPS', 'TLS'], connection: ['TCP', 'TLS', 'UDP'] } as const;
@@ -141,7 +138,7 @@ function noListener(
     .flatMap(gateway =>
       gateway.listeners.map(
         ({ name, protocol, port: at, hostname }) =>
-          `${name} of ${pathOf(gateway)} (${protocol} at port ${at}${hostname === undefined ? '' : ` for ${hostname}`})`,
+          `${name} of ${placeOf(gateway)} (${protocol} at port ${at}${hostname === undefined ? '' : ` for ${hostname}`})`,
       ),
     )
     .slice(0, MAX_NAMED);
@@ -173,7 +170,7 @@ function wayThrough(
   const first: Step = {
     is: 'ok',
     name: 'listener',
-    text: `${names.join(', ')} of Gateway ${pathOf(gateway)}`,
+    text: `${names.join(', ')} of Gateway ${placeOf(gateway)}`,
   };
   const key = keyOf(refTo(gateway));
   const attached = routes.filter(
