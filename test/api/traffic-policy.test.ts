@@ -32,7 +32,9 @@ it.each([
   [
     'with an unknown operator',
     { targetSelectors: [{ kind: 'HTTPRoute', matchExpressions: [{ key: 'app', operator: 'Is' }] }] },
-    ['spec.targetSelectors[0].matchExpressions[0].operator is not one of In, NotIn, Exists, DoesNotExist; write In'],
+    [
+      'spec.targetSelectors[0].matchExpressions[0].operator is not one of In, NotIn, Exists, DoesNotExist; write In',
+    ],
   ],
 ])('a BackendTrafficPolicy %s has the faults of its targets', (_, spec, faults) => {
   expect(faultsOf(spec)).toEqual(faults);
