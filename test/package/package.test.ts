@@ -114,7 +114,7 @@ describe('the example', () => {
     expect(await runScript(join(example, 'build/main.js'), [], example)).toEqual({ code: 0, output: '' });
     const text = readFileSync(join(example, 'dist/shop.k8s.yaml'), 'utf8');
     await expect(text).toMatchFileSnapshot('../golden/library/shop.k8s.yaml');
-    expect(checkText(text)).toEqual({ findings: [], objects: 3 });
+    expect(checkText(text)).toEqual({ findings: [], objects: 4 });
     const objects = parseAllDocuments(text).map(document => decode(document.toJS()));
     expect(objects.map(({ is }) => is)).toEqual(Array(4).fill('resource'));
   });

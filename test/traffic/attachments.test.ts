@@ -165,7 +165,10 @@ describe('a route by a ListenerSet', () => {
 });
 
 it.each([
-  [{ allowedRoutes: from('Some') }, 'allowedRoutes.namespaces.from: is not one of All, None, Same, Selector'],
+  [
+    { allowedRoutes: from('Some') },
+    'allowedRoutes.namespaces.from: is not one of All, None, Same, Selector; write Same',
+  ],
   [
     { allowedRoutes: { kinds: [{ group: 'a' }] } },
     'allowedRoutes.kinds[0].kind: is required: give the name of a kind',
