@@ -92,11 +92,17 @@ export function withDevice(object: KubeObject, joining: Joining): KubeObject {
   const spec = object['spec'] as { readonly template: PodTemplate };
   const { template } = spec;
   const containers = [...template.spec.containers, deviceOf(joining)];
-  return {
-    ...object,
-    spec: { ...spec, template: { ...template, spec: { ...template.spec, containers } } },
-  };
+  const readinessGates = [{ conditionType: REACHABLE }];
+  // The suite's backend does not end by a signal.
+  const pod = { ...template.spec, containers, readinessGates, terminationGracePeriodSeconds: 2 };
+  return { ...object, spec: { ...spec, template: { ...template, spec: pod } } };
 }
+
+/**
+ * The condition of a pod without which it is not ready: its device can be reached, and is an endpoint. Joining alone is up to 15 s
+ * earlier, and the suite begins with its tests, some of which wait for 3 s only, once all pods are ready.
+ */
+export const REACHABLE = 'mesh-gateway.dev/reachable';
 
 const HEALTH_PORT = 9002;
 

@@ -1,10 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { API_VERSION } from '../../src/api/generated/kinds.ts';
 import type { KubeClient } from '../kube/client.ts';
+import { refOf } from '../kube/object.ts';
 import type { KubeObject } from '../kube/object.ts';
+import { conditionsOf } from '../kube/state.ts';
 import { messageOf } from '../process/errors.ts';
-import { listNodes } from '../tailnet/tailnet.ts';
+import { until } from '../process/wait.ts';
+import { listNodes, removeNode } from '../tailnet/tailnet.ts';
 import type { TailnetAddresses, TailnetNode } from '../tailnet/tailnet.ts';
+import { REACHABLE } from './manifests.ts';
 
 /** What MeshEndpoints are made of. */
 export type Found = {
@@ -78,7 +82,7 @@ function protocolOf({ spec }: KubeObject, port: number): string {
 
 const EVERY_MS = 250;
 
-/** Applies MeshEndpoints as Services, pods and devices come and go, until it is stopped. */
+/** Applies MeshEndpoints as Services, pods and devices come and go, until it is stopped; pods with endpoints become ready. */
 export async function keepMeshEndpoints(
   client: KubeClient,
   tailnet: TailnetAddresses,
@@ -87,19 +91,54 @@ export async function keepMeshEndpoints(
   const applied = new Map<string, string>();
   while (!stop.aborted) {
     try {
-      for (const object of meshEndpointsOf(await readFound(client, tailnet), tailnet.domain)) {
+      const found = await readFound(client, tailnet);
+      for (const object of meshEndpointsOf(found, tailnet.domain)) {
         const key = `${object.metadata.namespace}/${object.metadata.name}`;
         const text = JSON.stringify(object);
         if (applied.get(key) === text) continue;
         await client.apply(object);
         applied.set(key, text);
       }
+      for (const pod of waitingIn(found)) await setReachable(client, pod);
     } catch (error) {
       // A test has just deleted the namespace or the Service.
       console.error(`MeshEndpoints are applied again in ${EVERY_MS} ms: ${messageOf(error)}`);
     }
     await sleep(EVERY_MS);
   }
+}
+
+/** Removes the devices of pods once these have ended: the tailnet would forget them a minute later. */
+export async function removeDevices(client: KubeClient, { admin }: TailnetAddresses): Promise<void> {
+  await until('the pods of the suite to end', async note => {
+    const pods = (await client.list({ apiVersion: 'v1', kind: 'Pod' })).filter(isDevice);
+    note(pods.map(({ metadata }) => metadata.name).join(', '));
+    return pods.length === 0;
+  });
+  const left = (await listNodes(admin)).filter(
+    ({ ephemeral, tags }) => ephemeral && tags.includes('tag:web'),
+  );
+  await Promise.all(left.map(({ id }) => removeNode(admin, id)));
+}
+
+/** The pods that wait for nothing but their condition, and whose devices can be reached. */
+function waitingIn({ pods, nodes }: Found): readonly KubeObject[] {
+  return pods.filter(isDevice).filter(pod => {
+    const isSet = conditionsOf(pod).some(({ type }) => type === REACHABLE);
+    return !isSet && nodes.some(each => each.reachable && each.hostname === pod.metadata.name);
+  });
+}
+
+/** Whether a pod has a device of the tailnet. */
+function isDevice({ spec }: KubeObject): boolean {
+  const { readinessGates = [] } = spec as { readonly readinessGates?: readonly unknown[] };
+  return readinessGates.length > 0;
+}
+
+async function setReachable(client: KubeClient, pod: KubeObject): Promise<void> {
+  const status = { conditions: [{ type: REACHABLE, status: 'True' }] };
+  const content = { contentType: 'application/strategic-merge-patch+json' };
+  await client.request('PATCH', `${await client.pathOf(refOf(pod))}/status`, { status }, content);
 }
 
 async function readFound(client: KubeClient, { admin }: TailnetAddresses): Promise<Found> {

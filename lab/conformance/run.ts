@@ -9,7 +9,7 @@ import type { BinaryName } from '../parts/parts.ts';
 import { addJoinKey } from '../tailnet/tailnet.ts';
 import { sourceOf } from '../soak/source.ts';
 import { rewriteManifests } from './manifests.ts';
-import { keepMeshEndpoints } from './mesh-endpoints.ts';
+import { keepMeshEndpoints, removeDevices } from './mesh-endpoints.ts';
 import { excludedIn, implementationOf, limitsIn } from './modes.ts';
 import type { Mode } from './modes.ts';
 import { exportSuite, filesOf, runSuite } from './suite.ts';
@@ -119,5 +119,6 @@ async function withDevices<T>(cluster: Cluster, folder: string, work: () => Prom
   } finally {
     stop.abort();
     await kept;
+    await removeDevices(kubeClient(cluster.access), tailnet);
   }
 }
