@@ -102,7 +102,7 @@ export function withDevice(object: KubeObject, joining: Joining): KubeObject {
  * The condition of a pod without which it is not ready: its device can be reached, and is an endpoint. Joining alone is up to 15 s
  * earlier, and the suite begins with its tests, some of which wait for 3 s only, once all pods are ready.
  */
-export const REACHABLE = 'mesh-gateway.dev/reachable';
+export const REACHABLE = `${GROUP}/reachable`;
 
 const HEALTH_PORT = 9002;
 
