@@ -186,7 +186,7 @@ function keptReport({ kind, metadata }: Header<RouteKind>, object: FieldValue): 
         type === 'ResolvedRefs' && status === 'False' && reason === 'BackendNotFound',
     ),
   );
-  const isAnchor = Object.hasOwn(metadata.labels ?? {}, ANCHOR.label);
+  const isAnchor = kind === 'HTTPRoute' && Object.hasOwn(metadata.labels ?? {}, ANCHOR.label);
   const isDated = isAnchor || !isOverHttp(kind);
   return {
     ...(isDated && { metadata: { ...metadata, ...present({ creationTimestamp: created }) } }),

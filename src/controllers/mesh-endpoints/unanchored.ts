@@ -56,11 +56,15 @@ export function unanchoredOf({
   const hidden = oldestOf(anchors.filter(({ isReported }) => !isReported))?.metadata;
   if (hidden) return { routes: keysOf(unresolved), sinceMs: timeMs(hidden.creationTimestamp), hidden };
   if (anchors.length === 0) return undefined;
-  const complete = unresolved.filter(route => completeSinceMs(route, traffic) !== undefined);
+  const complete = unresolved.flatMap(route => {
+    const sinceMs = completeSinceMs(route, traffic);
+    return sinceMs === undefined ? [] : [{ route, sinceMs }];
+  });
   if (complete.length === 0) return undefined;
-  const created = [...complete, ...anchors].map(({ metadata }) => timeMs(metadata.creationTimestamp));
-  const since = complete.map(route => completeSinceMs(route, traffic) ?? 0);
-  return { routes: keysOf(complete), sinceMs: Math.max(...created, ...since), hidden: undefined };
+  const found = complete.map(({ route }) => route);
+  const created = [...found, ...anchors].map(({ metadata }) => timeMs(metadata.creationTimestamp));
+  const sinceMs = Math.max(...created, ...complete.map(each => each.sinceMs));
+  return { routes: keysOf(found), sinceMs, hidden: undefined };
 }
 
 function keysOf(routes: readonly Route[]): ReadonlySet<Key> {
